@@ -1,0 +1,58 @@
+"""What a backbone is: parameters with a member axis, and an encoder.
+
+A backbone turns parameters into embeddings z of shape (K, N, d) for K ensemble members at once;
+the score of a pair is the dot product of its two rows. A subclass is a frozen dataclass whose
+fields are its options, one file per backbone. Lookup tables and layer matrices are kept apart,
+since weight decay applies to layer matrices only: under a mean loss a node's gradient is about
+1/E, and an L2 term of 5e-4 would shrink a table to nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+    from uge_core.backbones._inputs import Inputs
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Trainable tensors by name.
+
+    Attributes:
+        tables: one row per node, no weight decay.
+        layers: matrices and vectors shared by all nodes, with weight decay.
+    """
+
+    tables: dict[str, Tensor] = field(default_factory=dict)
+    layers: dict[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """Base of the backbones.
+
+    Attributes:
+        name: set by `register` from the file's name.
+        label: the name on screen.
+        citation: where it comes from.
+        loss: "cross-entropy" or "bpr".
+        uses_features: given node features enter it.
+    """
+
+    name: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    loss: ClassVar[str] = "cross-entropy"
+    uses_features: ClassVar[bool] = True
+
+    def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
+        """Fresh parameters of one member, without the member axis; all draws from `generator`."""
+        raise NotImplementedError
+
+    def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:
+        """Embeddings (K, N, d) from parameters that carry a leading member axis K."""
+        raise NotImplementedError

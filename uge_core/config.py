@@ -1,0 +1,185 @@
+"""A run is a point in a grid: data, sensitive attributes, backbone, method, lambda, seed.
+
+`RunConfig.resolve` turns what a user typed into one canonical record: defaults filled in from the
+graph's layout, fields the method does not use dropped (lambda for none, UGE-W and UGE-O; everything
+about attributes for none), so that two grid points that mean the same run have the same id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from uge_core.errors import ConfigError
+from uge_core.graph import AttributedGraph
+from uge_core.registry import build_options, check_option, find, option
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run's numbers. JSON calls `lam` "lambda"."""
+
+    dataset: str
+    sensitive: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = option(
+        (), "attributes that form cells besides the sensitive ones; empty: all of the graph"
+    )
+    backbone: str = "node2vec"
+    method: str = "none"
+    lam: float | None = None
+    dim: int = option(16, "size of an embedding", low=1, high=4096)
+    epochs: int = option(800, "full passes over the training edges", low=1)
+    learning_rate: float = option(0.01, "Adam's step size", low=1e-8, high=10)
+    weight_decay: float = option(5e-4, "L2 on layer matrices; never on lookup tables", low=0)
+    seed: int = option(0, "keys initialisation and the method's draws", low=0)
+    split_seed: int = option(0, "keys the split, the negatives by epoch and the probe split", low=0)
+    test_share: float = option(0.1, "held-out share of the edges", low=0.0, high=0.9)
+    validation: float = option(
+        0.0, "share of training edges set aside to keep each member's best epoch", low=0.0, high=0.9
+    )
+    unknown: str | None = None
+    hidden: str | None = None
+    exposure: str = "both"
+    negatives: str = option(
+        "shared",
+        "shared: one block of random nodes per step; listed: the paper's fixed draws",
+        choices=("shared", "listed"),
+    )
+    block_size: int = option(32, "nodes in the shared block of negatives", low=1)
+    num_negatives: int = option(20, "listed negatives per observed edge", low=1)
+    backbone_options: dict[str, Any] = field(default_factory=dict)
+    method_options: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def resolve(
+        cls,
+        graph: AttributedGraph,
+        *,
+        sensitive: str | list[str] | tuple[str, ...] = (),
+        attributes: str | list[str] | tuple[str, ...] = (),
+        backbone: str = "node2vec",
+        method: str = "none",
+        lam: float | None = None,
+        unknown: str | None = None,
+        hidden: str = "impute",
+        exposure: str = "both",
+        options: dict[str, Any] | None = None,
+        **training: Any,
+    ) -> RunConfig:
+        """The canonical config of a run on `graph`.
+
+        Args:
+            graph: what is trained on; its layout gives defaults.
+            sensitive: attribute names, debiased jointly; text is split at commas and plus signs.
+            attributes: names that form cells; empty means all of the graph's.
+            backbone: a name from ``registry.names("backbones")``.
+            method: a name from ``registry.names("debias")``.
+            lam: weight of the penalty, at least 0; None takes the method's default.
+            unknown: policy for missing values: level, exclude or impute; None takes the layout's.
+            hidden: policy for values hidden from the twin: impute or exclude.
+            exposure: both, or seen alone (no twin).
+            options: ``--set`` values, each a field of this class, of the backbone or of the method.
+            **training: fields of this class, such as epochs or seed.
+
+        Raises:
+            ConfigError: a value that is not allowed, with field, value and what is allowed.
+            GraphError: an attribute the graph does not have.
+        """
+        backbone_cls, method_cls = find("backbones", backbone), find("debias", method)
+        for name, value, allowed in (
+            ("unknown", unknown, (None, "level", "exclude", "impute")),
+            ("hidden", hidden, ("impute", "exclude")),
+            ("exposure", exposure, ("both", "seen")),
+        ):
+            if value not in allowed:
+                raise ConfigError(f"{name} = {value!r} is not allowed; allowed: {', '.join(a for a in allowed if a)}")
+        names = tuple(graph.attribute(n).name for n in split_names(sensitive))
+        cells = tuple(graph.attribute(n).name for n in split_names(attributes))
+        if len(set(names)) < len(names):
+            raise ConfigError(f"sensitive = {', '.join(names)} names an attribute twice")
+        for n in names:
+            a = graph.attribute(n)
+            if a.side == "items":
+                raise ConfigError(
+                    f"sensitive = {n!r} is an attribute of items; only attributes of people can be debiased"
+                )
+            if int((a.sizes > 0).sum()) < 2:
+                raise ConfigError(
+                    f"sensitive = {n!r} has one value ({a.labels[0] if a.labels else 'none'}); two groups are needed to measure a difference"
+                )
+        if method_cls.reads_attributes and not names:
+            known = ", ".join(a.name for a in graph.audited) or "none"
+            raise ConfigError(f"method {method} needs at least one sensitive attribute; this graph has: {known}")
+        if lam is not None and not (math.isfinite(lam) and lam >= 0):
+            raise ConfigError(f"lambda = {lam} is out of range; allowed: 0 or more (0.5 is the paper's choice)")
+        given = dict(training)
+        given.setdefault("test_share", graph.defaults.test_share)
+        backbone_given: dict[str, Any] = {}
+        method_given: dict[str, Any] = {}
+        own = {f.name for f in fields(cls) if f.metadata}
+        for key, value in (options or {}).items():
+            if key in own:
+                given[key] = value
+            elif key in {f.name for f in fields(backbone_cls)}:
+                backbone_given[key] = value
+            elif key in {f.name for f in fields(method_cls)}:
+                method_given[key] = value
+            else:
+                allowed = sorted(own | {f.name for f in fields(backbone_cls)} | {f.name for f in fields(method_cls)})
+                raise ConfigError(
+                    f"--set {key}={value}: no such setting of {backbone} or {method}; allowed: {', '.join(allowed)}"
+                )
+        for key in given:
+            if key not in own:
+                raise ConfigError(f"{key} is not a setting; allowed: {', '.join(sorted(own))}")
+        checked = {k: check_option(cls, k, v, "training") for k, v in given.items() if k != "attributes"}
+        reads, penal = method_cls.reads_attributes, method_cls.uses_lambda
+        return cls(
+            dataset=graph.name,
+            sensitive=tuple(sorted(names)) if reads else (),
+            attributes=tuple(sorted(cells)) if reads else (),
+            backbone=backbone,
+            method=method,
+            lam=float(method_cls.default_lam if lam is None else lam) if penal else None,
+            unknown=(unknown or graph.defaults.unknown) if reads else None,
+            hidden=hidden if reads and exposure == "both" else None,
+            exposure=exposure if reads else "seen",
+            backbone_options=asdict(build_options(backbone_cls, backbone_given, f"backbone {backbone}")),
+            method_options=asdict(build_options(method_cls, method_given, f"method {method}")),
+            **checked,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The canonical record; `from_json` is its inverse."""
+        record = asdict(self)
+        record["lambda"] = record.pop("lam")
+        record["sensitive"], record["attributes"] = list(self.sensitive), list(self.attributes)
+        return record
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> RunConfig:
+        """The config a record came from."""
+        given = dict(record)
+        given["lam"] = given.pop("lambda")
+        given["sensitive"], given["attributes"] = tuple(given["sensitive"]), tuple(given["attributes"])
+        return cls(**given)
+
+    def run_id(self, fingerprint: str) -> str:
+        """Twelve hex digits of the SHA-256 of this record and of the graph's content."""
+        record = self.to_json()
+        del record["dataset"]
+        text = json.dumps([record, fingerprint], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def with_(self, **changes: Any) -> RunConfig:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+
+def split_names(value: str | list[str] | tuple[str, ...]) -> list[str]:
+    """Attribute names out of text with commas or plus signs, or of a list."""
+    parts = value.replace("+", ",").split(",") if isinstance(value, str) else list(value)
+    return [p.strip() for p in parts if p.strip()]

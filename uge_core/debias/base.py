@@ -1,0 +1,49 @@
+"""What a debiasing method is: the slots it fills in the one training loop.
+
+A method yields a cell table (what each observed edge counts, and what is added to each pair's
+logit while training) and a penalty on the embeddings. `none` fills both with do-nothing objects,
+so the loop has no branch per method. A subclass is a frozen dataclass whose fields are its
+options, one file per method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from uge_core.bias_free import CellTable, Evidence
+    from uge_core.penalties.base import Penalty
+
+
+@dataclass(frozen=True)
+class Method:
+    """Base of the debiasing methods.
+
+    Attributes:
+        name: set by `register` from the file's name.
+        label: the name on screen.
+        citation: where it comes from.
+        reads_attributes: attribute values are inputs of its training, so it has a `seen` and an
+            `unseen` audit.
+        uses_lambda: it has a penalty, weighed by lambda.
+        default_lam: lambda where none is given.
+    """
+
+    name: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    reads_attributes: ClassVar[bool] = True
+    uses_lambda: ClassVar[bool] = False
+    default_lam: ClassVar[float] = 0.5
+
+    def check(self, evidence: Evidence, loss: str) -> None:
+        """Raises ConfigError where the method cannot serve this graph or loss, with the reason."""
+
+    def cells(self, evidence: Evidence) -> CellTable:
+        """The weight and the logit offset of every pair of groups."""
+        raise NotImplementedError
+
+    def penalty(self, evidence: Evidence) -> Penalty:
+        """What is added to the loss, before lambda."""
+        raise NotImplementedError

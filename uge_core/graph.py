@@ -1,0 +1,282 @@
+"""The attributed graph: what every other part of the package is given.
+
+Conventions. Nodes are 0 to N - 1. The graph is simple and undirected: each edge stands once in
+`AttributedGraph.edges`, smaller end first, without self-loops or duplicates. A bipartite graph
+has its users first (0 to num_users - 1) and its items after them; every edge, pair, negative and
+candidate then goes across. Attribute values are small integers; `UNKNOWN` marks a value that is
+missing and `NOT_APPLICABLE` a node of the side that has no such attribute.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from uge_core.errors import GraphError
+from uge_core.registry import unknown_name
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float32]
+Side = Literal["nodes", "users", "items"]
+UnknownPolicy = Literal["level", "exclude", "impute"]
+
+UNKNOWN = -1
+NOT_APPLICABLE = -2
+
+
+@dataclass(frozen=True)
+class Message:
+    """Something the reader of the data should know.
+
+    Attributes:
+        level: "blocking" (the graph cannot be used), "warning" or "note".
+        code: stable short name, such as "duplicate-edges".
+        text: one sentence with the count and what was done about it.
+        count: how many rows, nodes or cells it concerns.
+        examples: the first few, in the user's own ids.
+        remedy: what the user can do.
+    """
+
+    level: Literal["blocking", "warning", "note"]
+    code: str
+    text: str
+    count: int = 0
+    examples: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The role one column of a file was given: id, source, target, attribute, feature, label, weight or ignored."""
+
+    file: str
+    name: str
+    role: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """One categorical attribute of the nodes.
+
+    Attributes:
+        name: as the file calls it.
+        codes: (N,) int64, the index into `labels`, or `UNKNOWN`, or `NOT_APPLICABLE`.
+        labels: the values, each as the file writes it.
+        side: which nodes have it: all, or one side of a bipartite graph.
+        aliases: further names it answers to.
+        unknown_label: how the file writes a missing value ("0.0" for Pokec's AGE), or "unknown".
+        ordered: the values have an order (age).
+    """
+
+    name: str
+    codes: IntArray
+    labels: tuple[str, ...]
+    side: Side = "nodes"
+    aliases: tuple[str, ...] = ()
+    unknown_label: str = "unknown"
+    ordered: bool = False
+
+    @property
+    def num_values(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """(N,) where the value is given."""
+        return self.codes >= 0
+
+    @cached_property
+    def unknown(self) -> npt.NDArray[np.bool_]:
+        """(N,) where the node should have a value and it is missing."""
+        return self.codes == UNKNOWN
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """(num_values,) how many nodes have each value."""
+        return np.bincount(self.codes[self.known], minlength=self.num_values)
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a recognised layout fixes because its paper or its custom does.
+
+    Attributes:
+        unknown: the policy for missing values; "level" (a value of its own) in the paper's layouts.
+        test_share: held-out share of the edges.
+        as_coded_rows: the authors' script trains its probe on this many first rows; None: no such script.
+    """
+
+    unknown: UnknownPolicy = "exclude"
+    test_share: float = 0.1
+    as_coded_rows: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AttributedGraph:
+    """A graph of people (or of people and items) with categorical attributes.
+
+    Attributes:
+        name: what the user calls it.
+        num_nodes: N, both sides counted.
+        edges: (2, E) int64, each undirected edge once, ``edges[0] < edges[1]``.
+        attributes: the attributes, in the file's order.
+        node_ids: (N,) the user's own ids as text.
+        num_users: size of the first side, or None when the graph is not bipartite.
+        features: (N, F) float32, or None. Attributes are never among them.
+        feature_names: the F names.
+        layout: how the files were recognised.
+        columns: the role each column got.
+        messages: what was found in the files.
+        defaults: what the layout fixes.
+
+    Raises:
+        GraphError: the arrays contradict each other, or the graph has no usable edge.
+    """
+
+    name: str
+    num_nodes: int
+    edges: IntArray
+    attributes: tuple[Attribute, ...] = ()
+    node_ids: npt.NDArray[np.object_] | None = None
+    num_users: int | None = None
+    features: FloatArray | None = None
+    feature_names: tuple[str, ...] = ()
+    layout: str = "arrays"
+    columns: tuple[Column, ...] = ()
+    messages: tuple[Message, ...] = ()
+    defaults: Defaults = field(default_factory=Defaults)
+
+    def __post_init__(self) -> None:
+        edges = self.edges
+        if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype != np.int64:
+            raise GraphError(
+                f"{self.name}: edges must be an int64 array of shape (2, E), found {edges.dtype} {edges.shape}"
+            )
+        if edges.shape[1] == 0:
+            raise GraphError(f"{self.name}: the graph has no edge between two different nodes; at least one is needed")
+        if edges.min() < 0 or edges.max() >= self.num_nodes:
+            raise GraphError(
+                f"{self.name}: edges name nodes {edges.min()} to {edges.max()}, allowed: 0 to {self.num_nodes - 1}"
+            )
+        if not (edges[0] < edges[1]).all():
+            raise GraphError(
+                f"{self.name}: each edge must stand once, smaller end first, without self-loops; see simple_edges()"
+            )
+        key = edges[0] * self.num_nodes + edges[1]
+        if len(np.unique(key)) != len(key):
+            raise GraphError(f"{self.name}: an edge stands twice; see simple_edges()")
+        if self.num_users is not None and not (
+            (edges[0] < self.num_users).all() and (edges[1] >= self.num_users).all()
+        ):
+            raise GraphError(
+                f"{self.name}: an edge of a bipartite graph stays on one side; every edge must join a user and an item"
+            )
+        seen: set[str] = set()
+        for a in self.attributes:
+            if a.codes.shape != (self.num_nodes,) or a.codes.dtype != np.int64:
+                raise GraphError(
+                    f"{self.name}: attribute {a.name} needs {self.num_nodes} int64 codes, found {a.codes.dtype} {a.codes.shape}"
+                )
+            if len(a.codes) and a.codes.max() >= a.num_values:
+                raise GraphError(
+                    f"{self.name}: attribute {a.name} has codes up to {a.codes.max()} but {a.num_values} labels"
+                )
+            if a.name.lower() in seen:
+                raise GraphError(f"{self.name}: two attributes are called {a.name}; rename one")
+            seen.add(a.name.lower())
+
+    @property
+    def num_edges(self) -> int:
+        return int(self.edges.shape[1])
+
+    @property
+    def bipartite(self) -> bool:
+        return self.num_users is not None
+
+    @property
+    def num_items(self) -> int | None:
+        return None if self.num_users is None else self.num_nodes - self.num_users
+
+    @cached_property
+    def edge_index(self) -> IntArray:
+        """(2, 2 E) both directions, as message passing wants it."""
+        return np.concatenate([self.edges, self.edges[::-1]], axis=1)
+
+    @cached_property
+    def degree(self) -> IntArray:
+        """(N,) number of neighbours."""
+        return np.bincount(self.edges.ravel(), minlength=self.num_nodes)
+
+    @property
+    def people(self) -> slice:
+        """The nodes an audit is about: the users of a bipartite graph, else all nodes."""
+        return slice(0, self.num_users if self.num_users is not None else self.num_nodes)
+
+    @property
+    def audited(self) -> tuple[Attribute, ...]:
+        """The attributes of people, which an audit covers (a bipartite graph's item attributes are left out)."""
+        return tuple(a for a in self.attributes if a.side != "items")
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute called `name` (upper and lower case and aliases count as the same).
+
+        Raises:
+            GraphError: there is no such attribute; the message lists those that exist.
+        """
+        for a in self.attributes:
+            if name.lower() in (a.name.lower(), *(x.lower() for x in a.aliases)):
+                return a
+        ignored = [c for c in self.columns if c.name.lower() == name.lower()]
+        if ignored:
+            c = ignored[0]
+            why = f" ({c.detail})" if c.detail else ""
+            raise GraphError(
+                f"{self.name}: column {c.name!r} of {c.file} was read as {c.role}{why}, not as an attribute; "
+                f"name it with --attributes {c.name} or bin it first"
+            )
+        raise GraphError(f"{self.name}: " + unknown_name("attribute", name, tuple(a.name for a in self.attributes)))
+
+    def ids(self, nodes: IntArray | slice | list[int]) -> list[str]:
+        """The user's own ids of `nodes`."""
+        if self.node_ids is None:
+            return [str(i) for i in np.arange(self.num_nodes)[nodes]]
+        return [str(i) for i in self.node_ids[nodes]]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of edges, sides, attributes and features: equal content, equal fingerprint."""
+        h = hashlib.sha256(f"{self.num_nodes} {self.num_users}".encode())
+        order = np.lexsort(self.edges[::-1])
+        h.update(np.ascontiguousarray(self.edges[:, order]).tobytes())
+        for a in self.attributes:
+            h.update(repr((a.name, a.labels, a.side)).encode())
+            h.update(a.codes.tobytes())
+        if self.features is not None:
+            h.update(repr(self.feature_names).encode())
+            h.update(np.ascontiguousarray(self.features).tobytes())
+        return h.hexdigest()
+
+
+def simple_edges(source: IntArray, target: IntArray, num_nodes: int) -> tuple[IntArray, int, int]:
+    """Undirected simple edges from any list of node pairs.
+
+    Args:
+        source: (M,) int64 node numbers.
+        target: (M,) int64 node numbers.
+        num_nodes: N.
+
+    Returns:
+        (2, E) edges sorted, smaller end first; the number of self-loops dropped; the number of
+        repeated rows dropped (a pair and its reverse are the same edge).
+    """
+    low, high = np.minimum(source, target), np.maximum(source, target)
+    loops = low == high
+    key = np.unique(low[~loops] * np.int64(num_nodes) + high[~loops])
+    edges = np.stack([key // num_nodes, key % num_nodes]).astype(np.int64)
+    return edges, int(loops.sum()), int((~loops).sum() - len(key))

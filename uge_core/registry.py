@@ -1,0 +1,124 @@
+"""Plug-ins: a backbone, a method or a dataset layout is one file in its folder.
+
+The file's name is the plug-in's name (``uge_c.py`` is ``uge-c``); its one class carries
+`register`. Names are listed without importing anything, so that ``--help`` and the web process
+stay light; files that start with an underscore and ``base.py`` are not plug-ins.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import MISSING, field, fields
+from typing import Any, TypeVar, get_type_hints
+
+from uge_core.errors import ConfigError
+
+_T = TypeVar("_T", bound=type)
+_FOLDERS = ("backbones", "debias")
+
+
+def register(cls: _T) -> _T:
+    """Marks `cls` as the plug-in of its file; its ``name`` is the file's name with hyphens."""
+    cls.name = cls.__module__.rsplit(".", 1)[-1].replace("_", "-")
+    module = importlib.import_module(cls.__module__)
+    module.PLUGIN = cls  # type: ignore[attr-defined]
+    return cls
+
+
+def names(folder: str) -> tuple[str, ...]:
+    """The plug-ins of `folder` (``"backbones"`` or ``"debias"``), sorted, nothing imported."""
+    assert folder in _FOLDERS
+    package = importlib.import_module(f"uge_core.{folder}")
+    found = (m.name for m in pkgutil.iter_modules(package.__path__))
+    return tuple(sorted(n.replace("_", "-") for n in found if n != "base" and n[0] != "_"))
+
+
+def find(folder: str, name: str) -> Any:
+    """The plug-in class called `name`.
+
+    Raises:
+        ConfigError: no such plug-in; the message lists those that exist.
+    """
+    if name not in names(folder):
+        raise ConfigError(unknown_name({"backbones": "backbone", "debias": "method"}[folder], name, names(folder)))
+    module = importlib.import_module(f"uge_core.{folder}.{name.replace('-', '_')}")
+    return module.PLUGIN
+
+
+def unknown_name(kind: str, name: str, allowed: tuple[str, ...] | list[str]) -> str:
+    """The text of an error about a name that is not among `allowed`, with the nearest one."""
+    near = difflib.get_close_matches(name.lower(), [str(a) for a in allowed], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"unknown {kind} {name!r}; allowed: {', '.join(map(str, allowed))}.{hint}"
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    choices: tuple[Any, ...] | None = None,
+    low: float | None = None,
+    high: float | None = None,
+) -> Any:
+    """A dataclass field with its default, help text and allowed values, declared once.
+
+    Forms, ``--set``, validation and documentation all read it.
+    """
+    return field(default=default, metadata={"help": help, "choices": choices, "low": low, "high": high})
+
+
+def build_options(cls: type, given: dict[str, Any], owner: str) -> Any:
+    """Makes the plug-in `cls` from `given` values (text is converted to each field's type).
+
+    Raises:
+        ConfigError: an unknown field, or a value of the wrong type or out of range.
+    """
+    known = {f.name: f for f in fields(cls)}
+    for key in given:
+        if key not in known:
+            raise ConfigError(unknown_name(f"option of {owner}", key, tuple(known) or ("none",)))
+    return cls(**{k: check_option(cls, k, v, owner) for k, v in given.items()})
+
+
+def check_option(cls: type, name: str, value: Any, owner: str) -> Any:
+    """`value` converted and checked against the field `name` of the dataclass `cls`."""
+    spec = next(f for f in fields(cls) if f.name == name)
+    kind = get_type_hints(cls)[name]
+    meta = spec.metadata
+    sample = spec.default if spec.default is not MISSING else None
+    try:
+        if kind is bool or isinstance(sample, bool):
+            value = _as_bool(value)
+        elif isinstance(sample, int) and not isinstance(value, bool):
+            if float(value) != int(float(value)):
+                raise ValueError
+            value = int(float(value))
+        elif isinstance(sample, float):
+            value = float(value)
+            if value != value or value in (float("inf"), float("-inf")):
+                raise ValueError
+    except (TypeError, ValueError):
+        raise ConfigError(f"{owner}: {name} must be {type(sample).__name__}, found {value!r}") from None
+    if meta.get("choices") and value not in meta["choices"]:
+        raise ConfigError(
+            f"{owner}: {name} = {value!r} is not allowed; allowed: {', '.join(map(str, meta['choices']))}"
+        )
+    low, high = meta.get("low"), meta.get("high")
+    if (low is not None and value < low) or (high is not None and value > high):
+        span = f"at least {low}" if high is None else f"{low} to {high}"
+        raise ConfigError(f"{owner}: {name} = {value} is out of range; allowed: {span}")
+    return value
+
+
+def _as_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    table: dict[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    return table[str(value).lower()] if str(value).lower() in table else _refuse(value)
+
+
+def _refuse(value: Any) -> Callable[..., Any]:
+    raise ValueError(value)
