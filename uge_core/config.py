@@ -89,11 +89,12 @@ class RunConfig:
             GraphError: an attribute the graph does not have.
         """
         backbone_cls, method_cls = find("backbones", backbone), find("debias", method)
-        for name, value, allowed in (
+        policies: tuple[tuple[str, str | None, tuple[str | None, ...]], ...] = (
             ("unknown", unknown, (None, "level", "exclude", "impute")),
             ("hidden", hidden, ("impute", "exclude")),
             ("exposure", exposure, ("both", "seen")),
-        ):
+        )
+        for name, value, allowed in policies:
             if value not in allowed:
                 raise ConfigError(f"{name} = {value!r} is not allowed; allowed: {', '.join(a for a in allowed if a)}")
         names = tuple(graph.attribute(n).name for n in split_names(sensitive))
@@ -128,9 +129,9 @@ class RunConfig:
             elif key in {f.name for f in fields(method_cls)}:
                 method_given[key] = value
             else:
-                allowed = sorted(own | {f.name for f in fields(backbone_cls)} | {f.name for f in fields(method_cls)})
+                settings = sorted(own | {f.name for f in fields(backbone_cls)} | {f.name for f in fields(method_cls)})
                 raise ConfigError(
-                    f"--set {key}={value}: no such setting of {backbone} or {method}; allowed: {', '.join(allowed)}"
+                    f"--set {key}={value}: no such setting of {backbone} or {method}; allowed: {', '.join(settings)}"
                 )
         for key in given:
             if key not in own:

@@ -10,21 +10,19 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable
 from dataclasses import MISSING, field, fields
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
 from uge_core.errors import ConfigError
 
-_T = TypeVar("_T", bound=type)
 _FOLDERS = ("backbones", "debias")
 
 
-def register(cls: _T) -> _T:
+def register(cls: Any) -> Any:
     """Marks `cls` as the plug-in of its file; its ``name`` is the file's name with hyphens."""
     cls.name = cls.__module__.rsplit(".", 1)[-1].replace("_", "-")
     module = importlib.import_module(cls.__module__)
-    module.PLUGIN = cls  # type: ignore[attr-defined]
+    vars(module)["PLUGIN"] = cls
     return cls
 
 
@@ -114,11 +112,7 @@ def check_option(cls: type, name: str, value: Any, owner: str) -> Any:
 
 
 def _as_bool(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    table: dict[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    return table[str(value).lower()] if str(value).lower() in table else _refuse(value)
-
-
-def _refuse(value: Any) -> Callable[..., Any]:
-    raise ValueError(value)
+    table = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if str(value).lower() not in table:
+        raise ValueError(value)
+    return table[str(value).lower()]

@@ -199,7 +199,9 @@ def probe_classes(attribute: Attribute, unknown: str) -> tuple[IntArray, tuple[s
     return classes, labels
 
 
-def probe_split(attribute: Attribute, *, unknown: str = "exclude", seed: int = 0, test_share: float = 0.2) -> ProbeSplit:
+def probe_split(
+    attribute: Attribute, *, unknown: str = "exclude", seed: int = 0, test_share: float = 0.2
+) -> ProbeSplit:
     """Splits the nodes 80/20, stratified by class; a class of one node goes to train.
 
     Paper: Sec. 6.2, 80 % of the nodes train the classifier. The shares are exact by largest

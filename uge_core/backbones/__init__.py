@@ -1,0 +1,1 @@
+"""Backbones, a file each: how parameters become embeddings."""

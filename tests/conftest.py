@@ -1,0 +1,108 @@
+"""Shared fixtures, and which tests run where.
+
+By default `pytest` leaves out slow, realdata, browser and acceptance tests; with CI=true only
+acceptance tests are left out. ``-m`` chooses by hand. What a machine lacks (the shared graphs, a
+CUDA device, a browser) skips its tests with the reason; with CI=true a missing browser fails.
+"""
+
+from __future__ import annotations
+
+import os
+
+# Before torch or scikit-learn is loaded: their OpenMP runtimes must not spin against each other.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The first example compiles kernels, and a busy machine is no failure.
+settings.register_profile("default", deadline=None, max_examples=40)
+settings.load_profile("default")
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED_DATA = ROOT.parent / "shared" / "data"
+CI = os.environ.get("CI") == "true"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselects by marker unless -m was given, and skips what this machine cannot run."""
+    if not config.getoption("-m"):
+        left_out = {"acceptance"} if CI else {"acceptance", "slow", "realdata", "browser"}
+        kept = [i for i in items if not left_out.intersection(m.name for m in i.iter_markers())]
+        dropped = [i for i in items if i not in set(kept)]
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
+    for item in items:
+        marks = {m.name for m in item.iter_markers()}
+        if "realdata" in marks and not SHARED_DATA.exists():
+            item.add_marker(pytest.mark.skip(reason=f"{SHARED_DATA} is not there"))
+        if "gpu" in marks and not _cuda():
+            item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+def _cuda() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium; without one the test is skipped, with CI=true it fails."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        (pytest.fail if CI else pytest.skip)("no chromium on this machine (apt-get install chromium)")
+    assert path is not None
+    return path
+
+
+def write_town(folder: Path, num_nodes: int = 200, seed: int = 0) -> Path:
+    """A small graph as edges.csv and nodes.csv: city and gender shape the links, age has gaps."""
+    rng = np.random.default_rng(seed)
+    city, gender = rng.integers(0, 3, num_nodes), rng.integers(0, 2, num_nodes)
+    age = rng.choice(["young", "old", ""], num_nodes, p=[0.5, 0.4, 0.1])
+    chance = 0.01 + 0.08 * (city[:, None] == city) + 0.02 * (gender[:, None] == gender)
+    u, v = np.nonzero(np.triu(rng.random((num_nodes, num_nodes)) < chance, 1))
+    folder.mkdir(parents=True, exist_ok=True)
+    edges = [f"p{a},p{b}" for a, b in zip(u, v, strict=True)]
+    people = [f"p{i},{'ABC'[city[i]]},{'fm'[gender[i]]},{age[i]}" for i in range(num_nodes)]
+    (folder / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")
+    (folder / "nodes.csv").write_text("\n".join(["id,city,gender,age", *people]) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small graph."""
+    return write_town(tmp_path_factory.mktemp("data") / "town")
+
+
+@pytest.fixture(scope="session")
+def seeded(town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a few real, audited runs of the small graph."""
+    import uge_core as uge
+
+    root = tmp_path_factory.mktemp("seeded") / "store"
+    uge.sweep(
+        uge.load(town),
+        sensitive="city",
+        methods=["none", "uge-w", "uge-c", "uge-ok"],
+        store=uge.RunStore(root),
+        epochs=20,
+        device="cpu",
+        source={"spec": str(town), "attributes": None},
+    )
+    return root
+
+
+@pytest.fixture
+def store_copy(seeded: Path, tmp_path: Path) -> Iterator[Path]:
+    """A copy of the seeded store that a test may change."""
+    target = tmp_path / "store"
+    shutil.copytree(seeded, target)
+    yield target

@@ -1,0 +1,107 @@
+"""Slow, obviously right versions of the training side's formulas: loops over pairs, exact fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+
+def ratio_weights(num_nodes, edges, full, rest, num_users=None):
+    """R~/R of each edge, Eq. (6) and (8)-(12), over ordered pairs with self-pairs (bipartite: across, both orders)."""
+
+    def allowed(i, j):
+        return num_users is None or (i < num_users) != (j < num_users)
+
+    directed = [(int(u), int(v)) for u, v in edges.T] + [(int(v), int(u)) for u, v in edges.T]
+
+    def ratio(label):
+        pairs, hits = {}, {}
+        total = 0
+        for i, j in product(range(num_nodes), repeat=2):
+            if allowed(i, j):
+                key = (label[i], label[j])
+                pairs[key] = pairs.get(key, 0) + 1
+                total += 1
+        for i, j in directed:
+            key = (label[i], label[j])
+            hits[key] = hits.get(key, 0) + 1
+        return {k: Fraction(h, len(directed)) / Fraction(pairs[k], total) for k, h in hits.items()}
+
+    r, r_free = ratio(full), ratio(rest)
+    return [r_free[rest[u], rest[v]] / r[full[u], full[v]] for u, v in edges.T.tolist()]
+
+
+def mean_gap(z, full, rest, *, norm="squared", weighting="pairs", num_users=None):
+    """Eq. (13)-(14) over all ordered pairs that may carry an edge."""
+    n = len(z)
+    pairs = [(i, j) for i, j in product(range(n), repeat=2) if num_users is None or (i < num_users) != (j < num_users)]
+
+    def means(label):
+        total, count = {}, {}
+        for i, j in pairs:
+            key = (label[i], label[j])
+            total[key] = total.get(key, 0.0) + float(np.dot(z[i], z[j]))
+            count[key] = count.get(key, 0) + 1
+        return {k: total[k] / count[k] for k in total}, count
+
+    q, count = means(full)
+    q_free, _ = means(rest)
+    of = {full[i]: rest[i] for i in range(n)}
+    gap = {k: q[k] - q_free[of[k[0]], of[k[1]]] for k in q}
+    size = {k: abs(g) if norm == "absolute" else g * g for k, g in gap.items()}
+    weight = count if weighting == "pairs" else dict.fromkeys(count, 1)
+    return sum(size[k] * weight[k] for k in size) / sum(weight.values())
+
+
+def softplus(x):
+    """log(1 + e^x) without overflow."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def cross_entropy(z, edges, weight, offset, block, num_users=None):
+    """The loss of `uge_core.edge_loss` for one shared block per side, by loops. weight, offset: functions of (u, v)."""
+    n = len(z)
+    neighbours = {i: set() for i in range(n)}
+    for u, v in edges.T.tolist():
+        neighbours[u].add(v)
+        neighbours[v].add(u)
+    directed = [(u, v) for u in range(n) for v in neighbours[u]]
+
+    def score(u, v):
+        return float(np.dot(z[u], z[v])) + offset(u, v)
+
+    positive = sum(weight(u, v) * softplus(-score(u, v)) for u, v in directed) / len(directed)
+    sides = (
+        [(range(n), block[0])] if num_users is None else [(range(num_users), block[0]), (range(num_users, n), block[1])]
+    )
+    negative = 0.0
+    for sources, nodes in sides:
+        mass = len(directed)
+        for u in sources:
+            strangers = [v for v in nodes if v not in neighbours[u] and v != u]
+            if strangers:
+                negative += len(neighbours[u]) / mass * sum(softplus(score(u, v)) for v in strangers) / len(strangers)
+    return 0.5 * positive + 0.5 * negative
+
+
+def bpr(z, triples, weight, offset, total):
+    """Mean over observed pairs of w softplus(-(s_ui - s_uj))."""
+    loss = 0.0
+    for u, i, j in triples:
+        if j >= 0:
+            s = float(np.dot(z[u], z[i] - z[j])) + offset(u, i) - offset(u, j)
+            loss += weight(u, i) * softplus(-s)
+    return loss / total
+
+
+def mmd2(x, y, scales):
+    """Squared maximum mean discrepancy for the sum of Gaussian kernels exp(-|a - b|^2 / s)."""
+
+    def k(a, b):
+        d = ((a[:, None] - b[None]) ** 2).sum(-1)
+        return sum(np.exp(-d / s) for s in scales).mean()
+
+    return k(x, x) - 2 * k(x, y) + k(y, y)

@@ -1,0 +1,231 @@
+import importlib
+
+import numpy as np
+import pytest
+import torch
+from strategies import attribute
+
+from uge_core import registry
+from uge_core.config import RunConfig
+from uge_core.errors import ConfigError, TrainingDiverged
+from uge_core.graph import AttributedGraph, simple_edges
+from uge_core.split import probe_split, split_links
+from uge_core.train import Progress, bias_free_gains, edge_weights, ensembles, fit
+
+BACKBONES, METHODS = registry.names("backbones"), registry.names("debias")
+
+
+def town(n=90, seed=0, **extra):
+    rng = np.random.default_rng(seed)
+    city, gender = rng.integers(0, 3, n), rng.integers(0, 2, n)
+    source, target = rng.integers(0, n, 900), rng.integers(0, n, 900)
+    keep = rng.random(900) < np.where(city[source] == city[target], 0.9, 0.15)
+    edges, _, _ = simple_edges(source[keep], target[keep], n)
+    return AttributedGraph("town", n, edges, (attribute("city", city), attribute("gender", gender)), **extra)
+
+
+def shop(users=50, items=30, seed=0):
+    rng = np.random.default_rng(seed)
+    gender = rng.integers(0, 2, users)
+    source = rng.integers(0, users, 500)
+    target = users + (gender[source] * 12 + rng.integers(0, 18, 500)) % items
+    edges, _, _ = simple_edges(source, target, users + items)
+    codes = np.concatenate([gender, np.full(items, -2)])
+    age = np.concatenate([rng.integers(0, 3, users), np.full(items, -2)])
+    return AttributedGraph(
+        "shop",
+        users + items,
+        edges,
+        (attribute("gender", codes, side="users", num_values=2), attribute("age", age, side="users", num_values=3)),
+        num_users=users,
+    )
+
+
+def config(graph, method="none", backbone="node2vec", sensitive=None, **kwargs):
+    name = sensitive or ("gender" if graph.bipartite else "city")
+    return RunConfig.resolve(graph, sensitive=name, method=method, backbone=backbone, **{"epochs": 20, **kwargs})
+
+
+def run(graph, *configs, **kwargs):
+    return fit(list(configs), graph, split_links(graph), device="cpu", **kwargs)
+
+
+@pytest.mark.parametrize("make", [town, shop])
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_every_method_trains_on_every_backbone(make, backbone):
+    graph = make()
+    fitted = run(graph, *(config(graph, m, backbone) for m in METHODS))
+    for f in fitted:
+        total = f.history["total"]
+        assert f.embedding.shape == (graph.num_nodes, 16) and np.isfinite(f.embedding).all()
+        assert total[-1] < total[0], f.config.method
+        assert (f.twin is None) == (f.config.method == "none")
+        u, v = split_links(graph).train
+        rng = np.random.default_rng(0)
+        seen = (f.embedding[u] * f.embedding[v]).sum(1).mean()
+        other = (f.embedding[rng.permutation(u)] * f.embedding[rng.permutation(v)]).sum(1).mean()
+        assert seen > other, f.config.method
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_a_member_equals_the_same_run_alone(backbone):
+    graph = town()
+    configs = [config(graph, m, backbone, epochs=50, exposure="seen", seed=s) for m in METHODS for s in (0, 1)]
+    for together in run(graph, *configs):
+        alone = run(graph, together.config)[0]
+        gap = np.linalg.norm(together.embedding - alone.embedding) / np.linalg.norm(alone.embedding)
+        assert gap <= 1e-4, together.config.method
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("n", [90, 83])
+def test_uge_c_at_lambda_0_is_uge_w_to_the_bit(backbone, n):
+    graph = town(n)
+    w, c = config(graph, "uge-w", backbone), config(graph, "uge-c", backbone, lam=0.0)
+    together = run(graph, w, c)
+    alone = [run(graph, w)[0], run(graph, c)[0]]
+    for a, b in (together, alone):
+        assert (a.embedding == b.embedding).all() and (a.twin == b.twin).all()
+
+
+def test_uge_c_with_unit_weights_is_uge_r():
+    # one group per node's city and nothing to reroute: edges all inside the expected cells
+    graph = town()
+    huge = {"shrinkage": 1e12}
+    c, r = run(graph, config(graph, "uge-c", lam=0.5, options=huge), config(graph, "uge-r", lam=0.5))
+    np.testing.assert_allclose(c.embedding, r.embedding, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_two_runs_are_equal_to_the_bit_and_seeds_differ(backbone):
+    graph = town()
+    a, b = (run(graph, config(graph, "uge-ok", backbone))[0] for _ in range(2))
+    other = run(graph, config(graph, "uge-ok", backbone, seed=1))[0]
+    assert (a.embedding == b.embedding).all() and (a.embedding != other.embedding).any()
+
+
+def test_weight_decay_leaves_lookup_tables_alone():
+    graph = town()
+    for backbone in ("node2vec", "mf"):
+        small, large = (run(graph, config(graph, backbone=backbone, weight_decay=d))[0].embedding for d in (0.0, 0.5))
+        assert (small == large).all()
+    # and it does reach layer matrices, or the test above would hold for a decay that is never applied
+    small, large = (run(graph, config(graph, backbone="gcn", weight_decay=d))[0].embedding for d in (0.0, 0.5))
+    assert np.linalg.norm(large) < 0.9 * np.linalg.norm(small)
+
+
+def test_lambda_lowers_its_penalty():
+    graph = town()
+    for method in ("uge-r", "uge-c", "uge-ok"):
+        fitted = run(graph, *(config(graph, method, lam=lam, epochs=100) for lam in (0.0, 2.0)))
+        assert fitted[1].history["penalty"][-1] < fitted[0].history["penalty"][-1]
+
+
+@pytest.mark.parametrize("hidden", ["impute", "exclude"])
+@pytest.mark.parametrize("method", [m for m in METHODS if m != "none"])
+def test_the_twin_never_sees_the_probe_tests_values(method, hidden):
+    graph = town()
+    before = run(graph, config(graph, method, hidden=hidden))[0]
+    mask = before.hidden["city"]
+    probe = probe_split(graph.attribute("city"), unknown="exclude", seed=0)
+    assert (np.nonzero(mask)[0] == probe.test).all()
+    # swap values among hidden nodes: class sizes stay, so the probe split stays; only who has what changes
+    codes = graph.attribute("city").codes.copy()
+    a, b = np.nonzero(mask & (codes == 0))[0], np.nonzero(mask & (codes == 1))[0]
+    k = min(len(a), len(b))
+    assert k > 0
+    codes[a[:k]], codes[b[:k]] = 1, 0
+    changed = AttributedGraph("town", graph.num_nodes, graph.edges, (attribute("city", codes), graph.attributes[1]))
+    moved = probe_split(changed.attribute("city"), unknown="exclude", seed=0)
+    after = fit_with_mask(changed, config(changed, method, hidden=hidden), mask)
+    assert (after.twin == before.twin).all()
+    assert len(moved.test) == len(probe.test)
+    # the exported embedding did see them
+    assert (after.embedding != before.embedding).any()
+
+
+def fit_with_mask(graph, settings, mask):
+    """`fit` with the hidden nodes given, as a probe split depends on the values it splits."""
+    training = importlib.import_module("uge_core.train")
+
+    class Fixed:
+        test = np.nonzero(mask)[0]
+
+    original = training.probe_split
+    training.probe_split = lambda *args, **kwargs: Fixed
+    try:
+        return run(graph, settings)[0]
+    finally:
+        training.probe_split = original
+
+
+def test_held_out_edges_do_not_reach_training():
+    graph = town()
+    split = split_links(graph)
+    only_train = AttributedGraph("town", graph.num_nodes, np.ascontiguousarray(split.train), graph.attributes)
+    empty = type(split)(split.train, split.validation[:, :0], split.test[:, :0], 0)
+    for backbone in BACKBONES:
+        a = fit([config(graph, "uge-c", backbone)], graph, split, device="cpu")[0]
+        b = fit([config(only_train, "uge-c", backbone)], only_train, empty, device="cpu")[0]
+        assert (a.embedding == b.embedding).all()
+
+
+def test_validation_keeps_the_best_epoch():
+    graph = town(400)
+    split = split_links(graph, validation_share=0.1)
+    assert split.validation.shape[1] > 0
+    f = fit([config(graph, validation=0.1, epochs=200, exposure="seen")], graph, split, device="cpu")[0]
+    assert 1 <= f.best_epoch <= 200
+
+
+def test_progress_and_cancelling():
+    graph, seen = town(), []
+
+    def stop(p: Progress):
+        seen.append(p)
+        if p.epoch == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(graph, config(graph), on_epoch=stop)
+    assert [p.epoch for p in seen] == [1, 2, 3, 4, 5] and seen[0].epochs == 20 and seen[-1].seconds_left >= 0
+
+
+def test_what_cannot_train_together_is_split_and_refused():
+    graph = town()
+    configs = [config(graph), config(graph, backbone="gcn"), config(graph, "uge-w"), config(graph, epochs=5)]
+    assert ensembles(configs) == [[0, 2], [1], [3]]
+    with pytest.raises(ConfigError, match="cannot train together"):
+        run(graph, *configs)
+
+
+def test_divergence_is_said_with_member_and_epoch():
+    graph = town()
+    with pytest.raises(TrainingDiverged, match=r"loss of uge-r lambda=0\.5 \[city\] seed=0 is (nan|inf) at epoch \d+"):
+        run(graph, config(graph, "uge-r").with_(learning_rate=1e25))
+
+
+def test_no_cuda_is_said():
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a CUDA device")
+    graph = town()
+    with pytest.raises(ConfigError, match="device = cuda"):
+        fit([config(graph)], graph, split_links(graph), device="cuda")
+
+
+def test_bpr_without_item_cells_refuses_an_offset():
+    graph = shop()
+    with pytest.raises(ConfigError, match="cancels"):
+        run(graph, config(graph, "uge-o", "mf", options={"item_cells": "none"}))
+
+
+def test_exported_weights_and_gains():
+    graph = town()
+    split = split_links(graph)
+    assert (edge_weights(config(graph), graph, split, split.train) == 1).all()
+    w = edge_weights(config(graph, "uge-w"), graph, split, split.train)
+    assert w.shape == (split.train.shape[1],) and (w > 0).all() and np.ptp(w) > 0
+    gains = bias_free_gains(graph, split, ["city"])
+    same = graph.attribute("city").codes[split.test[0]] == graph.attribute("city").codes[split.test[1]]
+    # same-city edges are over-represented, so they gain less
+    assert gains[same].max() < gains[~same].min()

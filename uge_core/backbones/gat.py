@@ -1,0 +1,102 @@
+"""Graph attention network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from uge_core.backbones.base import Backbone, Parameters
+from uge_core.registry import option, register
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+    from uge_core.backbones._inputs import Inputs
+
+
+@register
+@dataclass(frozen=True)
+class GAT(Backbone):
+    r"""Two attention layers: 8 heads of 8, ELU, then one head of d. Paper: App. A, widths 64 and 16.
+
+    z_v = sum_{u in N(v) + v} a_uv W x_u + b, a_uv = softmax_u(leaky_relu(s . W x_u + t . W x_v)), slope
+    0.2, no dropout. X as for GCN. Shapes: X (N, F), W1 (F, heads * width), W2 (heads * width, d);
+    embeddings (K, N, d).
+    """
+
+    label: ClassVar[str] = "GAT"
+    citation: ClassVar[str] = "Velickovic et al., ICLR 2018"
+
+    heads: int = option(8, "attention heads of the first layer", low=1, high=64)
+    width: int = option(8, "width of a head", low=1, high=1024)
+    input: str = option(
+        "auto", "auto: features, else a learned table; table; degree", choices=("auto", "table", "degree")
+    )
+
+    def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
+        """Glorot matrices, zero biases."""
+        import torch
+
+        from uge_core.backbones._inputs import glorot, input_table
+
+        tables, fan_in = input_table(inputs, self.input, generator)
+        h, w = self.heads, self.width
+        return Parameters(
+            tables,
+            {
+                "w1": glorot(fan_in, h * w, generator),
+                "source1": glorot(h, w, generator),
+                "target1": glorot(h, w, generator),
+                "b1": torch.zeros(h * w),
+                "w2": glorot(h * w, dim, generator),
+                "source2": glorot(1, dim, generator),
+                "target2": glorot(1, dim, generator),
+                "b2": torch.zeros(dim),
+            },
+        )
+
+    def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:
+        """Two attention layers, each member in turn: the edge tensors of all at once would not fit."""
+        import torch
+        from torch.nn.functional import elu
+
+        p = parameters.layers
+        start = inputs.start(parameters.tables, self.input)
+        out = []
+        for k in range(len(p["w1"])):
+            x = start[k] if start.dim() == 3 else start
+            hidden = _attend(x @ p["w1"][k], p["source1"][k], p["target1"][k], inputs) + p["b1"][k]
+            out.append(_attend(elu(hidden) @ p["w2"][k], p["source2"][k], p["target2"][k], inputs) + p["b2"][k])
+        return torch.stack(out)
+
+
+def _attend(x: Tensor, source: Tensor, target: Tensor, inputs: Inputs) -> Tensor:
+    """(N, H w) attention over incoming edges of x (N, H w) with H heads."""
+    from torch.nn.functional import leaky_relu
+
+    heads, width = source.shape
+    by_source, by_target = inputs.messages
+    per_head = x.view(len(x), heads, width)
+    logit = leaky_relu(
+        by_source.spread((per_head * source).sum(-1)) + by_target.spread((per_head * target).sum(-1)),
+        negative_slope=0.2,
+    )
+    # a shift by the node's largest logit leaves the softmax as it is and keeps exp in range
+    peak = _segment_max(logit.detach(), by_target)
+    raised = (logit - peak).exp()
+    share = raised / by_target.spread(by_target.collect(raised))
+    message = by_source.spread(x).view(-1, heads, width) * share[:, :, None]
+    return by_target.collect(message.view(-1, heads * width))
+
+
+def _segment_max(logit: Tensor, by_target: object) -> Tensor:
+    """(M, H) the largest logit among each edge's fellow edges into the same node."""
+    import torch
+
+    from uge_core.backbones._inputs import Gather
+
+    assert isinstance(by_target, Gather)
+    index = by_target.index[:, None].expand_as(logit)
+    top = torch.full((by_target.rows.shape[0], logit.shape[1]), -torch.inf, device=logit.device)
+    top = top.scatter_reduce(0, index, logit, "amax")
+    return top.index_select(0, by_target.index)

@@ -1,0 +1,58 @@
+"""Graph convolutional network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from uge_core.backbones.base import Backbone, Parameters
+from uge_core.registry import option, register
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+    from uge_core.backbones._inputs import Inputs
+
+
+@register
+@dataclass(frozen=True)
+class GCN(Backbone):
+    r"""z = S relu(S X W1 + b1) W2 + b2 with S = D^-1/2 (A + I) D^-1/2. Paper: App. A, widths 64 and 16.
+
+    X are the node features where the graph has them, else a learned table (N, 64) or degree bins.
+    Shapes: X (N, F), W1 (F, hidden), W2 (hidden, d); embeddings (K, N, d).
+    """
+
+    label: ClassVar[str] = "GCN"
+    citation: ClassVar[str] = "Kipf and Welling, ICLR 2017"
+
+    hidden: int = option(64, "width of the first layer", low=1, high=4096)
+    input: str = option(
+        "auto", "auto: features, else a learned table; table; degree", choices=("auto", "table", "degree")
+    )
+
+    def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
+        """Glorot matrices, zero biases."""
+        import torch
+
+        from uge_core.backbones._inputs import glorot, input_table
+
+        tables, width = input_table(inputs, self.input, generator)
+        return Parameters(
+            tables,
+            {
+                "w1": glorot(width, self.hidden, generator),
+                "b1": torch.zeros(self.hidden),
+                "w2": glorot(self.hidden, dim, generator),
+                "b2": torch.zeros(dim),
+            },
+        )
+
+    def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:
+        """Two convolutions."""
+        from uge_core.backbones._inputs import propagate
+
+        p, s = parameters.layers, inputs.adjacency
+        x = inputs.start(parameters.tables, self.input)
+        hidden = (propagate(x @ p["w1"], s) + p["b1"][:, None]).relu()
+        return propagate(hidden @ p["w2"], s) + p["b2"][:, None]

@@ -1,0 +1,39 @@
+"""node2vec with walk length 1: one free vector per node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from uge_core.backbones.base import Backbone, Parameters
+from uge_core.registry import option, register
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+    from uge_core.backbones._inputs import Inputs
+
+
+@register
+@dataclass(frozen=True)
+class Node2Vec(Backbone):
+    r"""z_u is a row of a table. Paper: Sec. 6.1 and App. A, node2vec of walk length 1, which turns skip-gram into link prediction.
+
+    Shapes: table (N, d); embeddings (K, N, d). Features are not used.
+    """
+
+    label: ClassVar[str] = "node2vec (walk length 1)"
+    citation: ClassVar[str] = "Grover and Leskovec, KDD 2016"
+    uses_features: ClassVar[bool] = False
+
+    init_std: float = option(1.0, "deviation of the first vectors", low=1e-6, high=10)
+
+    def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
+        """Normal rows."""
+        import torch
+
+        return Parameters(tables={"z": torch.randn(inputs.num_nodes, dim, generator=generator) * self.init_std})
+
+    def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:
+        """The table itself."""
+        return parameters.tables["z"]

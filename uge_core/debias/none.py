@@ -1,0 +1,29 @@
+"""No debiasing: the plain link-prediction embedding, the line every method is measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from uge_core.bias_free import CellTable, Evidence
+from uge_core.debias.base import Method
+from uge_core.penalties.base import NoPenalty, Penalty
+from uge_core.registry import register
+
+
+@register
+@dataclass(frozen=True)
+class NoDebiasing(Method):
+    """The loss of Eq. (1) alone: every observed edge weighs 1, nothing is added."""
+
+    label: ClassVar[str] = "No debiasing"
+    citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (1)"
+    reads_attributes: ClassVar[bool] = False
+
+    def cells(self, evidence: Evidence) -> CellTable:
+        """Weight 1 and offset 0 everywhere."""
+        return CellTable.neutral(evidence.graph.num_nodes)
+
+    def penalty(self, evidence: Evidence) -> Penalty:
+        """Nothing."""
+        return NoPenalty()

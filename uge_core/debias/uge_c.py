@@ -1,0 +1,30 @@
+"""UGE-C: the weights of UGE-W beside the penalty of UGE-R."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from uge_core.bias_free import CellTable, Evidence, weight_cells
+from uge_core.debias.uge_r import UGER
+from uge_core.registry import option, register
+
+
+@register
+@dataclass(frozen=True)
+class UGEC(UGER):
+    r"""Both, Eq. (15): sum_e l(e) * R~ / R + lambda * gap between Q and Q~. At lambda 0 it is UGE-W to the bit."""
+
+    label: ClassVar[str] = "UGE-C"
+    citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (15)"
+
+    shrinkage: float = option(
+        0.0, "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none", low=0.0
+    )
+    independence: bool = option(False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin")
+
+    def cells(self, evidence: Evidence) -> CellTable:
+        """Weights R~/R, offset 0."""
+        return weight_cells(
+            evidence, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
+        )

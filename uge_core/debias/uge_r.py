@@ -1,0 +1,53 @@
+"""UGE-R: group pairs must score alike with and without the sensitive attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from uge_core.bias_free import CellTable, Evidence
+from uge_core.debias import _options
+from uge_core.debias.base import Method
+from uge_core.penalties.base import Penalty
+from uge_core.registry import option, register
+
+
+@register
+@dataclass(frozen=True)
+class UGER(Method):
+    r"""Regularisation, Eq. (14): loss + lambda * gap between Q and Q~ over all node pairs."""
+
+    label: ClassVar[str] = "UGE-R"
+    citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (14)"
+    uses_lambda: ClassVar[bool] = True
+
+    pair_weighting: str = option(
+        "pairs", "pairs: the paper's sum; cells: uniform, as the authors' code", choices=_options.PAIR_WEIGHTING
+    )
+    norm: str = option("squared", "squared, or absolute as the paper's text", choices=_options.NORM)
+    estimator: str = option(
+        "exact", "exact over all pairs, or sampled group pairs as the paper", choices=_options.ESTIMATOR
+    )
+    num_group_pairs: int = option(0, "group pairs per step when sampled; 0: a tenth of the groups", low=0)
+    scores: str = option("raw", "raw dot products, or their sigmoid (sampled only)", choices=_options.SCORES)
+    item_cells: str = option("none", "bipartite: none (the paper), popularity, or an attribute of items")
+
+    def check(self, evidence: Evidence, loss: str) -> None:
+        """Refuses sigmoid scores with the exact estimator."""
+        _options.check_scores(self.scores, self.estimator)
+
+    def cells(self, evidence: Evidence) -> CellTable:
+        """Weight 1, offset 0."""
+        return CellTable.neutral(evidence.graph.num_nodes)
+
+    def penalty(self, evidence: Evidence) -> Penalty:
+        """The gap between Q and Q~."""
+        return _options.mean_gap(
+            evidence,
+            item_cells=self.item_cells,
+            pair_weighting=self.pair_weighting,
+            norm=self.norm,
+            estimator=self.estimator,
+            num_group_pairs=self.num_group_pairs,
+            scores=self.scores,
+        )
