@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -163,7 +164,7 @@ def _columns(adjacency: Tensor, x: Tensor) -> Tensor:
     """One sparse product for all members: (K, N, w) laid out as (N, K w)."""
     k, n, w = x.shape
     product: Tensor = adjacency @ x.transpose(0, 1).reshape(n, k * w)
-    return Tensor.transpose(product.view(n, k, w), 0, 1)
+    return product.view(n, k, w).transpose(0, 1)
 
 
 def propagate(x: Tensor, adjacency: Tensor) -> Tensor:
@@ -173,7 +174,7 @@ def propagate(x: Tensor, adjacency: Tensor) -> Tensor:
 
 def glorot(fan_in: int, fan_out: int, generator: Generator) -> Tensor:
     """(fan_in, fan_out) uniform in +-sqrt(6 / (fan_in + fan_out)). Source: Glorot and Bengio, AISTATS 2010."""
-    limit = (6.0 / (fan_in + fan_out)) ** 0.5
+    limit = math.sqrt(6.0 / (fan_in + fan_out))
     return (torch.rand(fan_in, fan_out, generator=generator) * 2 - 1) * limit
 
 

@@ -1,0 +1,169 @@
+"""Reading graphs: `load` recognises a folder's layout and returns an `AttributedGraph`.
+
+Each layout is one file of this package with a constant ``LAYOUTS``; they are tried in the order of
+`LAYOUTS` below, and the first with all its files wins. A layout of which only some files are there
+gives its own error. No pickle is ever loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from uge_core.datasets import authors, edges_target, fairgnn, movielens, numpy_pairs, row_numbers, tables
+from uge_core.datasets._tables import Folder
+from uge_core.datasets.base import Found, Layout
+from uge_core.datasets.inspection import describe, inspect
+from uge_core.errors import DatasetMissing, GraphError
+from uge_core.graph import AttributedGraph
+from uge_core.registry import unknown_name
+
+__all__ = ["LAYOUTS", "describe", "inspect", "load"]
+
+LAYOUTS: tuple[Layout, ...] = (
+    *movielens.LAYOUTS,
+    *fairgnn.LAYOUTS,
+    *authors.LAYOUTS,
+    *edges_target.LAYOUTS,
+    *row_numbers.LAYOUTS,
+    *numpy_pairs.LAYOUTS,
+    *tables.LAYOUTS,
+)
+
+_NOT_READ = {
+    ".graphml": "GraphML", ".gexf": "GEXF", ".gml": "GML", ".parquet": "Parquet",
+    ".pt": "PyTorch", ".yaml": "dataset.yaml", ".yml": "dataset.yaml",
+}  # fmt: skip
+_REWRITE = "write the graph as edges.csv (source,target) and nodes.csv (id and the attributes)"
+
+
+def load(spec: str | Path, *, attributes: Sequence[str] | None = None) -> AttributedGraph:
+    """The graph at `spec`.
+
+    Args:
+        spec: a folder in a recognised layout, ``FOLDER:NAME`` for one graph of several, or one of
+            the graph's files.
+        attributes: columns to be attributes besides those the layout or their values make so;
+            upper and lower case alike. A column that is an attribute already stays as it is.
+
+    Returns:
+        The graph, undirected and simple, with the role of every column and a message for
+        everything that was dropped.
+
+    Raises:
+        DatasetMissing: the folder, or a file the layout needs, is not there.
+        GraphError: the files are not recognised, or contradict each other.
+    """
+    folder, wanted = _locate(spec)
+    layout, found = _choose(folder, wanted)
+    asked = () if attributes is None else (attributes,) if isinstance(attributes, str) else tuple(attributes)
+    graph = layout.read(found, frozenset(a.strip().lower() for a in asked))
+    for name in asked:
+        _check_asked(graph, name.strip())
+    return graph
+
+
+def _locate(spec: str | Path) -> tuple[Folder, str | Path | None]:
+    """The folder, and which of its graphs: a name, one of its files, or None."""
+    head, colon, tail = str(spec).rpartition(":")
+    path, parent = Path(spec).expanduser(), Path(head).expanduser()
+    try:
+        if path.is_dir():
+            return Folder.open(path), None
+        if path.is_file():
+            return Folder.open(path.parent), path
+        if colon and head == "sample":
+            raise GraphError(f"{spec}: sample graphs are not in this version; give a folder with files")
+        if colon and parent.is_dir():
+            return Folder.open(parent), tail
+    except OSError as e:
+        raise DatasetMissing(
+            f"{spec}: cannot be opened ({e.strerror or e}); give a folder in a recognised layout"
+        ) from None
+    raise DatasetMissing(f"{spec}: no such folder or file; give a folder in a recognised layout, or FOLDER:NAME")
+
+
+def _choose(folder: Folder, wanted: str | Path | None) -> tuple[Layout, Found]:
+    """The layout and the graph to read."""
+    present = [(layout, found) for layout in LAYOUTS for found in layout.find(folder)]
+    complete = [(layout, found) for layout, found in present if not found.missing]
+    if isinstance(wanted, Path):
+        return _by_file(folder, wanted, present)
+    if wanted is not None:
+        named = [(layout, found) for layout, found in present if found.name == wanted]
+        if not named and present:
+            raise GraphError(
+                f"{folder.path}: " + unknown_name("graph", wanted, [f.name for _, f in complete or present])
+            )
+        present = named
+        complete = [(layout, found) for layout, found in named if not found.missing]
+    if complete:
+        first = complete[0][0]
+        graphs = [found for layout, found in complete if layout is first]
+        if len(graphs) > 1:
+            listed = ", ".join(f"{folder.path}:{g.name}" for g in graphs)
+            raise GraphError(f"{folder.path}: {len(graphs)} graphs in one folder; name one of: {listed}")
+        return first, _titled(graphs[0], folder, alone=wanted is None)
+    if present:
+        raise _incomplete(folder, *present[0])
+    raise _unrecognised(folder)
+
+
+def _by_file(folder: Folder, path: Path, present: list[tuple[Layout, Found]]) -> tuple[Layout, Found]:
+    """The graph that one of its files stands for."""
+    members = [(layout, found) for layout, found in present if any(f.name == path.name for f in found.files.values())]
+    for layout, found in members:
+        if not found.missing:
+            return layout, found
+    if members:
+        raise _incomplete(folder, *members[0])
+    kind = _NOT_READ.get(path.suffix.lower())
+    if kind:
+        raise GraphError(f"{path}: {kind} files are not read in this version; {_REWRITE}")
+    raise GraphError(f"{path}: not a file of a recognised layout; {_REWRITE}. Recognised: {_layouts()}")
+
+
+def _titled(found: Found, folder: Folder, *, alone: bool) -> Found:
+    """A folder's only graph is called like the folder."""
+    return Found(folder.path.resolve().name, found.files) if alone else found
+
+
+def _incomplete(folder: Folder, layout: Layout, found: Found) -> DatasetMissing:
+    """The error about a graph that lacks files."""
+    there = ", ".join(sorted(p.name for p in found.files.values()))
+    return DatasetMissing(
+        f"{folder.path}: {'; '.join(found.missing)}. Found of {layout.title} layout: {there}. "
+        f"Put the missing file{'s' * (len(found.missing) > 1)} into this folder"
+    )
+
+
+def _unrecognised(folder: Folder) -> GraphError:
+    """The error about a folder in no known layout."""
+    shown = ", ".join(folder.files[:10]) or "no files"
+    if len(folder.files) > 10:
+        shown += f" and {len(folder.files) - 10} more"
+    later = sorted({kind for f in folder.files if (kind := _NOT_READ.get(Path(f).suffix.lower()))})
+    hint = f"; {' and '.join(later)} is not read in this version" if later else ""
+    return GraphError(
+        f"{folder.path}: no recognised layout. Found: {shown}{hint}. Recognised: {_layouts()}; or {_REWRITE}"
+    )
+
+
+def _layouts() -> str:
+    """All layouts with their files."""
+    return "; ".join(f"{layout.title} ({layout.summary})" for layout in LAYOUTS)
+
+
+def _check_asked(graph: AttributedGraph, name: str) -> None:
+    """Refuses a name asked for that did not become an attribute."""
+    lower = name.lower()
+    if any(lower in (a.name.lower(), *(x.lower() for x in a.aliases)) for a in graph.attributes):
+        return
+    for c in graph.columns:
+        if c.name.lower() == lower:
+            raise GraphError(
+                f"{graph.name}: column {c.name!r} of {c.file} has the role {c.role} and cannot be an attribute; "
+                "choose a column that describes nodes"
+            )
+    nodes = [c.name for c in graph.columns if c.role not in ("id", "source", "target", "weight")]
+    raise GraphError(f"{graph.name}: " + unknown_name("column", name, nodes))

@@ -1,0 +1,43 @@
+"""LastFM's and Deezer's layout: the target is the attribute."""
+
+import pytest
+
+from uge_core.datasets import load
+from uge_core.errors import GraphError
+
+EDGES = "node_1,node_2\n0,2\n1,2\n"
+TARGET = "id,target\n0,0\n1,17\n2,3\n"
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"), [("deezer_gendered", "gender"), ("lastfm_asia", "country"), ("other", "target")]
+)
+def test_the_target_has_the_name_of_what_it_is(write, stem, name):
+    graph = load(write({f"{stem}_edges.csv.gz": EDGES, f"{stem}_target.csv": TARGET}))
+    assert (graph.layout, graph.edges.tolist()) == ("edges-target", [[0, 1], [2, 2]])
+    assert [a.name for a in graph.attributes] == [name]
+    assert graph.attribute("TARGET") is graph.attribute(name)
+    assert graph.attribute(name).labels == ("0", "3", "17")
+    assert graph.attribute(name).codes.tolist() == [0, 2, 1]
+    assert graph.defaults.unknown == "exclude"
+
+
+@pytest.mark.parametrize("asked", ["target", "gender", "Gender"])
+def test_asking_for_the_target_changes_nothing(write, asked):
+    folder = write({"deezer_edges.csv": EDGES, "deezer_target.csv": TARGET})
+    assert load(folder, attributes=[asked]).fingerprint == load(folder).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("edges", "target", "text"),
+    [
+        ("a,b\n0,9\n", TARGET, "x_edges.csv: 1 edge names a node that does not exist, first: line 2 ('0', '9'); allowed: the 3 ids of x_target.csv"),
+        (EDGES, "id,group\n0,1\n", "x_target.csv: column 'target' is missing from the header; found: id, group"),
+        (EDGES, "id,target\n0,1\n0,2\n", "x_target.csv: 1 row repeats an id of column 'id', first: line 3 ('0')"),
+        ("a\n0\n", TARGET, "x_edges.csv: one column (a), two are needed"),
+    ],
+)  # fmt: skip
+def test_blocking_problems(write, edges, target, text):
+    with pytest.raises(GraphError) as error:
+        load(write({"x_edges.csv": edges, "x_target.csv": target}))
+    assert text in str(error.value)

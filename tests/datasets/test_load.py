@@ -1,0 +1,175 @@
+"""Which folder is which: recognition, addressing, half-there layouts, files that are not what they say."""
+
+import gzip
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uge_core.datasets import LAYOUTS, load
+from uge_core.errors import DatasetMissing, GraphError
+
+NODES = "id,city\n1,A\n2,B\n3,A\n"
+EDGES = "source,target\n1,2\n2,3\n"
+
+
+def npy(array) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def test_missing_folder(tmp_path):
+    with pytest.raises(DatasetMissing, match=r"nowhere: no such folder or file; give a folder"):
+        load(tmp_path / "nowhere")
+
+
+def test_a_path_too_long_is_a_plain_error():
+    with pytest.raises(DatasetMissing, match="cannot be opened"):
+        load("x" * 5000)
+
+
+def test_unrecognised_folder_lists_files_and_layouts(write):
+    folder = write({"friends.xlsx": b"PK", "graph.graphml": "<graphml/>"})
+    with pytest.raises(GraphError) as error:
+        load(folder)
+    text = str(error.value)
+    assert "friends.xlsx, graph.graphml" in text
+    assert "GraphML is not read in this version" in text
+    assert "edges.csv (source,target)" in text
+    for layout in LAYOUTS:
+        assert layout.summary in text
+    assert "\n" not in text
+
+
+def test_empty_folder(write):
+    with pytest.raises(GraphError, match=r"no recognised layout. Found: no files"):
+        load(write({}))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("g.graphml", "GraphML"), ("g.pt", "PyTorch"), ("dataset.yaml", "dataset.yaml")]
+)
+def test_files_of_later_formats_say_so(write, name, kind):
+    with pytest.raises(GraphError, match=f"{kind} files are not read in this version; write the graph as edges.csv"):
+        load(write({name: "x"}) / name)
+
+
+def test_sample_says_so():
+    with pytest.raises(GraphError, match="sample graphs are not in this version"):
+        load("sample:town")
+
+
+def test_one_of_its_files_stands_for_the_graph(write):
+    folder = write({"edges.csv": EDGES, "nodes.csv.gz": NODES, "notes.txt": "x"})
+    assert load(folder / "edges.csv").num_edges == 2
+    assert load(folder / "nodes.csv.gz").num_nodes == 3
+    with pytest.raises(GraphError, match="not a file of a recognised layout"):
+        load(folder / "notes.txt")
+
+
+def test_folder_with_several_graphs(write):
+    ring = np.array([[0, 1, 2], [1, 2, 0]])
+    folder = write(
+        {
+            "a_edges.npy": npy(ring), "a_sens.npy": npy([0, 1, 1]),
+            "b_edges.npy": npy(ring[:, :2]), "b_sens.npy": npy([0, 1, 1]),
+            "c_sens.npy": npy([0, 1]),
+        }
+    )  # fmt: skip
+    with pytest.raises(GraphError) as error:
+        load(folder)
+    assert f"2 graphs in one folder; name one of: {folder}:a, {folder}:b" in str(error.value)
+    assert load(f"{folder}:a").num_edges == 3
+    assert load(f"{folder}:b").name == "b"
+    assert load(folder / "b_sens.npy").num_edges == 2
+    with pytest.raises(GraphError, match="unknown graph 'd'; allowed: a, b"):
+        load(f"{folder}:d")
+    with pytest.raises(
+        DatasetMissing, match=r"c_edges.npy is missing; it must hold an integer array of shape \(2, E\)"
+    ):
+        load(f"{folder}:c")
+
+
+def test_the_only_graph_is_called_like_its_folder(write):
+    folder = write({"x_edges.csv": "a,b\n0,1\n", "x_target.csv": "id,target\n0,a\n1,b\n"})
+    assert load(folder).name == "made"
+    assert load(f"{folder}:x").name == "x"
+
+
+def test_a_complete_layout_wins_over_half_of_an_earlier_one(write):
+    folder = write({"edges.csv": EDGES, "nodes.csv": NODES, "users.dat": "1::F::1::1::1\n"})
+    assert load(folder).layout == "tables"
+
+
+@pytest.mark.parametrize(
+    ("files", "text"),
+    [
+        (("p_node_attribute.csv", "p_node_label.csv"), "p_edge.csv[.gz] is missing; it must hold the header Src,Dst,Weight"),
+        (("p_edge.csv.gz",), "p_node_attribute.csv[.gz] is missing; it must hold a header with the attributes' names"),
+        (("region_job_2.csv",), "region_job_2_relationship.txt[.gz] is missing; it must hold two user ids a line"),
+        (("users.dat", "movies.dat"), "ratings.dat[.gz] or user_movie_pairs.csv[.gz] is missing"),
+        (("u.data", "u.user"), "u.item[.gz] is missing; it must hold lines id|title"),
+        (("lastfm_edges.csv",), "lastfm_target.csv[.gz] is missing; it must hold the header id,target"),
+        (("german_edges.txt.gz",), "german.csv[.gz] is missing; it must hold a header and one row per node"),
+        (("edges.csv",), "nodes.csv[.gz] is missing; it must hold a header with the column id"),
+    ],
+)  # fmt: skip
+def test_half_a_layout_names_what_is_missing(write, files, text):
+    with pytest.raises(DatasetMissing) as error:
+        load(write(dict.fromkeys(files, "a,b\n1,2\n")))
+    assert text in str(error.value)
+    assert "Put the missing file into this folder" in str(error.value)
+    assert f"layout: {', '.join(sorted(files))}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("nodes.csv", b"\x00\x01\x02\x03", "nodes.csv: is not text (it holds zero bytes)"),
+        ("nodes.csv", b"", "nodes.csv: is empty"),
+        ("nodes.csv", b"id,city\n", "nodes.csv: there are no rows under the header"),
+        ("nodes.csv", b"id,city\n1,Z\xfcrich\n2,B\n3,B\n", "nodes.csv: is not UTF-8 text"),
+        ("nodes.csv", b"id,ort\xfc\n1,A\n", "nodes.csv: is not UTF-8 text"),
+        ("nodes.csv", gzip.compress(NODES.encode()), "nodes.csv: is gzip data; rename it to nodes.csv.gz"),
+        ("nodes.csv.gz", NODES.encode(), "nodes.csv.gz: is not gzip data although its name ends in .gz"),
+        ("nodes.csv.gz", gzip.compress(NODES.encode())[:-12], "nodes.csv.gz: the gzip data are damaged or cut off"),
+        ("nodes.csv.gz", gzip.compress(NODES.encode())[:12] + b"x" * 20, "nodes.csv.gz: the gzip data are damaged"),
+        ("nodes.csv", b"id,city,city\n1,A,B\n", "nodes.csv: column 'city' stands twice in the header"),
+        ("nodes.csv", b"id,city\n1,A,x\n2,B\n3,C\n", "nodes.csv: line 2 has more than the 2 fields"),
+        ("nodes.csv", b"id,city\n1,A,x,y\n2,B\n3,C\n", "nodes.csv: line 2 has more than the 2 fields"),
+        ("nodes.csv", b"id,city\n1,A\n2,B,x\n3,C\n", "nodes.csv: line 3 has more than the 2 fields"),
+        ("nodes.csv", b"id,city\n1,A\n2,B\n3,C,x,y,z\n", "nodes.csv: line 4 has more than the 2 fields"),
+        ("nodes.csv", b'id,city\n1,"A\n2,B\n', "nodes.csv: a quotation mark is opened and never closed"),
+    ],
+)  # fmt: skip
+def test_files_that_are_not_what_they_say(write, name, content, reason):
+    folder = write({"edges.csv": EDGES, name: content})
+    with pytest.raises(GraphError) as error:
+        load(folder)
+    assert str(error.value).startswith(reason)
+    assert "Error" not in str(error.value)
+
+
+def test_no_pickle_is_ever_loaded(write, tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "exploded",)
+
+    sens = np.array([Bomb()], dtype=object)
+    buffer = io.BytesIO()
+    np.save(buffer, sens, allow_pickle=True)
+    import pickle
+
+    raw = pickle.dumps(Bomb())
+    for content in (buffer.getvalue(), raw):
+        folder = write({"a_edges.npy": npy([[0], [1]]), "a_sens.npy": content})
+        with pytest.raises(GraphError, match=r"a_sens.npy: "):
+            load(folder)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_layout_names_are_unique():
+    names = [layout.name for layout in LAYOUTS]
+    assert len(set(names)) == len(names)

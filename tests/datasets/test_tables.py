@@ -1,0 +1,208 @@
+"""Two tables of any kind: ids as text, roles by values, and every refusal."""
+
+import numpy as np
+import pytest
+
+from uge_core.datasets import load
+from uge_core.errors import GraphError
+from uge_core.graph import UNKNOWN
+
+
+def people(n: int = 60) -> str:
+    """A table with one column of every kind."""
+    rows = ["id,gender,income,name,same,city,rest"]
+    for i in range(n):
+        rows.append(f"p{i},{'fm'[i % 2]},{100 + 1.5 * i},name {i},x,{'' if i == 3 else 'ABC'[i % 3]},")
+    return "\n".join(rows) + "\n"
+
+
+def path(n: int = 60) -> str:
+    return "source,target\n" + "".join(f"p{i},p{i + 1}\n" for i in range(n - 1))
+
+
+def roles(graph) -> dict[str, str]:
+    return {c.name: c.role for c in graph.columns}
+
+
+def test_roles_by_values(write):
+    graph = load(write({"nodes.csv": people(), "edges.csv": path()}))
+    assert (graph.num_nodes, graph.num_edges, graph.layout, graph.bipartite) == (60, 59, "tables", False)
+    assert roles(graph) == {
+        "id": "id", "gender": "attribute", "income": "feature", "name": "ignored", "same": "ignored",
+        "city": "attribute", "rest": "ignored", "source": "source", "target": "target",
+    }  # fmt: skip
+    assert [a.name for a in graph.attributes] == ["gender", "city"]
+    assert graph.feature_names == ("income",)
+    assert graph.features.dtype == np.float32
+    assert graph.features[2, 0] == 103.0
+    assert graph.attribute("CITY").codes[:5].tolist() == [0, 1, 2, UNKNOWN, 1]
+    assert graph.attribute("city").labels == ("A", "B", "C")
+    assert graph.ids([0, 59]) == ["p0", "p59"]
+    constant = next(m for m in graph.messages if m.code == "constant-column")
+    assert constant.text == "nodes.csv: 2 columns with fewer than two values ignored"
+    assert (constant.level, constant.count, constant.examples) == ("note", 2, ("same", "rest"))
+    detail = {c.name: c.detail for c in graph.columns}
+    assert (detail["same"], detail["rest"]) == ("one value", "no value")
+    assert detail["name"] == "every node has a value of its own"
+    assert (graph.defaults.unknown, graph.defaults.test_share, graph.defaults.as_coded_rows) == ("exclude", 0.1, None)
+
+
+def test_ids_and_values_are_text(write):
+    nodes = "id,group\n007,NA\n7,None\nNA,nan\nnull,\n1e3,NA\n"
+    edges = "source,target\n007,7\nNA,null\n1e3,007\n"
+    graph = load(write({"nodes.csv": nodes, "edges.csv": edges}))
+    assert graph.ids(slice(None)) == ["007", "7", "NA", "null", "1e3"]
+    assert graph.edges.tolist() == [[0, 0, 2], [1, 4, 3]]
+    assert graph.attribute("group").labels == ("NA", "None", "nan")
+    assert graph.attribute("group").unknown.tolist() == [False, False, False, True, False]
+
+
+def test_a_value_called_unknown_stays_apart_from_the_empty_cell(write):
+    nodes = "id,g\n1,unknown\n2,\n3,x\n"
+    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target\n1,2\n2,3\n"}))
+    assert graph.attribute("g").labels == ("unknown", "x")
+    assert graph.attribute("g").unknown_label == "unknown (empty cell)"
+
+
+def test_values_sort_as_numbers_where_they_are(write):
+    nodes = "id,g\n" + "".join(f"{i},{v}\n" for i, v in enumerate([10, 9, 2, 10]))
+    graph = load(write({"nodes.csv": nodes, "edges.csv": "a,b\n0,1\n"}))
+    assert graph.attribute("g").labels == ("2", "9", "10")
+    assert graph.attribute("g").codes.tolist() == [2, 1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("edges", "nodes"),
+    [
+        ("src,dst\n1,2\n", "id,g\n1,a\n2,b\n"),
+        ("when,to,from\n5,2,1\n", "g,node_id\na,1\nb,2\n"),
+        ("x;y\n1;2\n", "person;g\n1;a\n2;b\n"),
+        ("U\tV\tother\n1\t2\t3\n", "g\tUser_ID\na\t1\nb\t2\n"),
+        ("\ufeffsource,target\n1,2\n", "\ufeffid,g\n1,a\n2,b\n"),
+        ("source,target\r1,2\r", "id,g\r1,a\r2,b\r"),
+        ("source, target\r\n1, 2\r\n\r\n", "id, g\r\n1, a\r\n\r\n2, b\r\n"),
+    ],
+)
+def test_columns_are_found_by_name_and_files_vary(write, edges, nodes):
+    graph = load(write({"edges.csv": edges, "nodes.csv.gz": nodes}))
+    assert graph.edges.tolist() == [[0], [1]]
+    assert graph.ids([0, 1]) == ["1", "2"]
+    assert graph.attribute("g").labels == ("a", "b")
+
+
+def test_loops_and_duplicates_are_dropped_and_counted(write):
+    edges = "source,target\n1,2\n2,1\n1,2\n3,3\n2,3\n"
+    graph = load(write({"nodes.csv": "id,g\n1,a\n2,b\n3,a\n4,b\n", "edges.csv": edges}))
+    assert graph.num_edges == 2
+    counts = {m.code: (m.level, m.count) for m in graph.messages}
+    assert counts == {"self-loops": ("note", 1), "duplicate-edges": ("note", 2), "nodes-without-edges": ("note", 1)}
+
+
+def test_weights_are_named_and_not_used(write):
+    nodes = "id,g\n1,a\n2,b\n3,a\n"
+    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target,Weight\n1,2,0.5\n2,3,2\n"}))
+    assert roles(graph)["Weight"] == "weight"
+    assert [m.code for m in graph.messages] == ["weights-unused"]
+    same = load(write({"nodes.csv": nodes, "edges.csv": "source,target,Weight\n1,2,1\n2,3,1\n"}))
+    assert roles(same)["Weight"] == "weight"
+    assert same.messages == ()
+
+
+def test_empty_numbers_become_the_mean(write):
+    nodes = "id,x\n" + "".join(f"{i},{'' if i == 0 else i}\n" for i in range(101))
+    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n"}))
+    assert graph.features[0, 0] == pytest.approx(50.5)
+    assert next(c.detail for c in graph.columns if c.name == "x") == "1 empty cell filled with the mean"
+
+
+def test_at_most_eight_attributes(write):
+    nodes = "id," + ",".join(f"c{i}" for i in range(11)) + "\n"
+    nodes += "".join(f"{n}," + ",".join(str(n % 2) for _ in range(11)) + "\n" for n in range(4))
+    folder = write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n"})
+    graph = load(folder)
+    assert [a.name for a in graph.attributes] == [f"c{i}" for i in range(8)]
+    assert graph.features is None
+    limit = next(m for m in graph.messages if m.code == "attribute-limit")
+    assert (limit.level, limit.count, limit.examples) == ("warning", 3, ("c8", "c9", "c10"))
+    asked = load(folder, attributes=["C10"])
+    assert [a.name for a in asked.attributes] == [f"c{i}" for i in (*range(7), 10)]
+
+
+def test_attributes_override_roles(write):
+    nodes = "id,gender,score\n" + "".join(f"{i},{'fm'[i % 2]},{i % 40}\n" for i in range(120))
+    folder = write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n"})
+    assert load(folder, attributes=["GENDER"]).fingerprint == load(folder).fingerprint
+    many = "id,gender,score,town\n" + "".join(f"{i},{'fm'[i % 2]},{i},t{i // 2}\n" for i in range(300))
+    folder = write({"nodes.csv": many})
+    assert [a.name for a in load(folder, attributes="town").attributes] == ["gender", "town"]
+
+
+def test_a_very_long_header_is_read_whole(write):
+    n = 300
+    nodes = "id," + ",".join("w" * 300 + str(i) for i in range(n)) + "\n"
+    nodes += "".join(f"{r}," + ",".join(["\u00e9" * 150] * n) + "\n" for r in range(2))
+    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n"}))
+    assert len(graph.columns) == n + 3
+
+
+def test_row_numbers_without_a_name_are_no_feature(write):
+    nodes = ",id,g\n" + "".join(f"{i},p{i},{'ab'[i % 2]}\n" for i in range(60))
+    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target\np0,p1\n"}))
+    assert graph.features is None
+    assert graph.columns[0].detail == "no name in the header"
+
+
+def test_numbers_too_large_for_features_are_ignored(write):
+    nodes = "id,x\n" + "".join(f"{i},{i}e300\n" for i in range(60))
+    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n"}))
+    assert graph.features is None
+    assert next(c.detail for c in graph.columns if c.name == "x") == "numbers beyond single precision"
+
+
+def ids(n: int) -> str:
+    return "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(n - 1))
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("colour", "unknown column 'colour'; allowed: gender, score, one, none, word"),
+        ("genders", "Did you mean 'gender'?"),
+        ("id", "column 'id' of nodes.csv has the role id and cannot be an attribute"),
+        ("one", "nodes.csv: column 'one' has one value ('x'); an attribute needs at least two groups"),
+        ("none", "nodes.csv: column 'none' has no value; an attribute needs at least two groups"),
+        ("score", "nodes.csv: column 'score' is continuous (300 different numbers); an attribute has at most 50 values: bin it first, for instance at 29.9, 59.8, 89.7, 119.6"),
+        ("WORD", "nodes.csv: column 'word' has 300 different values; an attribute has at most 200: group them first"),
+    ],
+)  # fmt: skip
+def test_attributes_asked_for_that_cannot_be(write, asked, text):
+    nodes = "id,gender,score,one,none,word\n" + "".join(f"{i},{'fm'[i % 2]},{i / 2},x,,w{i}\n" for i in range(300))
+    folder = write({"nodes.csv": nodes, "edges.csv": ids(300)})
+    with pytest.raises(GraphError) as error:
+        load(folder, attributes=[asked])
+    assert text in str(error.value)
+
+
+GOOD = "id,g\n1,a\n2,b\n3,a\n"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "text"),
+    [
+        (GOOD, "source,target\n1,2\n9,1\n2,8\n2,7\n6,6\n", "edges.csv: 4 edges name a node that does not exist, first: line 3 ('9', '1'), line 4 ('2', '8'), line 5 ('2', '7'); allowed: the 3 ids in column 'id' of nodes.csv, compared as text (7 and 7.0 differ); add the nodes or remove these rows"),
+        (GOOD, "source,target\n1,2\n1.0,2\n", "edges.csv: 1 edge names a node that does not exist, first: line 3 ('1.0', '2')"),
+        (GOOD, "source,target\n1,2\n\n1,\n", "edges.csv: 1 row with nothing in column 'target', first: line 4; every edge needs two ends"),
+        (GOOD, "source,target\n1,1\n2,2\n", "made: the graph has only self-loops; at least one edge between two different nodes is needed"),
+        (GOOD, "source,target\n", "edges.csv: there are no rows under the header"),
+        (GOOD, "source\n1\n", "edges.csv: one column (source), two are needed: source,target"),
+        ("id,g\n1,a\n2,b\n1,a\n", "source,target\n1,2\n", "nodes.csv: 1 row repeats an id of column 'id', first: line 4 ('1'); each node must stand once"),
+        ("id,g\n1,a\n,b\n", "source,target\n1,2\n", "nodes.csv: 1 row without an id in column 'id', first: line 3 (empty); every node needs an id"),
+        ("id,Age,age\n1,a,a\n2,b,b\n", "source,target\n1,2\n", "made: two attributes are called age; rename one"),
+    ],
+)  # fmt: skip
+def test_blocking_problems(write, nodes, edges, text):
+    folder = write({"nodes.csv": nodes, "edges.csv": edges})
+    with pytest.raises(GraphError) as error:
+        load(folder)
+    assert text in str(error.value)
+    assert "\n" not in str(error.value)

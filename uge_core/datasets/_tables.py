@@ -1,0 +1,398 @@
+"""Reading files without trusting them: text tables and numpy arrays, gzipped or not.
+
+Conventions. Cells are text, exactly as written: "NA", "None" and "007" are values, only an empty
+cell is missing. A table's index is the 1-based line number in its file, header included, so that
+an error can name the line. Every failure is a `GraphError` that names the file. Nothing here
+unpickles.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import tokenize
+import zlib
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from uge_core.errors import DatasetMissing, GraphError
+from uge_core.graph import IntArray
+
+_GZIP = b"\x1f\x8b"
+_PEEK = 2**16
+_LONGEST = 2**24
+_SHOWN = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One file's rows.
+
+    Attributes:
+        file: the file's name, for messages.
+        frame: the cells; the index holds line numbers, the columns the header's names.
+    """
+
+    file: str
+    frame: pd.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The header's names."""
+        return tuple(map(str, self.frame.columns))
+
+    def column(self, *candidates: str) -> str | None:
+        """The first column called like one of `candidates`, upper and lower case alike."""
+        by_lower = {n.lower(): n for n in reversed(self.names)}
+        return next((by_lower[c.lower()] for c in candidates if c.lower() in by_lower), None)
+
+    def require(self, name: str) -> str:
+        """The column called `name`.
+
+        Raises:
+            GraphError: there is none; the message lists those that exist.
+        """
+        found = self.column(name)
+        if found is None:
+            raise GraphError(f"{self.file}: column {name!r} is missing from the header; found: {_listed(self.names)}")
+        return found
+
+    def first_lines(self, wrong: npt.NDArray[np.bool_], *columns: str) -> str:
+        """The first rows where `wrong` holds, as "line 3 (a, b), line 9 (c, d)"."""
+        rows = self.frame.loc[wrong, list(columns)].head(_SHOWN)
+        return ", ".join(
+            f"line {line} ({', '.join('empty' if pd.isna(c) else repr(str(c)) for c in cells)})"
+            for line, cells in zip(rows.index, rows.itertuples(index=False), strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The files of a folder, each found plain or gzipped.
+
+    Attributes:
+        path: the folder.
+        files: the names of its files, sorted.
+    """
+
+    path: Path
+    files: tuple[str, ...]
+
+    @classmethod
+    def open(cls, path: Path) -> Folder:
+        """Lists `path`.
+
+        Raises:
+            DatasetMissing: the folder cannot be listed.
+        """
+        try:
+            return cls(path, tuple(sorted(p.name for p in path.iterdir() if p.is_file())))
+        except OSError as e:
+            raise DatasetMissing(f"{path}: the folder cannot be read ({e.strerror or e})") from None
+
+    def file(self, name: str) -> Path | None:
+        """The file `name`, or ``name.gz``."""
+        return next((self.path / n for n in (name, f"{name}.gz") if n in self.files), None)
+
+    def stems(self, pattern: str) -> list[str]:
+        """What stands for ``{}`` in the names of the files that match `pattern`, such as ``{}_edge.csv``."""
+        rule = re.compile(re.escape(pattern).replace(r"\{\}", "(.*)") + r"(?:\.gz)?")
+        matches = (rule.fullmatch(n) for n in self.files)
+        return sorted({m.group(1) if "{}" in pattern else "" for m in matches if m})
+
+
+def read_table(
+    path: Path,
+    *,
+    sep: str | None = ",",
+    names: Sequence[str] | None = None,
+    text: Collection[str] | None = None,
+    encoding: str = "utf-8-sig",
+) -> Table:
+    """Reads a table of separated values.
+
+    Args:
+        path: the file; ``.gz`` is unpacked.
+        sep: the separator; ``"::"`` is MovieLens', None takes comma, semicolon or tab by the first line.
+        names: the columns of a file without a header, which then has no quoting either.
+        text: columns to keep as text (any case); numbers are recognised in the others. None: all are text.
+        encoding: of the file.
+
+    Returns:
+        The table; rows that are empty throughout are left out.
+
+    Raises:
+        GraphError: not what its name says, not text, no rows, a row with too many cells, or a
+            column name that stands twice.
+    """
+    first_line, second_line = _first_lines(path, encoding)
+    if sep is None:
+        sep = max(",;\t", key=first_line.count)
+    header = list(names) if names is not None else _split(path, first_line, sep)
+    repeated = [h for h, n in Counter(header).items() if n > 1]
+    if repeated:
+        raise GraphError(f"{path.name}: column {repeated[0]!r} stands twice in the header; rename one of the two")
+    # pandas takes separators of one character on its fast path: "::" is read as ":" with an empty cell between.
+    step = len(sep)
+    width = step * (len(header) - 1) + 1
+    seen = first_line.count(sep[0]) + 1
+    if names is not None and seen != width:
+        raise GraphError(
+            f"{path.name}: line 1 has {(seen - 1) // step + 1} fields separated by {sep!r}, expected {len(header)}: {_listed(header)}"
+        )
+    if names is None and len(_split(path, second_line, sep)) > width + 1:
+        raise GraphError(f"{path.name}: {_too_long(2, width)}")  # pandas would cut this row to the header's length
+    options: dict[str, Any] = {
+        "sep": sep[0],
+        "header": None,
+        "skiprows": int(names is None),
+        "names": range(width + 1),  # the extra one catches rows that are too long by one
+        "index_col": False,
+        "keep_default_na": False,
+        "na_values": [""],
+        "skip_blank_lines": False,
+        "skipinitialspace": names is None,
+        "quoting": csv.QUOTE_MINIMAL if names is None else csv.QUOTE_NONE,
+        "compression": "gzip" if path.suffix == ".gz" else None,
+        "encoding": encoding,
+        "low_memory": False,
+    }
+    keep = None if text is None else {t.lower() for t in text}
+    options["dtype"] = (
+        str if keep is None else {step * i: str for i, h in enumerate(header) if h.lower() in keep} | {width: str}
+    )
+    try:
+        frame = pd.read_csv(path, **options)
+    except pd.errors.ParserError as e:
+        raise GraphError(f"{path.name}: {_parser_reason(str(e), len(header))}") from None
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValueError, pd.errors.ParserWarning) as e:
+        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
+    frame.index = pd.RangeIndex(1, len(frame) + 1) + int(names is None)
+    too_long = frame[width].notna()
+    if too_long.any():
+        raise GraphError(f"{path.name}: {_too_long(int(frame.index[too_long.to_numpy()][0]), len(header))}")
+    frame = frame.iloc[:, [step * i for i in range(len(header))]]
+    frame.columns = pd.Index(header, dtype=object)
+    frame = _without_blank_rows(frame)
+    if not len(frame):
+        raise GraphError(f"{path.name}: there are no rows under the header; one row per node or edge is needed")
+    return Table(path.name, frame)
+
+
+def read_lines(path: Path, encoding: str) -> list[str]:
+    """The lines of a small text file, plain or gzipped, without their ends.
+
+    Raises:
+        GraphError: the file is not what its name says.
+    """
+    _first_lines(path, encoding)
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as f:
+            return f.read().decode(encoding).splitlines()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
+        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
+
+
+def read_array(path: Path, what: str) -> IntArray:
+    """A numpy file of whole numbers.
+
+    Args:
+        path: the ``.npy`` file.
+        what: what it should hold, for messages.
+
+    Raises:
+        GraphError: not a numpy file, one that needs pickle, or numbers that are not whole.
+    """
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, EOFError, ValueError, OverflowError, MemoryError, SyntaxError, tokenize.TokenError) as e:
+        pickled = "allow_pickle" in str(e) and path.read_bytes()[:6] == b"\x93NUMPY"
+        reason = "holds Python objects, which are never loaded" if pickled else "is not a readable .npy file"
+        raise GraphError(f"{path.name}: {reason}; expected {what}, saved by numpy.save as numbers") from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf":
+        found = f"{array.dtype} values" if isinstance(array, np.ndarray) else "an .npz archive"
+        raise GraphError(f"{path.name}: found {found}; expected {what}, saved by numpy.save as numbers")
+    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.rint(array)).all()):
+        raise GraphError(f"{path.name}: found numbers that are not whole; expected {what}")
+    return array.astype(np.int64)
+
+
+def node_index(nodes: Table, column: str) -> pd.Index:
+    """The ids of the nodes, in row order.
+
+    Raises:
+        GraphError: an empty id, or one that stands twice.
+    """
+    ids = nodes.frame[column]
+    empty = ids.isna().to_numpy()
+    if empty.any():
+        raise GraphError(
+            f"{nodes.file}: {_count(empty, 'row')} without an id in column {column!r}, first: "
+            f"{nodes.first_lines(empty, column)}; every node needs an id"
+        )
+    twice = ids.duplicated().to_numpy()
+    if twice.any():
+        raise GraphError(
+            f"{nodes.file}: {_count(twice, 'row')} repeat{'s' if twice.sum() == 1 else ''} an id of column {column!r}, first: "
+            f"{nodes.first_lines(twice, column)}; each node must stand once, keep one row of each"
+        )
+    index: pd.Index = pd.Index(ids)
+    return index
+
+
+def by_id(edges: Table, column: str, ids: pd.Index) -> IntArray:
+    """(M,) the node of each cell, -1 where it is no node.
+
+    Raises:
+        GraphError: an empty cell.
+    """
+    cells = edges.frame[column]
+    _refuse_empty(edges, column)
+    codes, values = pd.factorize(cells)
+    return ids.get_indexer(pd.Index(values))[codes].astype(np.int64)
+
+
+def by_row_number(edges: Table, column: str, num_nodes: int) -> IntArray:
+    """(M,) the node of each cell that is a row number counted from 0, -1 where it is no such number.
+
+    Raises:
+        GraphError: an empty cell.
+    """
+    _refuse_empty(edges, column)
+    numbers = as_numbers(edges.frame[column])
+    fits = (numbers >= 0) & (numbers < num_nodes) & (numbers == np.floor(numbers))
+    return np.where(fits, numbers, -1).astype(np.int64)
+
+
+def refuse_unknown(edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntArray], allowed: str) -> None:
+    """Checks that every edge joins two nodes.
+
+    Raises:
+        GraphError: an edge names something else; count, first lines, and what is `allowed`.
+    """
+    wrong = (ends[0] < 0) | (ends[1] < 0)
+    if wrong.any():
+        verb = "names" if wrong.sum() == 1 else "name"
+        raise GraphError(
+            f"{edges.file}: {_count(wrong, 'edge')} {verb} a node that does not exist, first: "
+            f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; add the nodes or remove these rows"
+        )
+
+
+def as_numbers(cells: pd.Series) -> npt.NDArray[np.float64]:
+    """(M,) the cells as numbers, NaN where empty or not a finite number."""
+    numbers = np.asarray(pd.to_numeric(cells, errors="coerce"), dtype=np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _refuse_empty(edges: Table, column: str) -> None:
+    """Raises where an edge lacks an end."""
+    empty = edges.frame[column].isna().to_numpy()
+    if empty.any():
+        line = edges.frame.index[empty][0]
+        raise GraphError(
+            f"{edges.file}: {_count(empty, 'row')} with nothing in column {column!r}, first: line {line}; "
+            "every edge needs two ends, remove these rows"
+        )
+
+
+def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
+    """The first two lines of a text file, after checking that it is one."""
+    try:
+        with path.open("rb") as raw:
+            zipped = raw.read(2) == _GZIP
+        if path.suffix == ".gz" and not zipped:
+            raise GraphError(f"{path.name}: is not gzip data although its name ends in .gz; rename it or compress it")
+        if path.suffix != ".gz" and zipped:
+            raise GraphError(f"{path.name}: is gzip data; rename it to {path.name}.gz or unpack it")
+        with gzip.open(path, "rb") if zipped else path.open("rb") as f:
+            head = f.readline(_LONGEST) + f.readline(_LONGEST)
+            peek = head + f.read(_PEEK)
+    except (OSError, EOFError, zlib.error) as e:
+        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
+    if b"\0" in peek:
+        raise GraphError(f"{path.name}: is not text (it holds zero bytes); save it as plain text separated by commas")
+    first, second = [*re.split(rb"\r\n|\n|\r", head, maxsplit=2), b""][:2]
+    try:
+        decoded = first.decode(encoding), second.decode(encoding)
+    except UnicodeDecodeError as e:
+        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
+    if not decoded[0].strip():
+        raise GraphError(
+            f"{path.name}: {'is empty' if not head.strip() else 'the first line is empty'}; a header or a first row is needed"
+        )
+    return decoded
+
+
+def _split(path: Path, line: str, sep: str) -> list[str]:
+    """The cells of one line, quotes removed."""
+    try:
+        return next(csv.reader([line], delimiter=sep, skipinitialspace=True), [])
+    except csv.Error as e:
+        raise GraphError(f"{path.name}: cannot be read as a table ({e})") from None
+
+
+def _without_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """`frame` without empty rows; in a table of one column, where an empty row is a missing value, only the last ones."""
+    blank = frame.iloc[:, 0].isna().to_numpy()
+    if not blank.any():
+        return frame
+    blank = frame.isna().all(axis=1).to_numpy()
+    if frame.shape[1] == 1:
+        blank = blank & (np.cumsum(~blank[::-1])[::-1] == 0)
+    return frame.loc[~blank]
+
+
+def _parser_reason(text: str, width: int) -> str:
+    """The parser's complaint in the user's terms."""
+    found = re.search(r"in line (\d+), saw", text)
+    if found:
+        return _too_long(int(found.group(1)), width)
+    if "inside string" in text:
+        return "a quotation mark is opened and never closed; close it or remove it"
+    return f"cannot be read as a table ({text.strip().splitlines()[-1]})"
+
+
+def _too_long(line: int, width: int) -> str:
+    """The complaint about a row that is longer than the header."""
+    return f"line {line} has more than the {width} fields expected; quote cells that hold the separator"
+
+
+def _reason(path: Path, error: Exception, encoding: str) -> str:
+    """Why a file could not be read, without the exception's type."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not {encoding.removesuffix('-sig').upper()} text; save it in that encoding"
+    if isinstance(error, PermissionError):
+        return "may not be read by this user; change its permissions"
+    if path.suffix == ".gz" and not isinstance(error, ValueError):
+        return "the gzip data are damaged or cut off; compress or download it again"
+    return f"cannot be read ({str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'})"
+
+
+def _count(wrong: npt.NDArray[np.bool_], noun: str) -> str:
+    """How many, with the noun."""
+    return counted(int(wrong.sum()), noun)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: "1 edge", "2,000 edges"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _listed(names: Sequence[str], most: int = 20) -> str:
+    """Names with commas, the first of many."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,501 @@
+"""What a layout is, and the steps all layouts share: finding files, giving columns roles, making the graph.
+
+A layout is one file of this folder with a constant ``LAYOUT``: the files it consists of, and a
+function that reads one graph from them. Its ``read`` says which column has which role; `assign`
+turns columns into attributes and features, `finish` makes the graph and counts what it dropped.
+
+Roles that nobody named (kind "auto"): a column with 2 to 50 values is an attribute, so is text with
+at most 200, at most 8 of them; other numbers are features; the rest is ignored, and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from uge_core.datasets._tables import Folder, Table, as_numbers, counted
+from uge_core.errors import GraphError
+from uge_core.graph import (
+    NOT_APPLICABLE,
+    UNKNOWN,
+    Attribute,
+    AttributedGraph,
+    Column,
+    Defaults,
+    FloatArray,
+    IntArray,
+    Message,
+    Side,
+    simple_edges,
+)
+
+Kind = Literal["id", "attribute", "feature", "label", "ignored", "auto"]
+
+MAX_ATTRIBUTES = 8
+MAX_VALUES = 50
+MAX_TEXTS = 200
+_CONSTANT = ("no value", "one value")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a layout.
+
+    Attributes:
+        key: what the layout's code calls it.
+        patterns: its possible names, the first found is taken; ``{}`` stands for the graph's name.
+        contents: what it must hold, said when it is missing.
+        optional: the graph is complete without it.
+        telling: its presence alone means that someone uses this layout.
+    """
+
+    key: str
+    patterns: tuple[str, ...]
+    contents: str = ""
+    optional: bool = False
+    telling: bool = True
+
+
+@dataclass(frozen=True)
+class Found:
+    """One graph of a folder.
+
+    Attributes:
+        name: how it is addressed.
+        files: the path of each part that is there.
+        missing: one sentence per part that is not.
+    """
+
+    name: str
+    files: Mapping[str, Path]
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A set of files that belong together.
+
+    Attributes:
+        name: short name, `AttributedGraph.layout`.
+        title: whose layout it is.
+        parts: its files.
+        read: makes the graph from the files, given the attribute names asked for in lower case.
+        named: the graph's name, with ``{}`` for what the patterns have there.
+    """
+
+    name: str
+    title: str
+    parts: tuple[Part, ...]
+    read: Callable[[Found, frozenset[str]], AttributedGraph]
+    named: str = "{}"
+
+    @property
+    def summary(self) -> str:
+        """The files, in words."""
+        needed = " + ".join(" or ".join(p.patterns).replace("{}", "NAME") for p in self.parts if not p.optional)
+        return needed.replace("region_jobNAME", "region_job*")
+
+    def find(self, folder: Folder) -> list[Found]:
+        """The graphs of `folder` in this layout, complete or with what they miss."""
+        telling = [pattern for p in self.parts if p.telling and not p.optional for pattern in p.patterns]
+        stems = sorted({stem for pattern in telling for stem in folder.stems(pattern)})
+        return [self._gather(folder, stem) for stem in stems]
+
+    def _gather(self, folder: Folder, stem: str) -> Found:
+        files: dict[str, Path] = {}
+        missing = []
+        for part in self.parts:
+            options = [pattern.format(stem) for pattern in part.patterns]
+            path = next((p for p in map(folder.file, options) if p is not None), None)
+            if path is not None:
+                files[part.key] = path
+            elif not part.optional:
+                endings = " or ".join(o if o.endswith(".npy") else f"{o}[.gz]" for o in options)
+                missing.append(f"{endings} is missing; it must hold {part.contents.replace('{}', stem)}")
+        fixed = all("{}" not in pattern for part in self.parts for pattern in part.patterns)
+        return Found(folder.path.resolve().name if fixed else self.named.format(stem), files, tuple(missing))
+
+
+@dataclass(frozen=True)
+class Role:
+    """What one column is, and how its cells are read.
+
+    Attributes:
+        kind: id, attribute, feature, label, ignored, or auto (decided by the values).
+        name: the attribute's name; None: the column's.
+        aliases: further names of the attribute.
+        missing: cells that mean "not given" besides the empty one.
+        bands: numbers at which a new band starts; empty: each value stands for itself.
+        ordered: the values have an order.
+        detail: said about the column.
+    """
+
+    kind: Kind
+    name: str | None = None
+    aliases: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    bands: tuple[int, ...] = ()
+    ordered: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class NodeColumns:
+    """What the columns of one or more node tables became.
+
+    Attributes:
+        attributes: the attributes.
+        features: (N, F) float32, or None.
+        feature_names: the F names.
+        columns: the role of each column.
+        messages: what is worth knowing.
+    """
+
+    attributes: tuple[Attribute, ...] = ()
+    features: FloatArray | None = None
+    feature_names: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    messages: tuple[Message, ...] = ()
+
+    @classmethod
+    def join(cls, parts: Sequence[NodeColumns]) -> NodeColumns:
+        """All of `parts`, in order."""
+        matrices = [p.features for p in parts if p.features is not None]
+        return cls(
+            tuple(a for p in parts for a in p.attributes),
+            np.concatenate(matrices, axis=1) if matrices else None,
+            tuple(n for p in parts for n in p.feature_names),
+            tuple(c for p in parts for c in p.columns),
+            tuple(m for p in parts for m in p.messages),
+        )
+
+    def on_side(self, side: Side, start: int, num_nodes: int) -> NodeColumns:
+        """The same, for a table of one side of a bipartite graph whose rows are nodes `start` and on."""
+
+        def spread(a: Attribute) -> Attribute:
+            codes = np.full(num_nodes, NOT_APPLICABLE, dtype=np.int64)
+            codes[start : start + len(a.codes)] = a.codes
+            return replace(a, codes=codes, side=side)
+
+        # A matrix of one side alone has no rows for the other; no bipartite layout has features.
+        return replace(self, attributes=tuple(map(spread, self.attributes)), features=None, feature_names=())
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """One column's cells with what the rules of roles ask about them."""
+
+    table: Table
+    name: str
+    role: Role
+    values: pd.Series = field(repr=False)
+
+    @property
+    def where(self) -> str:
+        return f"{self.table.file}: column {self.name!r}"
+
+    @property
+    def num_values(self) -> int:
+        return int(self.values.nunique())
+
+    @property
+    def numbers(self) -> npt.NDArray[np.float64] | None:
+        """(M,) the cells as numbers with NaN for missing ones, or None when one of them is not a number."""
+        numbers = as_numbers(self.values)
+        return None if (np.isnan(numbers) & self.values.notna().to_numpy()).any() else numbers
+
+
+def assign(table: Table, roles: Mapping[str, Role], rest: Role, asked: frozenset[str]) -> NodeColumns:
+    """Turns the columns of a node table into attributes and features.
+
+    Args:
+        table: one row per node.
+        roles: the role of columns by lower-case name.
+        rest: the role of all others.
+        asked: lower-case names of columns that the user wants as attributes.
+
+    Returns:
+        Attributes with codes (N,), features (N, F), the role of each column, and messages.
+
+    Raises:
+        GraphError: a column asked for is continuous, constant, or has too many values.
+    """
+    cells = [_cells(table, name, roles.get(name.lower(), rest)) for name in table.names]
+    wanted = [c.role.kind != "id" and _answers(c, asked) for c in cells]
+    room = MAX_ATTRIBUTES - sum(wanted)
+    out: list[NodeColumns] = []
+    crowded_out: list[str] = []
+    for column, forced in zip(cells, wanted, strict=True):
+        kind, detail = column.role.kind, column.role.detail
+        if forced:
+            _check_asked(column)
+            kind = "attribute"
+        elif kind == "auto":
+            kind, detail = _by_values(column)
+            if kind == "attribute" and room <= 0:
+                crowded_out.append(column.name)
+                kind, detail = "ignored", f"{MAX_ATTRIBUTES} columns before it are attributes already"
+            room -= kind == "attribute"
+        out.append(_become(column, kind, detail))
+    constant = [c.name for part in out for c in part.columns if c.role == "ignored" and c.detail in _CONSTANT]
+    if constant:
+        text = f"{table.file}: {counted(len(constant), 'column')} with fewer than two values ignored"
+        note = Message("note", "constant-column", text, len(constant), tuple(constant[:5]))
+        out.append(NodeColumns(messages=(note,)))
+    if crowded_out:
+        text = (
+            f"{table.file}: {counted(len(crowded_out), 'further column')} could be attributes; the first "
+            f"{MAX_ATTRIBUTES} were taken, the others are neither attributes nor features"
+        )
+        remedy = "name the ones you need with --attributes"
+        limit = Message("warning", "attribute-limit", text, len(crowded_out), tuple(crowded_out[:5]), remedy)
+        out.append(NodeColumns(messages=(limit,)))
+    return NodeColumns.join(out)
+
+
+def _cells(table: Table, name: str, role: Role) -> _Cells:
+    """A column with its role, declared missing codes taken out."""
+    if role.kind != "id" and (not name.strip() or name.startswith("Unnamed:")):
+        # A table written with its row numbers has them in a column without a name; they describe nobody.
+        role = Role("ignored", detail="no name in the header")
+    values = table.frame[name]
+    if role.missing:
+        values = values.mask(values.isin(role.missing))
+    return _Cells(table, name, role, values)
+
+
+def _answers(column: _Cells, asked: frozenset[str]) -> bool:
+    """Whether one of the names asked for means this column."""
+    return not asked.isdisjoint(n.lower() for n in (column.name, column.role.name or column.name, *column.role.aliases))
+
+
+def _by_values(column: _Cells) -> tuple[Kind, str]:
+    """The role that a column's values suggest, and why when it is ignored."""
+    n = column.num_values
+    if n <= MAX_VALUES:
+        return "attribute", ""
+    if column.numbers is not None:
+        return "feature", ""
+    if n > MAX_TEXTS:
+        return "ignored", f"{n:,} different texts; an attribute has at most {MAX_TEXTS}"
+    return ("ignored", "every node has a value of its own") if n == len(column.table) else ("attribute", "")
+
+
+def _check_asked(column: _Cells) -> None:
+    """Refuses a column that was asked for and cannot be an attribute."""
+    n, where = column.num_values, column.where
+    if n < 2:
+        found = f"one value ({column.values.dropna().iloc[0]!r})" if n else "no value"
+        raise GraphError(
+            f"{where} has {found}; an attribute needs at least two groups to compare, choose another column"
+        )
+    if column.role.kind == "attribute":
+        return
+    numbers = column.numbers
+    if numbers is not None and n > MAX_VALUES:
+        cuts = ", ".join(f"{q:g}" for q in np.unique(np.nanquantile(numbers, [0.2, 0.4, 0.6, 0.8])))
+        raise GraphError(
+            f"{where} is continuous ({n:,} different numbers); an attribute has at most {MAX_VALUES} values: "
+            f"bin it first, for instance at {cuts}"
+        )
+    if n > MAX_TEXTS:
+        raise GraphError(f"{where} has {n:,} different values; an attribute has at most {MAX_TEXTS}: group them first")
+
+
+def _become(column: _Cells, kind: Kind, detail: str) -> NodeColumns:
+    """What a column becomes in the role `kind`."""
+    name, file = column.name, column.table.file
+    if kind == "attribute" and column.num_values < 2:
+        return NodeColumns(columns=(Column(file, name, "ignored", _CONSTANT[column.num_values]),))
+    if kind == "attribute" and column.num_values > MAX_TEXTS and not column.role.bands:
+        detail = f"{column.num_values:,} different values; an attribute has at most {MAX_TEXTS}"
+        note = Message(
+            "warning", "too-many-values", f"{column.where} was ignored: {detail}", 1, (name,), "bin it first"
+        )
+        return NodeColumns(columns=(Column(file, name, "ignored", detail),), messages=(note,))
+    if kind == "attribute":
+        attribute = _attribute(column)
+        said = [detail] if detail else []
+        if column.role.bands:
+            said.append(f"in bands: {', '.join(attribute.labels)}")
+        if column.role.missing and attribute.unknown.any():
+            said.append(f"{attribute.unknown_label} means not given")
+        if attribute.name != name:
+            said.insert(0, f"called {attribute.name}")
+        return NodeColumns((attribute,), columns=(Column(file, name, kind, "; ".join(said)),))
+    if kind == "feature":
+        numbers = column.numbers
+        if numbers is None:
+            return NodeColumns(columns=(Column(file, name, "ignored", "text; features are numbers"),))
+        empty = np.isnan(numbers)
+        if empty.all():
+            return NodeColumns(columns=(Column(file, name, "ignored", _CONSTANT[0]),))
+        if np.nanmax(np.abs(numbers)) > np.finfo(np.float32).max:
+            return NodeColumns(columns=(Column(file, name, "ignored", "numbers beyond single precision"),))
+        if empty.any():
+            numbers = np.where(empty, np.nanmean(numbers), numbers)
+            detail = f"{counted(int(empty.sum()), 'empty cell')} filled with the mean"
+        return NodeColumns(
+            features=numbers.astype(np.float32)[:, None],
+            feature_names=(name,),
+            columns=(Column(file, name, kind, detail),),
+        )
+    return NodeColumns(columns=(Column(file, name, kind, detail),))
+
+
+def _attribute(column: _Cells) -> Attribute:
+    """The attribute of a column with at least two values."""
+    role = column.role
+    if role.bands:
+        codes, labels = _banded(column)
+    else:
+        codes, values = pd.factorize(column.values)
+        labels = [str(v) for v in values]
+        numbers = as_numbers(pd.Series(labels))
+        order = np.lexsort((np.array(labels), numbers)) if not np.isnan(numbers).any() else np.argsort(np.array(labels))
+        rank = np.empty(len(order) + 1, dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        rank[-1] = UNKNOWN  # factorize marks a missing cell by -1, which indexes the last place
+        codes, labels = rank[codes], [labels[i] for i in order]
+    raw = column.table.frame[column.name]
+    declared = raw[column.values.isna()].dropna()
+    plain = "unknown" if "unknown" not in labels else "unknown (empty cell)"
+    return Attribute(
+        name=role.name or column.name,
+        codes=codes,
+        labels=tuple(labels),
+        aliases=role.aliases,
+        unknown_label=str(declared.mode().iloc[0]) if len(declared) else plain,
+        ordered=role.ordered or bool(role.bands),
+    )
+
+
+def _banded(column: _Cells) -> tuple[IntArray, list[str]]:
+    """Codes and labels of a numeric column cut into the role's bands; bands that nobody is in are left out."""
+    numbers = as_numbers(column.values)
+    wrong = np.isnan(numbers) & column.values.notna().to_numpy()
+    if wrong.any():
+        raise GraphError(
+            f"{column.where} must hold numbers, found: {column.table.first_lines(wrong, column.name)}; "
+            "correct these cells or leave them empty"
+        )
+    edges = column.role.bands
+    inner = [f"{low}-{high - 1}" for low, high in pairwise(edges)]
+    names = [f"under {edges[0]}", *inner, f"{edges[-1]}+"]
+    band = np.searchsorted(edges, numbers, side="right")
+    known = ~np.isnan(numbers)
+    used = np.unique(band[known])
+    return np.where(known, np.searchsorted(used, band), UNKNOWN).astype(np.int64), [names[i] for i in used]
+
+
+def edge_columns(edges: Table, ends: tuple[str, str]) -> NodeColumns:
+    """The roles of the columns of an edge file; weights are named, and said not to be used yet."""
+    columns: list[Column] = []
+    messages: list[Message] = []
+    weight = edges.column("weight", "w")
+    for name in edges.names:
+        if name in ends:
+            columns.append(Column(edges.file, name, "source" if name == ends[0] else "target"))
+        elif name != weight:
+            columns.append(Column(edges.file, name, "ignored", "columns of edges are not used"))
+        elif (edges.frame[name] == edges.frame[name].iloc[0]).all():
+            columns.append(Column(edges.file, name, "weight", "the same for every edge"))
+        else:
+            columns.append(Column(edges.file, name, "weight", "not used yet: every edge counts the same"))
+            text = f"{edges.file}: the weights in column {name!r} are not used yet; every edge counts the same"
+            messages.append(Message("note", "weights-unused", text, len(edges)))
+    return NodeColumns(columns=tuple(columns), messages=tuple(messages))
+
+
+def drop_isolated_items(
+    name: str, items: IntArray, num_items: int
+) -> tuple[IntArray, npt.NDArray[np.bool_], tuple[Message, ...]]:
+    """Items without an edge leave the graph.
+
+    Args:
+        name: the graph's name.
+        items: (M,) the item of each edge, counted from 0.
+        num_items: how many items there are.
+
+    Returns:
+        (M,) the items renumbered; (num_items,) which ones stayed; a note when some did not.
+    """
+    kept = np.bincount(items, minlength=num_items) > 0
+    dropped = int((~kept).sum())
+    text = f"{name}: {counted(dropped, 'item')} without an edge {'was' if dropped == 1 else 'were'} dropped"
+    notes = (Message("note", "items-without-edges", text, dropped),) if dropped else ()
+    return (np.cumsum(kept) - 1)[items], kept, notes
+
+
+def finish(
+    name: str,
+    layout: str,
+    source: IntArray,
+    target: IntArray,
+    num_nodes: int,
+    nodes: NodeColumns,
+    *,
+    node_ids: pd.Index | None = None,
+    num_users: int | None = None,
+    defaults: Defaults | None = None,
+) -> AttributedGraph:
+    """The graph, with a note for everything that was dropped on the way.
+
+    Args:
+        name: what the user calls it.
+        layout: the layout's name.
+        source: (M,) one end of each row of the edge file.
+        target: (M,) the other end.
+        num_nodes: N.
+        nodes: what the columns became.
+        node_ids: the user's ids, or None where nodes are row numbers.
+        num_users: size of the first side of a bipartite graph.
+        defaults: what the layout fixes.
+
+    Raises:
+        GraphError: no edge joins two different nodes.
+    """
+    edges, loops, repeated = simple_edges(source, target, num_nodes)
+    if not edges.shape[1]:
+        found = "only self-loops" if loops else "no edge between its nodes"
+        raise GraphError(f"{name}: the graph has {found}; at least one edge between two different nodes is needed")
+    messages = list(nodes.messages)
+    if loops:
+        text = f"{name}: {counted(loops, 'self-loop')} dropped; a node's edge to itself is no link to predict"
+        messages.append(Message("note", "self-loops", text, loops))
+    if repeated:
+        text = f"{name}: {counted(repeated, 'repeated row')} dropped; a pair and its reverse are the same edge"
+        messages.append(Message("note", "duplicate-edges", text, repeated))
+    alone = int((np.bincount(edges.ravel(), minlength=num_nodes) == 0).sum())
+    if alone:
+        text = f"{name}: {counted(alone, 'node')} without an edge; no link trains their embeddings"
+        messages.append(Message("note", "nodes-without-edges", text, alone))
+    if num_users is not None:
+        genre = next((a.name for a in nodes.attributes if a.side == "items"), None)
+        text = (
+            f"{name}: items form no cells by default, so UGE-W is one constant per user group; "
+            f"item cells (popularity deciles{f' or {genre}' if genre else ''}) make weights differ within a group"
+        )
+        options = "popularity" + (f" or item_cells={genre}" if genre else "")
+        messages.append(Message("note", "no-item-cells", text, remedy=f"--set item_cells={options}"))
+    return AttributedGraph(
+        name=name,
+        num_nodes=num_nodes,
+        edges=edges,
+        attributes=nodes.attributes,
+        node_ids=None if node_ids is None else np.asarray(node_ids, dtype=object),
+        num_users=num_users,
+        features=nodes.features,
+        feature_names=nodes.feature_names,
+        layout=layout,
+        columns=nodes.columns,
+        messages=tuple(messages),
+        defaults=defaults or Defaults(),
+    )

@@ -1,0 +1,135 @@
+"""What a graph holds, before anything is trained: as a record for machines and as text for people."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from uge_core.graph import Attribute, AttributedGraph
+
+_WIDTH = 88
+
+
+def inspect(graph: AttributedGraph) -> dict[str, Any]:
+    """Counts, roles, attributes and messages as one JSON object (``uge data inspect --json``).
+
+    Args:
+        graph: any graph.
+
+    Returns:
+        num_nodes, num_edges, num_users, num_items, num_features, layout, bipartite, directed,
+        fingerprint, `columns` with roles, `attributes` with sizes, `messages`, and `defaults`. An
+        attribute of all nodes also has `same_group_share`, the share of edges within a group among
+        edges whose two ends are known, and `chance`, sum_a (n_a / n)^2: that share in a graph whose
+        edges ignore the attribute. Both are null on a bipartite graph.
+    """
+    return {
+        "name": graph.name,
+        "layout": graph.layout,
+        "fingerprint": graph.fingerprint,
+        "num_nodes": graph.num_nodes,
+        "num_edges": graph.num_edges,
+        "bipartite": graph.bipartite,
+        "directed": False,
+        "num_users": graph.num_users,
+        "num_items": graph.num_items,
+        "num_features": len(graph.feature_names),
+        "columns": [asdict(c) for c in graph.columns],
+        "attributes": [_attribute(graph, a) for a in graph.attributes],
+        "messages": [asdict(m) for m in graph.messages],
+        "defaults": asdict(graph.defaults),
+    }
+
+
+def describe(graph: AttributedGraph) -> str:
+    """The same for a terminal, at most 88 columns wide."""
+    record = inspect(graph)
+    users = f" ({graph.num_users:,} users and {graph.num_items:,} items)" if graph.num_users is not None else ""
+    lines = [
+        f"{graph.name}: {graph.num_nodes:,} nodes{users}, {graph.num_edges:,} undirected edges",
+        f"layout {graph.layout}, mean degree {2 * graph.num_edges / graph.num_nodes:.1f}, "
+        f"{record['num_features']:,} features",
+        "",
+        *_attribute_lines(record["attributes"]),
+        "",
+        *_column_lines(graph),
+    ]
+    if graph.messages:
+        lines += ["", "Messages"]
+    for m in graph.messages:
+        text = f"{m.level}: {m.text}" + (f" ({'; '.join(m.examples)})" if m.examples else "")
+        lines += _wrapped(text + (f". {m.remedy}" if m.remedy else ""))
+    d = graph.defaults
+    script = f", the authors' script probes the first {d.as_coded_rows:,} rows" if d.as_coded_rows else ""
+    lines += [
+        "",
+        *_wrapped(f"Defaults: missing values {d.unknown}, {d.test_share:.0%} of the edges held out{script}", 0),
+    ]
+    return "\n".join(lines)
+
+
+def _attribute(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
+    """One attribute's record."""
+    same = chance = None
+    if not graph.bipartite:
+        u, v = a.codes[graph.edges]
+        known = (u >= 0) & (v >= 0)
+        same = float((u == v)[known].mean()) if known.any() else None
+        chance = float(np.square(a.sizes / a.sizes.sum()).sum())
+    return {
+        "name": a.name,
+        "aliases": list(a.aliases),
+        "side": a.side,
+        "ordered": a.ordered,
+        "num_values": a.num_values,
+        "sizes": dict(zip(a.labels, a.sizes.tolist(), strict=True)),
+        "unknown": int(a.unknown.sum()),
+        "unknown_label": a.unknown_label,
+        "same_group_share": same,
+        "chance": chance,
+    }
+
+
+def _attribute_lines(attributes: list[dict[str, Any]]) -> list[str]:
+    """The table of attributes, each with its largest groups under it."""
+    if not attributes:
+        return ["No attributes: nothing to audit. Name columns with --attributes"]
+    width = max(9, *(len(a["name"]) for a in attributes))
+    lines = [
+        f"{'Attribute':{width}}  {'of':5}  {'values':>6}  {'unknown':>8}  {'edges in group':>14}  {'by chance':>9}"
+    ]
+    for a in attributes:
+        same = "" if a["same_group_share"] is None else f"{a['same_group_share']:.1%}"
+        chance = "" if a["chance"] is None else f"{a['chance']:.1%}"
+        lines.append(
+            f"{a['name']:{width}}  {a['side']:5}  {a['num_values']:6}  {a['unknown']:8,}  {same:>14}  {chance:>9}".rstrip()
+        )
+        largest = sorted(a["sizes"].items(), key=lambda item: -item[1])[:6]
+        rest = a["num_values"] - len(largest)
+        text = ", ".join(f"{label}: {n:,}" for label, n in largest)
+        lines += _wrapped(text + (f", and {rest} more" if rest else ""), 4)
+    return lines
+
+
+def _column_lines(graph: AttributedGraph) -> list[str]:
+    """The columns of each file by role; of many with the same role and detail only the first ones."""
+    groups: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for c in graph.columns:
+        groups.setdefault(c.file, {}).setdefault((c.role, c.detail), []).append(c.name)
+    lines = ["Columns"]
+    for file, roles in groups.items():
+        lines.append(f"  {file}")
+        for (role, detail), names in roles.items():
+            shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+            lines += _wrapped(f"{role:9} {shown}" + (f" ({detail})" if detail else ""), 4)
+    return lines
+
+
+def _wrapped(text: str, indent: int = 2) -> list[str]:
+    """`text` in lines of the report's width."""
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2), break_on_hyphens=False
+    )

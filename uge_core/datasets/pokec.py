@@ -1,0 +1,25 @@
+"""What is true of Pokec in each layout it comes in: its attributes, and what its users' papers fix."""
+
+from __future__ import annotations
+
+from uge_core.datasets.base import Role
+from uge_core.graph import Defaults
+
+ROLES = {
+    "gender": Role("attribute"),
+    "region": Role("attribute"),
+    "age": Role("attribute", missing=("0", "0.0"), ordered=True),
+}
+"""The roles by lower-case name. An age of 0 means not given (the published tables write 0.0)."""
+
+_SCRIPT_ROWS = 50_000
+_FULL_SIZE = 60_000
+
+
+def defaults(num_nodes: int) -> Defaults:
+    """The paper's choices: a missing value is a value of its own; the full graphs have a probe by row number.
+
+    Paper: the authors' script trains its probe on the first 50,000 rows, which only the full
+    Pokec graphs have (66,569 and 67,796 nodes).
+    """
+    return Defaults(unknown="level", as_coded_rows=_SCRIPT_ROWS if num_nodes > _FULL_SIZE else None)
