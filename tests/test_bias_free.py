@@ -2,9 +2,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from core_reference import ratio_weights
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import ratio_weights
 from strategies import attribute, graphs
 
 from uge_core.bias_free import Evidence, offset_cells, weight_cells

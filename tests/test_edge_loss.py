@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from core_reference import bpr, cross_entropy
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import bpr, cross_entropy
 from strategies import graphs
 from test_bias_free import PLAIN, evidence
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from core_reference import mmd2
+from reference import mmd2
 
 from uge_core.penalties._kernel_gap import fourier_gap
 from uge_core.penalties.kernel_gap import SCALES, KernelGap

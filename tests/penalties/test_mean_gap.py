@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
-from core_reference import mean_gap as slow
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from reference import mean_gap as slow
 from strategies import graphs
 from test_bias_free import evidence, path_graph
 

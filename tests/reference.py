@@ -1,12 +1,65 @@
-"""Slow, obviously right versions of the training side's formulas: loops over pairs, exact fractions."""
+"""Slow, obviously right versions of every formula: loops over pairs, resorted lists, exact fractions."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
+
+
+def sigmoid(score):
+    return 1.0 / (1.0 + math.exp(-score)) if score >= 0 else math.exp(score) / (1.0 + math.exp(score))
+
+
+def dot(z, u, v):
+    return sum(float(a) * float(b) for a, b in zip(z[u], z[v], strict=True))
+
+
+def _means(z, pairs, group, num_users):
+    """{cell: (mean probability, pairs)} over `pairs`; a cell is an unordered pair of groups, or a user's group."""
+    found = {}
+    for u, v in pairs:
+        if group[u] < 0 or (num_users is None and group[v] < 0):
+            continue
+        a, b = int(group[u]), int(group[v])
+        cell = a if num_users is not None else (min(a, b), max(a, b))
+        found.setdefault(cell, []).append(sigmoid(dot(z, u, v)))
+    return {cell: (sum(probs) / len(probs), len(probs)) for cell, probs in found.items()}
+
+
+def dp_cells(z, num_nodes, group, num_users=None):
+    """Over all unordered pairs; bipartite: all user-item pairs."""
+    if num_users is None:
+        pairs = combinations(range(num_nodes), 2)
+    else:
+        pairs = ((u, i) for u in range(num_users) for i in range(num_users, num_nodes))
+    return _means(z, pairs, group, num_users)
+
+
+def eo_cells(z, edges, group, num_users=None):
+    return _means(z, list(zip(*edges.tolist(), strict=True)), group, num_users)
+
+
+def ndcg(gains_in_order, top=10):
+    """Of one list, gains from first to last rank."""
+
+    def dcg(gains):
+        return sum(g / math.log2(rank + 2) for rank, g in enumerate(gains[:top]))
+
+    ideal = dcg(sorted(gains_in_order, reverse=True))
+    return dcg(gains_in_order) / ideal if ideal > 0 else math.nan
+
+
+def auc(score, inside):
+    """Share of (inside, outside) pairs that are ordered rightly, ties half."""
+    ins = [s for s, i in zip(score, inside, strict=True) if i]
+    outs = [s for s, i in zip(score, inside, strict=True) if not i]
+    return sum((a > b) + 0.5 * (a == b) for a in ins for b in outs) / (len(ins) * len(outs))
+
+
+# Training
 
 
 def ratio_weights(num_nodes, edges, full, rest, num_users=None):

@@ -1,0 +1,152 @@
+"""DP and EO: by hand, against double loops, against fairlearn, and the compiled pass against numpy."""
+
+import math
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import reference
+from fairlearn.metrics import MetricFrame
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import attribute, graphs
+
+from uge_core.audit.parity import dp_cells, edge_probabilities, eo_cells, exp2_polynomial, gap
+from uge_core.graph import AttributedGraph
+
+
+def four_nodes():
+    """Path 0-1-2-3, groups a a b b, z = x, x, x, -x with x^2 = ln 3, so that a score is +-ln 3."""
+    graph = AttributedGraph("path", 4, np.array([[0, 1, 2], [1, 2, 3]], np.int64), (attribute("gender", [0, 0, 1, 1]),))
+    x = math.sqrt(math.log(3.0))
+    return graph, np.array([[x], [x], [x], [-x]], np.float32), {"gender": graph.attributes[0].codes}
+
+
+def test_dp_by_hand():
+    # sigmoid(ln 3) = 3/4, sigmoid(-ln 3) = 1/4.
+    # aa: pair 01, 3/4. ab: pairs 02, 03, 12, 13: 3/4, 1/4, 3/4, 1/4, mean 1/2. bb: pair 23, 1/4.
+    # DP = 3/4 - 1/4 = 1/2.
+    graph, z, groups = four_nodes()
+    table = dp_cells(z, graph, groups)["gender"]
+    assert table.mean == pytest.approx([0.75, 0.5, 0.25], abs=1e-6)
+    assert table.n.tolist() == [1, 4, 1]
+    found = gap(table, 1)
+    assert found.value == pytest.approx(0.5, abs=1e-6)
+    assert (found.highest, found.lowest) == (0, 2)
+
+
+def test_eo_by_hand():
+    # Edges 01 (aa, 3/4), 12 (ab, 3/4), 23 (bb, 1/4): EO = 1/2. Without 23 the bb cell is empty and EO = 0.
+    graph, z, groups = four_nodes()
+    table = eo_cells(z, graph, groups, graph.edges)["gender"]
+    assert table.mean == pytest.approx([0.75, 0.75, 0.25], abs=1e-6)
+    assert gap(table, 1).value == pytest.approx(0.5, abs=1e-6)
+    fewer = eo_cells(z, graph, groups, graph.edges[:, :2])["gender"]
+    assert fewer.n.tolist() == [1, 1, 0] and math.isnan(fewer.mean[2])
+    assert gap(fewer, 1).value == pytest.approx(0.0, abs=1e-6)
+
+
+def test_cells_below_the_minimum_do_not_count():
+    graph, z, groups = four_nodes()
+    table = dp_cells(z, graph, groups)["gender"]
+    assert gap(table, 2).value is None  # only ab has two pairs or more
+
+
+def test_bipartite_cells_are_user_groups():
+    # Users 0 (a), 1 (b); items 2, 3. z so that user 0 scores ln 3 with both items, user 1 scores 0.
+    graph = AttributedGraph("b", 4, np.array([[0, 1], [2, 3]], np.int64), num_users=2)
+    z = np.array([[math.log(3.0)], [0.0], [1.0], [1.0]], np.float32)
+    table = dp_cells(z, graph, {"g": np.array([0, 1, -2, -2])})["g"]
+    assert table.b is None and table.n.tolist() == [2, 2]
+    assert table.mean == pytest.approx([0.75, 0.5], abs=1e-6)
+
+
+def same(table, expected, num_values):
+    for i, n in enumerate(table.n):
+        cell = int(table.a[i]) if table.b is None else (int(table.a[i]), int(table.b[i]))
+        mean, count = expected.get(cell, (math.nan, 0))
+        assert n == count
+        assert table.mean[i] == pytest.approx(mean, abs=2e-6, nan_ok=True)
+    assert len(expected) <= len(table.n)
+
+
+@given(graphs(unknown=True), st.integers(0, 99), st.booleans())
+def test_equal_to_loops(graph, seed, compiled):
+    z = np.random.default_rng(seed).normal(size=(graph.num_nodes, 3)).astype(np.float32) * 2
+    groups = {a.name: a.codes for a in graph.attributes}
+    dp = dp_cells(z, graph, groups, compiled=compiled)
+    eo = eo_cells(z, graph, groups, graph.edges)
+    for name, codes in groups.items():
+        same(dp[name], reference.dp_cells(z, graph.num_nodes, codes, graph.num_users), 3)
+        same(eo[name], reference.eo_cells(z, graph.edges, codes, graph.num_users), 3)
+
+
+def big(num_nodes=1500, dim=7, values=40):
+    rng = np.random.default_rng(5)
+    graph = AttributedGraph("big", num_nodes, np.array([[0], [1]], np.int64))
+    z = rng.normal(size=(num_nodes, dim)).astype(np.float32)
+    return graph, z, {"x": rng.integers(-1, values, num_nodes), "y": rng.integers(0, 2, num_nodes)}
+
+
+def test_compiled_pass_equals_numpy_and_repeats_to_the_bit():
+    graph, z, groups = big()
+    fast, again = dp_cells(z, graph, groups), dp_cells(z, graph, groups, threads=1)
+    slow = dp_cells(z, graph, groups, compiled=False)
+    for name in groups:
+        assert np.abs(fast[name].mean - slow[name].mean).max() < 1e-6
+        assert np.array_equal(fast[name].mean, again[name].mean)
+        assert np.array_equal(fast[name].n, slow[name].n)
+
+
+def test_attributes_that_cross_into_too_many_groups_get_their_own_passes(monkeypatch):
+    graph, z, groups = big()
+    together = dp_cells(z, graph, groups)
+    monkeypatch.setattr(sys.modules[dp_cells.__module__], "_MAX_JOINT", 10)
+    apart = dp_cells(z, graph, groups)
+    for name in groups:
+        assert apart[name].mean == pytest.approx(together[name].mean, abs=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_sigmoid_is_right_to_a_millionth(compiled):
+    # One user, one item a score: each cell is one sigmoid. From saturation to saturation.
+    scores = np.concatenate([np.linspace(-30, 30, 1000), [-1e4, -90, 90, 1e4]])
+    n = len(scores)
+    graph = AttributedGraph("b", n + 1, np.array([[0], [n]], np.int64), num_users=n)
+    z = np.append(scores, 1.0).astype(np.float32)[:, None]
+    table = dp_cells(z, graph, {"g": np.append(np.arange(n), -2)}, compiled=compiled)["g"]
+    exact = np.array([reference.sigmoid(float(s)) for s in z[:n, 0]])
+    assert np.abs(table.mean - exact).max() < 1e-6
+
+
+def test_polynomial_of_two_to_the_f():
+    f = np.linspace(-0.5, 0.5, 2001)
+    assert np.abs(np.polynomial.polynomial.polyval(f, exp2_polynomial()) / 2.0**f - 1).max() < 3e-7
+
+
+def test_sampled_cells_lie_within_their_standard_errors():
+    graph, z, groups = big(300, values=3)
+    exact = dp_cells(z, graph, groups)
+    sampled = dp_cells(z, graph, groups, exact_nodes=100, seed=1)
+    for name in groups:
+        assert np.array_equal(sampled[name].n, exact[name].n)
+        assert (np.abs(sampled[name].mean - exact[name].mean) < 5 * sampled[name].se).all()
+
+
+def test_fairlearn_agrees():
+    graph, z, groups = big(60, values=3)
+    u, v = np.triu_indices(60, 1)
+    prob = edge_probabilities(z, np.stack([u, v]))
+    for name, codes in groups.items():
+        known = (codes[u] >= 0) & (codes[v] >= 0)
+        low, high = np.minimum(codes[u], codes[v])[known], np.maximum(codes[u], codes[v])[known]
+        frame = MetricFrame(
+            metrics=lambda _, p: p.mean(),
+            y_true=np.ones(known.sum()),
+            y_pred=prob[known],
+            sensitive_features=pd.Series(low * 100 + high, name="cell"),
+        )
+        table = dp_cells(z, graph, groups)[name]
+        assert table.mean == pytest.approx(frame.by_group.to_numpy(dtype=float), abs=1e-6)
+        assert gap(table, 1).value == pytest.approx(frame.difference(), abs=1e-6)

@@ -1,0 +1,113 @@
+"""What pages say about hand-made rows: turned AUCs, thin evidence, exposures and names."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uge_core.figures import leakage_figure
+from uge_core.store import RunStore
+from uge_core.views import leakage_choices, leakage_view, overview
+
+
+def row(**given: Any) -> dict[str, Any]:
+    base: dict[str, Any] = dict.fromkeys(
+        ("attribute", "attacker", "exposure", "ci_low", "ci_high", "floor_random", "floor_majority", "note")
+    )
+    return base | {"variant": "standard", "n": 100, "evidence": "ok", "direction": "lower"} | given
+
+
+def leak(value: float | None, exposure: str | None, metric: str = "auc", **given: Any) -> dict[str, Any]:
+    ends = {} if value is None else {"ci_low": value - 0.05, "ci_high": value + 0.05}
+    return row(
+        metric=metric, attribute="city", attacker="worst", exposure=exposure, value=value, floor_random=0.5,
+        floor_majority=0.5, **ends, **given,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "store")
+
+
+def add(store: RunStore, run_id: str, rows: list[dict[str, Any]], **config: Any) -> None:
+    full = {
+        "method": "none", "lambda": None, "sensitive": [], "backbone": "gcn", "seed": 0, "split_seed": 0, "epochs": 1,
+    } | config  # fmt: skip
+    store.begin(run_id, full, {"name": "town", "fingerprint": "f", "num_nodes": 9, "num_edges": 9})
+    store.save_audit(run_id, {"schema": "uge-audit/1", "rows": rows})
+
+
+def view(store: RunStore, exposure: str = "unseen", metric: str = "auc") -> Any:
+    return leakage_view(store, exposure=exposure, attacker="worst", metric=metric)
+
+
+def test_an_auc_below_half_is_turned_round_and_said(store: RunStore) -> None:
+    add(store, "a1", [leak(0.30, None)])
+    shown = view(store)
+    (record,) = shown.table.to_dict("records")
+    assert record["value"] == pytest.approx(0.70)
+    assert (record["ci_low"], record["ci_high"]) == (pytest.approx(0.65), pytest.approx(0.75))
+    assert record["telling"] and "turned round here: city in No debiasing" in " ".join(shown.remarks)
+    add(store, "a1", [leak(0.48, None)])
+    (record,) = view(store).table.to_dict("records")
+    assert record["ci_low"] == 0.5 and not record["telling"]
+
+
+def test_unseen_rows_lead_and_missing_ones_are_said(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9, "seen"), leak(0.8, "unseen")], method="uge-w", sensitive=["city"])
+    add(store, "b2", [leak(0.7, "seen")], method="uge-w", sensitive=["gender"])
+    assert leakage_choices(store).exposures == ("unseen", "seen")
+    assert view(store).table["value"].tolist() == [0.8]
+    assert any("Runs left out: 1 for city" in r for r in view(store).remarks)
+    assert sorted(view(store, "seen").table["value"]) == [0.7, 0.9]
+    assert "80.0 % of the time (n = 100, 95 % interval 75.0 to 85.0)" in overview(store).sentences[0]
+
+
+def test_thin_evidence_is_said_not_drawn_as_zero(store: RunStore) -> None:
+    add(
+        store,
+        "a1",
+        [leak(None, None, evidence="insufficient", n=3), leak(None, None, "micro_f1", evidence="insufficient")],
+    )
+    shown = view(store)
+    assert shown.title == "Not enough evidence to say how much can be read"
+    assert "not enough evidence" in shown.alt and any(r.startswith("Not enough evidence: city") for r in shown.remarks)
+    texts = [t.text for t in leakage_figure(shown).data if t.name == "numbers"]
+    assert texts == [("not enough evidence",)]
+    assert overview(store).table["Evidence"].tolist() == ["not enough"]
+    assert "not enough evidence" in overview(store).sentences[0]
+
+
+def test_names_say_only_what_differs(store: RunStore) -> None:
+    add(store, "a1", [leak(0.8, None)])
+    assert leakage_choices(store).runs == {"a1": "No debiasing"}
+    add(store, "b2", [leak(0.8, None)], seed=1)
+    assert leakage_choices(store).runs == {"a1": "No debiasing · seed 0", "b2": "No debiasing · seed 1"}
+    add(store, "c3", [leak(0.8, None)], seed=1, dim=32)
+    assert leakage_choices(store).runs["c3"] == "No debiasing · seed 1 · c3"
+
+
+def test_more_than_six_runs_are_dots_and_every_bar_starts_at_zero(store: RunStore) -> None:
+    for i in range(6):
+        add(store, f"a{i}", [leak(0.8, None)], seed=i)
+    figure = leakage_figure(view(store))
+    assert sum(t.type == "bar" for t in figure.data) == 6 and figure.layout.xaxis.range[0] == 0
+    add(store, "a6", [leak(0.8, None)], seed=6)
+    figure = leakage_figure(view(store))
+    assert not any(t.type == "bar" for t in figure.data)
+    assert sum(t.name.startswith("No debiasing") for t in figure.data) == 7
+
+
+def test_table_chart_and_file_hold_the_same_numbers(store: RunStore) -> None:
+    add(store, "a1", [leak(0.8123, None)])
+    shown = view(store)
+    assert "0.8123" in shown.csv()
+    (bar,) = [t for t in leakage_figure(shown).data if t.type == "bar"]
+    assert bar.x[0] == shown.table["value"][0] == 0.8123
+    assert "0.812" in shown.title and "0.812" in shown.alt
+
+
+def test_csv_quotes_what_would_start_a_formula(store: RunStore) -> None:
+    add(store, "a1", [leak(0.8, None) | {"attribute": "=HYPERLINK()"}])
+    assert "'=HYPERLINK()" in view(store).csv()

@@ -1,0 +1,202 @@
+"""What an audit hands back: one long table whose shape never depends on the input.
+
+A row is one number with everything a reader needs to judge it: how many nodes, pairs or edges it
+rests on, what chance would give, which way is better, and whether the evidence suffices at all. A
+value that cannot be measured is None with ``evidence`` "insufficient", never zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from uge_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Direction = Literal["lower", "higher"]
+Evidence = Literal["ok", "insufficient"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is true of a metric whatever the data.
+
+    Attributes:
+        name: as in a row.
+        label: as a reader sees it.
+        direction: which way is better for the people in the graph ("lower" leakage, "higher" utility).
+        low: smallest possible value.
+        high: largest possible value.
+        source: where the formula comes from.
+    """
+
+    name: str
+    label: str
+    direction: Direction
+    low: float
+    high: float
+    source: str
+
+
+METRICS: Mapping[str, Metric] = {
+    m.name: m
+    for m in (
+        Metric("micro_f1", "Leakage, Micro-F1", "lower", 0.0, 1.0, "UGE, Sec. 6.2"),
+        Metric("balanced_accuracy", "Leakage, balanced accuracy", "lower", 0.0, 1.0, "mean recall of the classes"),
+        Metric("auc", "Leakage, AUC", "lower", 0.0, 1.0, "macro one-vs-rest area under the ROC curve"),
+        Metric("ndcg_at_10", "Link quality, NDCG@10", "higher", 0.0, 1.0, "UGE, Sec. 6.2"),
+        Metric(
+            "ndcg_at_10_bias_free", "Bias-free NDCG@10", "higher", 0.0, 1.0, "NDCG@10 weighted by R~/R, Eq. (3)-(6)"
+        ),
+        Metric("dp", "Demographic parity gap", "lower", 0.0, 1.0, "UGE, Sec. 6.2; DeBayes, unordered pairs"),
+        Metric("eo", "Equalized opportunity gap", "lower", 0.0, 1.0, "UGE, Sec. 6.2; DeBayes, unordered pairs"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One group pair of a parity row.
+
+    Attributes:
+        a: the first group's value.
+        b: the second group's; None on a bipartite graph, whose cells are groups of users.
+        value: mean predicted probability in [0, 1], or None without a pair.
+        n: node pairs (DP) or edges (EO) in the cell.
+        ci_low: lower end of its interval, or None.
+        ci_high: upper end of its interval, or None.
+        excluded: too few pairs to enter the gap.
+    """
+
+    a: str
+    b: str | None
+    value: float | None
+    n: int
+    ci_low: float | None = None
+    ci_high: float | None = None
+    excluded: bool = False
+
+    @property
+    def name(self) -> str:
+        """The groups as a reader sees them, "a-b"."""
+        return self.a if self.b is None else f"{self.a}-{self.b}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured number and what it takes to read it. None where a field does not apply.
+
+    Attributes:
+        metric: a name in `METRICS`.
+        attribute: whose leakage or gap it is; for the bias-free NDCG what the graph is freed of.
+        attacker: "linear", "trees", or "worst" (the note names which one that was).
+        variant: "standard", "as-coded" (the authors' script), "held-out", "all-edges".
+        exposure: "seen" or "unseen" (had training read the tested nodes' values?); None counts as both.
+        value: the number, or None when the evidence is insufficient.
+        ci_low: lower end of a 95 % interval.
+        ci_high: upper end of it.
+        ci_kind: what the interval resamples: "nodes", "seeds" or "splits".
+        n: nodes tested, targets ranked, pairs or edges counted.
+        n_seeds: runs behind the value.
+        direction: which way is better.
+        floor_random: the same measure on random embeddings (leakage) or random order (NDCG).
+        floor_majority: what always answering with the largest class gives.
+        floor_permutation: expectation under permuted attributes.
+        p_value: of a test against the floor.
+        evidence: "ok" or "insufficient".
+        cells: the group pairs of a parity row.
+        note: remarks in plain words.
+    """
+
+    metric: str
+    attribute: str | None = None
+    attacker: str | None = None
+    variant: str | None = None
+    exposure: str | None = None
+    value: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    ci_kind: str | None = None
+    n: int | None = None
+    n_seeds: int | None = 1
+    direction: Direction | None = None
+    floor_random: float | None = None
+    floor_majority: float | None = None
+    floor_permutation: float | None = None
+    p_value: float | None = None
+    evidence: Evidence = "ok"
+    cells: tuple[Cell, ...] = ()
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The rows of one audit."""
+
+    rows: tuple[Row, ...]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def select(self, **criteria: Any) -> tuple[Row, ...]:
+        """The rows whose fields equal `criteria`, such as ``metric="auc", attacker="worst"``.
+
+        Raises:
+            ConfigError: a row has no such field.
+        """
+        names = {f.name for f in fields(Row)}
+        for name in criteria:
+            if name not in names:
+                raise ConfigError(f"a row has no field {name!r}; it has {', '.join(sorted(names))}")
+        return tuple(r for r in self.rows if all(getattr(r, k) == v for k, v in criteria.items()))
+
+    def find(self, **criteria: Any) -> Row:
+        """The one row that fits `criteria`; see `select`.
+
+        Raises:
+            ConfigError: no row fits, or several do.
+        """
+        found = self.select(**criteria)
+        if len(found) != 1:
+            asked = ", ".join(f"{k}={v!r}" for k, v in criteria.items())
+            raise ConfigError(f"{len(found)} rows of the audit have {asked}; ask for fields that fit exactly one")
+        return found[0]
+
+    def frame(self) -> pd.DataFrame:
+        """The rows as a pandas table, one column a field; `cells` holds a list of dicts."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_json(), columns=[f.name for f in fields(Row)])
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The rows as plain dicts that any JSON writer takes; what is not a number is None."""
+        return [_plain(asdict(row)) for row in self.rows]
+
+    @classmethod
+    def from_json(cls, rows: Iterable[Mapping[str, Any]]) -> Audit:
+        """The audit that `to_json` wrote; fields it does not know are left out."""
+        known, in_cell = {f.name for f in fields(Row)}, {f.name for f in fields(Cell)}
+        out = []
+        for row in rows:
+            values = {k: v for k, v in row.items() if k in known}
+            cells = tuple(Cell(**{k: v for k, v in c.items() if k in in_cell}) for c in row.get("cells") or ())
+            out.append(Row(**{**values, "cells": cells}))
+        return cls(tuple(out))
+
+
+def _plain(value: Any) -> Any:
+    """`value` with tuples as lists, numpy numbers as Python's and non-finite numbers as None."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
