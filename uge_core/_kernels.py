@@ -18,20 +18,23 @@ _MIX2 = np.uint64(0x94D049BB133111EB)
 
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
-def attract(z, start, neighbour, group, weight, offset, first, last, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
-    """Gradient rows `first` to `last` of scale * sum_{u,v} w softplus(-(z_u . z_v + o)); returns the loss."""
+def attract(z, start, neighbour, plain, weight, offset, first, last, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
+    """Gradient rows `first` to `last` of scale * sum_{u,v} w softplus(-(z_u . z_v + o)); returns the loss.
+
+    `weight` and `offset` hold one number per CSR entry; `plain` means 1 and 0 throughout.
+    """
     d = z.shape[1]
     loss = 0.0
+    w = scale
     for u in range(first, last):
-        row_weight, row_offset = weight[group[u]], offset[group[u]]
         for i in range(start[u], start[u + 1]):
             v = neighbour[i]
             s = np.float32(0.0)
             for j in range(d):
                 s += z[u, j] * z[v, j]
-            g = group[v]
-            s += row_offset[g]
-            w = row_weight[g] * scale
+            if not plain:
+                s += offset[i]
+                w = weight[i] * scale
             if want_loss:
                 loss += w * (max(-s, np.float32(0.0)) + np.log1p(np.exp(-abs(s))))
             # both ends move: the pair stands in both directions, and each row is written by its own node

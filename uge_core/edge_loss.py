@@ -32,7 +32,7 @@ from torch import Tensor
 
 from uge_core.autograd import apply
 from uge_core.bias_free import CellTable
-from uge_core.graph import IntArray
+from uge_core.graph import FloatArray, IntArray
 
 _CHUNK = 1 << 18
 
@@ -167,38 +167,39 @@ class CompiledPasses:
         self.kernels, self.pairs = _kernels, pairs
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.pool = ThreadPoolExecutor(self.threads)
-        start, _ = pairs.rows
+        start, neighbour = pairs.rows
+        self.neighbour = neighbour.astype(np.int32)
+        self.entries: dict[Cells, tuple[bool, FloatArray, FloatArray]] = {}
         cuts = np.searchsorted(start, np.linspace(0, start[-1], 8 + 1))
         cuts[0], cuts[-1] = 0, pairs.num_nodes
         self.blocks = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
     def attract(self, z: Tensor, cells: list[Cells], want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `Passes.attract`."""
-        start, neighbour = self.pairs.rows
+        start, _ = self.pairs.rows
         gradient = torch.zeros_like(z)
-        scale = np.float32(0.5 / len(neighbour))
+        scale = np.float32(0.5 / len(self.neighbour))
+        tables = [self._entries(c) for c in cells]
 
         def work(task: tuple[int, int, int]) -> float:
             k, first, last = task
-            c = cells[k]
-            return float(
-                self.kernels.attract(
-                    z[k].numpy(),
-                    start,
-                    neighbour,
-                    c.group.numpy(),
-                    c.weight.numpy(),
-                    c.offset.numpy(),
-                    first,
-                    last,
-                    scale,
-                    want_loss,
-                    gradient[k].numpy(),
-                )
+            loss = self.kernels.attract(
+                z[k].numpy(), start, self.neighbour, *tables[k], first, last, scale, want_loss, gradient[k].numpy()
             )
+            return float(loss)
 
         parts = self._map(work, [(k, a, b) for k in range(len(cells)) for a, b in self.blocks])
         return torch.tensor(parts, dtype=torch.float32).view(len(cells), -1).sum(1), gradient
+
+    def _entries(self, cells: Cells) -> tuple[bool, FloatArray, FloatArray]:
+        """Weight and offset of each CSR entry, looked up once per table: reading in order beats a lookup per pair."""
+        if cells not in self.entries:
+            weight, offset, group = cells.weight.numpy(), cells.offset.numpy(), cells.group.numpy()
+            plain = bool((weight == 1).all() and not offset.any())
+            u, v = group[self.pairs.sources], group[self.neighbour]
+            none = np.zeros(0, np.float32)
+            self.entries[cells] = (plain, none, none) if plain else (plain, weight[u, v], offset[u, v])
+        return self.entries[cells]
 
     def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `Passes.rank`; a member's triples meet in its item rows, so a member is one task."""
