@@ -93,7 +93,8 @@ def seeded(town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         sensitive="city",
         methods=["none", "uge-w", "uge-c", "uge-ok"],
         store=uge.RunStore(root),
-        epochs=20,
+        epochs=60,
+        options={"learning_rate": 0.05},
         device="cpu",
         source={"spec": str(town), "attributes": None},
     )

@@ -51,6 +51,17 @@ def test_a_failure_marks_the_runs_and_keeps_earlier_ones(
     assert status[1] == status[2] == ("failed", "the loss is not finite; try a smaller learning_rate")
 
 
+def test_a_refused_config_leaves_no_run(town: Path, tmp_path: Path) -> None:
+    graph, store = uge.load(town), RunStore(tmp_path)
+    with pytest.raises(ConfigError, match="tpu"):
+        uge.train(graph, store=store, epochs=1, device="tpu")
+    assert list(store.list()) == []
+    first = uge.train(graph, store=store, **FAST)
+    with pytest.raises(ConfigError, match="tpu"):
+        uge.train(graph, store=store, epochs=3, device="tpu", force=True)
+    assert store.load(first.id).status == "finished" and store.load(first.id).audit == first.audit
+
+
 def test_an_audit_that_was_cut_off_is_made_up_without_training(
     town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,43 @@
+# make app         the dashboard (first time: makes .venv and installs what it needs)
+# make test        lint, types and tests; with CI=true also the slow, real-data and browser tests
+# make lint        lint and types alone
+# make acceptance  the paper's tables and the statistical proofs: long
+# make bench       timings
+#
+# PYTHON names the interpreter that makes .venv; TORCH the build of torch to install, where the
+# default (the newest, with CUDA on Linux) is not wanted: make test TORCH=torch==2.13.0
+
+PYTHON ?= python3
+TORCH ?= torch
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: app test lint acceptance bench
+app: $(VENV)/.app
+	$(BIN)/python -m uge_core app
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+acceptance: $(VENV)/.dev
+	$(BIN)/python -m pytest -m acceptance
+
+bench:
+	@echo "Nothing to time yet: the bench arrives with the ensemble engine."
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name one with make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.app: requirements.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install "$(TORCH)" -r requirements.txt -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.app
+	$(BIN)/python -m pip install "$(TORCH)" -r requirements-dev.txt
+	@touch $@

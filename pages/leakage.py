@@ -1,0 +1,90 @@
+"""How well can an attacker read an attribute out of each run's embedding?"""
+
+import streamlit as st
+
+import uge_core as uge
+
+EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
+ATTACKERS = {"worst": "Strongest", "linear": "Linear", "trees": "Boosted trees"}
+
+st.title("Leakage")
+st.write("How well can an attacker read an attribute out of each run's embedding?")
+
+store = uge.RunStore()
+choices = uge.leakage_choices(store)
+
+if not choices.runs:
+    st.info("No audited run yet. The Overview page shows the command that makes a first one.", icon=":material/info:")
+    st.stop()
+
+left, middle, right = st.columns(3)
+exposure = left.segmented_control(
+    "Measured on",
+    choices.exposures,
+    default=choices.exposures[0],
+    required=True,
+    format_func=lambda e: EXPOSURES[e],
+    key="exposure",
+    bind="query-params",
+    help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method that did looks better than it is.",
+)
+attacker = middle.segmented_control(
+    "Attacker",
+    choices.attackers,
+    default=choices.attackers[0],
+    required=True,
+    format_func=lambda a: ATTACKERS.get(a, a),
+    key="attacker",
+    bind="query-params",
+    help="Strongest: whichever of the attackers reads most, for each run and attribute.",
+)
+metric = right.segmented_control(
+    "Metric",
+    list(choices.metrics),
+    default=next(iter(choices.metrics)),
+    required=True,
+    format_func=lambda m: choices.metrics[m],
+    key="metric",
+    bind="query-params",
+)
+attributes = st.pills(
+    "Attributes",
+    choices.attributes,
+    selection_mode="multi",
+    default=choices.attributes,
+    key="attribute",
+    bind="query-params",
+)
+with st.expander("Runs", icon=":material/filter_list:"):
+    runs = st.multiselect(
+        "Runs",
+        list(choices.runs),
+        default=list(choices.runs),
+        format_func=lambda r: choices.runs.get(r, r),
+        key="run",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+
+view = uge.leakage_view(store, exposure=exposure, attacker=attacker, metric=metric, runs=runs, attributes=attributes)
+st.subheader(view.title)
+if len(view.table):
+    st.plotly_chart(
+        uge.leakage_figure(view, dark=st.context.theme.type == "dark"),
+        config=uge.CHART_CONFIG,
+        alt=view.alt,
+        key="leakage",
+    )
+    st.caption(view.caption)
+    for remark in view.remarks:
+        st.caption(remark)
+    with st.expander("Show table", icon=":material/table:"):
+        st.dataframe(view.table, hide_index=True, alt=view.alt)
+    st.download_button(
+        "Download CSV",
+        view.csv,
+        file_name="leakage.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+    )

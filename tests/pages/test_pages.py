@@ -1,0 +1,115 @@
+"""The pages, entered by their frame's absolute path (from app.py AppTest yields nothing)."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import uge_core as uge
+from uge_core.figures import STYLES
+from uge_core.registry import names
+from uge_core.views import METHOD_LABELS
+
+ROOT = Path(__file__).resolve().parents[2]
+TITLES = {"overview.py": "Overview", "leakage.py": "Leakage"}
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AppTest:
+    monkeypatch.setenv("UGE_STORE", str(tmp_path / "empty"))
+    return AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60)
+
+
+def opened(app: AppTest, page: str) -> AppTest:
+    app.run()
+    if page != "overview.py":
+        app.switch_page(page).run()
+    assert not app.exception, app.exception
+    assert [t.value for t in app.title] == [TITLES[page]]
+    return app
+
+
+def test_every_page_is_tested() -> None:
+    assert set(TITLES) == {p.name for p in (ROOT / "pages").glob("*.py")} - {"main.py"}
+
+
+@pytest.mark.parametrize("page", TITLES)
+def test_an_empty_store_says_how_to_begin(app: AppTest, page: str) -> None:
+    opened(app, page)
+    assert len(app.info) == 1
+    if page == "overview.py":
+        assert app.code[0].value.startswith("uge train ")
+    assert not app.get("plotly_chart")
+
+
+def test_overview_lists_runs_beside_the_floors(app: AppTest, seeded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UGE_STORE", str(seeded))
+    opened(app, "overview.py")
+    table = app.dataframe[0].value
+    assert set(table["Run"]) == {"No debiasing", "UGE-W · city", "UGE-C λ 0.5 · city", "UGE-OK λ 0.3 · city"}
+    assert set(table["Attribute"]) == {"city", "gender", "age"}
+    assert table["majority"].notna().all() and table["random"].notna().all() and table["people"].notna().all()
+    treated = table[table["Treated"]]
+    assert set(treated["Attribute"]) == {"city"} and set(treated["Exposure"]) == {"unseen"}
+    words = " ".join(m.value for m in app.markdown)
+    assert "**city**: given two people with different values, without debiasing" in words
+    assert "n = " in words and "A coin gets 50 %" in words
+
+
+def test_overview_shows_what_is_not_audited(app: AppTest, store_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = uge.RunStore(store_copy)
+    other = store.list()[0]
+    store.begin("f" * 12, other.config, other.dataset)
+    store.interrupt("f" * 12)
+    monkeypatch.setenv("UGE_STORE", str(store_copy))
+    opened(app, "overview.py")
+    assert app.dataframe[1].value["Status"].tolist() == ["interrupted"]
+
+
+def test_leakage_draws_bars_with_floors(app: AppTest, seeded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UGE_STORE", str(seeded))
+    opened(app, "leakage.py")
+    assert not app.info
+    (chart,) = app.get("plotly_chart")
+    traces = json.loads(chart.proto.spec)["data"]
+    bars = [t for t in traces if t["type"] == "bar"]
+    assert {t["name"] for t in bars} >= {"No debiasing", "UGE-C λ 0.5 · city"}
+    assert all(0 <= t["x"][0] <= 1 for t in bars)
+    assert {t["name"] for t in traces if t["type"] == "scatter"} == {"majority", "random", "numbers"}
+    assert "city, No debiasing: 0." in chart.proto.alt and "majority" in chart.proto.alt
+    before = json.loads(chart.proto.spec)["data"]
+    app.button_group(key="metric").set_value("auc").run()
+    assert not app.exception
+    assert json.loads(app.get("plotly_chart")[0].proto.spec)["data"] != before
+
+
+def test_a_store_that_cannot_be_read_is_a_sentence(
+    app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "store.sqlite").write_text("junk" * 500)
+    monkeypatch.setenv("UGE_STORE", str(tmp_path))
+    app.run()
+    assert not app.exception
+    assert "cannot be read" in app.error[0].value
+
+
+def test_the_web_process_stays_without_torch(seeded: Path) -> None:
+    code = (
+        "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], default_timeout=60);"
+        "app.run(); app.switch_page('leakage.py').run(); assert app.title[0].value == 'Leakage', app.exception;"
+        "print(sorted({'torch', 'sklearn', 'numba'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(ROOT / "pages" / "main.py")],
+        capture_output=True, text=True, cwd=ROOT, env={"PATH": "", "UGE_STORE": str(seeded), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout.strip().splitlines()[-1:] == ["[]"], done.stderr
+
+
+def test_every_method_has_a_name_and_a_look() -> None:
+    assert set(names("debias")) == set(METHOD_LABELS) == set(STYLES)
+    looks = [(s.color, s.symbol) for s in STYLES.values()]
+    assert len(set(looks)) == len(looks)

@@ -1,0 +1,30 @@
+"""The stamp says what a run was made with, and nothing about who made it where."""
+
+import getpass
+import json
+import platform
+import subprocess
+import sys
+
+from uge_core import environment
+
+
+def test_stamp_has_versions_and_device() -> None:
+    stamp = environment.stamp("cpu", threads=2)
+    assert stamp["python"] == platform.python_version()
+    assert (stamp["device"], stamp["threads"]) == ("cpu", 2)
+    assert set(stamp["packages"]) >= {"torch", "numpy", "scikit-learn"}
+    assert all(stamp["packages"].values())
+    json.dumps(stamp)
+
+
+def test_stamp_names_no_machine_and_no_user() -> None:
+    text = json.dumps(environment.stamp("cpu")).lower()
+    assert platform.node().lower() not in text
+    assert f'"{getpass.getuser().lower()}"' not in text
+
+
+def test_stamp_loads_nothing_heavy() -> None:
+    code = "import sys; from uge_core import environment; environment.stamp(); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,201 @@
+"""The run store: nothing is lost, nothing is half there, and errors say what to do."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uge_core.errors import RunNotFound, StoreError
+from uge_core.store import RunStore
+
+CONFIG = {"method": "none", "lambda": None, "sensitive": [], "backbone": "node2vec", "seed": 0, "split_seed": 0}
+DATA = {"name": "town", "fingerprint": "f" * 64, "num_nodes": 3, "num_edges": 2, "source": None}
+Z = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "store")
+
+
+def finished(store: RunStore, run_id: str, value: float = 1.0) -> None:
+    store.begin(run_id, CONFIG, DATA)
+    store.finish(run_id, embedding=Z * value, history={"epoch": [1, 2], "total": [0.5, 0.4]}, seconds=1.0, device="cpu")
+
+
+def test_a_run_comes_back_as_it_was_stored(store: RunStore) -> None:
+    store.begin("a1", CONFIG, DATA)
+    assert store.load("a1").status == "running"
+    mask = np.array([True, False, True])
+    store.finish(
+        "a1", embedding=Z, twin=Z + 1, hidden={"city": mask}, history={"epoch": [1, 2], "total": [0.5, 0.4]},
+        diagnostics={"weights": {"mean": np.float32(0.5)}}, environment={"python": "3"}, seconds=2.5, device="cpu",
+    )  # fmt: skip
+    run = store.load("a1")
+    assert (run.status, run.seconds, run.device, run.reason) == ("finished", 2.5, "cpu", None)
+    assert run.config == CONFIG and run.dataset == DATA
+    np.testing.assert_array_equal(run.embedding, Z)
+    assert run.embedding.dtype == np.float32
+    assert run.twin is not None
+    np.testing.assert_array_equal(run.twin, Z + 1)
+    np.testing.assert_array_equal(run.hidden["city"], mask)
+    assert run.history["total"].tolist() == [0.5, 0.4]
+    assert run.diagnostics["weights"]["mean"] == 0.5
+    assert run.environment == {"python": "3"}
+    assert json.loads((run.folder / "config.json").read_text()) == CONFIG
+
+
+def test_an_audit_is_stored_with_its_copy_for_people(store: RunStore) -> None:
+    finished(store, "a1")
+    store.save_audit("a1", {"schema": "uge-audit/1", "rows": [{"metric": "auc", "value": 0.5}]})
+    run = store.load("a1")
+    assert run.audit is not None and run.audit == json.loads((run.folder / "audit.json").read_text())
+    assert run.frame()["value"].tolist() == [0.5]
+    with pytest.raises(RunNotFound):
+        store.save_audit("b2", {})
+
+
+def test_training_again_drops_the_old_result_only_when_the_new_one_is_complete(store: RunStore) -> None:
+    finished(store, "a1", 1.0)
+    store.save_audit("a1", {"rows": []})
+    store.begin("a1", CONFIG, DATA)
+    store.interrupt("a1")
+    run = store.load("a1")
+    assert run.status == "finished" and run.audit == {"rows": []}
+    np.testing.assert_array_equal(run.embedding, Z)
+    finished(store, "a1", 2.0)
+    run = store.load("a1")
+    assert run.audit is None
+    np.testing.assert_array_equal(run.embedding, 2 * Z)
+    assert [p.name for p in (store.root / "runs").iterdir()] == ["a1"]
+
+
+def test_failure_and_interruption_keep_their_reason(store: RunStore) -> None:
+    for run_id in ("a1", "b2"):
+        store.begin(run_id, CONFIG, DATA)
+    store.fail("a1", "the loss is not finite")
+    store.interrupt("b2")
+    assert (store.load("a1").status, store.load("a1").reason) == ("failed", "the loss is not finite")
+    assert store.load("b2").status == "interrupted"
+    with pytest.raises(StoreError, match="train it again"):
+        _ = store.load("a1").embedding
+
+
+def test_a_killed_process_leaves_an_interrupted_run_and_intact_ones(store: RunStore) -> None:
+    finished(store, "a1")
+    code = (
+        "import sys, time; from uge_core.store import RunStore; s = RunStore(sys.argv[1]);"
+        f"[s.begin(i, {CONFIG!r}, {DATA!r}) for i in ('a1', 'b2')]; print('begun', flush=True); time.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(store.root)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "begun\n"
+    assert store.load("b2").status == "running"
+    with pytest.raises(StoreError, match=f"by process {process.pid}"):
+        store.begin("b2", CONFIG, DATA)
+    with pytest.raises(StoreError, match="stop it before"):
+        store.delete("b2")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert store.load("b2").status == "interrupted"
+    assert "ended without a word" in (store.load("b2").reason or "")
+    assert store.load("a1").status == "finished"
+    np.testing.assert_array_equal(store.load("a1").embedding, Z)
+    store.begin("b2", CONFIG, DATA)
+    assert store.load("b2").status == "running"
+
+
+def test_a_pid_used_again_is_not_taken_for_the_trainer(store: RunStore) -> None:
+    store.begin("a1", CONFIG, DATA)
+    with sqlite3.connect(store.root / "store.sqlite") as db:
+        db.execute("UPDATE runs SET born = 'another time'")
+    db.close()
+    assert os.getpid()
+    assert store.load("a1").status == "interrupted"
+
+
+def test_an_unknown_run_names_the_nearest(store: RunStore) -> None:
+    with pytest.raises(RunNotFound, match="has no runs"):
+        store.load("a1b2c3")
+    finished(store, "a1b2c3d4e5f6")
+    with pytest.raises(RunNotFound, match="nearest: a1b2c3d4e5f6"):
+        store.load("a1b2c")
+    with pytest.raises(RunNotFound, match="nearest: a1b2c3d4e5f6"):
+        store.load("a1b2c3d4e5f7")
+    assert store.find("zz") is None
+
+
+def test_delete_says_what_was_removed(store: RunStore) -> None:
+    finished(store, "a1")
+    finished(store, "b2")
+    store.save_audit("a1", {"rows": []})
+    removed = store.delete("a1")
+    assert "run a1 (finished)" in removed[0] and "with its audit" in removed[0]
+    assert any(line.endswith("embedding.npy") for line in removed)
+    assert [run.id for run in store.list()] == ["b2"]
+    assert [p.name for p in (store.root / "runs").iterdir()] == ["b2"]
+
+
+def test_reading_makes_nothing_and_the_folder_is_private(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "none")
+    assert list(store.list()) == [] and dict(store.floors) == {}
+    assert not store.root.exists()
+    finished(store, "a1")
+    assert store.root.stat().st_mode & 0o777 == 0o700
+    assert (store.root / "runs").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"file/store cannot be written: .*--store DIR"):
+        RunStore(tmp_path / "file" / "store").begin("a1", CONFIG, DATA)
+    (tmp_path / "junk").mkdir()
+    (tmp_path / "junk" / "store.sqlite").write_text("not a database" * 100)
+    for act in (lambda s: s.list(), lambda s: s.begin("a1", CONFIG, DATA)):
+        with pytest.raises(StoreError, match="not a database"):
+            act(RunStore(tmp_path / "junk"))
+
+
+def test_a_newer_store_is_left_alone(store: RunStore) -> None:
+    finished(store, "a1")
+    with sqlite3.connect(store.root / "store.sqlite") as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    for act in (lambda: store.list(), lambda: store.begin("b2", CONFIG, DATA)):
+        with pytest.raises(StoreError, match="newer version"):
+            act()
+
+
+def test_floors_are_a_mapping_that_stays(store: RunStore) -> None:
+    store.floors["auc linear"] = {"value": 0.5}
+    store.floors["auc linear"] = {"value": 0.25}
+    assert dict(RunStore(store.root).floors) == {"auc linear": {"value": 0.25}}
+    del store.floors["auc linear"]
+    with pytest.raises(KeyError):
+        _ = store.floors["auc linear"]
+    with pytest.raises(KeyError):
+        del store.floors["auc linear"]
+
+
+def test_threads_write_at_the_same_time(store: RunStore) -> None:
+    workers = [threading.Thread(target=finished, args=(store, f"run{i}")) for i in range(8)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert sorted(run.id for run in store.list()) == [f"run{i}" for i in range(8)]
+    assert all(run.status == "finished" for run in store.list())
+
+
+def test_the_default_place_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UGE_STORE", str(tmp_path / "x"))
+    assert RunStore().root == tmp_path / "x"
+    monkeypatch.delenv("UGE_STORE")
+    assert RunStore().root == Path("uge-store")

@@ -1,0 +1,582 @@
+"""The command line: the same steps as the Python surface.
+
+Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 a check failed or the
+data have a blocking fault, 2 user error, 3 not enough evidence, 130 interrupted. An error is one
+line; `--debug` adds the traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+from uge_core.errors import ConfigError, DatasetMissing, GraphError, StoreError, UgeError
+from uge_core.registry import names
+from uge_core.store import RunStore, StoredRun, default_root
+
+if TYPE_CHECKING:
+    from uge_core.graph import AttributedGraph
+    from uge_core.runs import Step
+
+DONE, CHECK_FAILED, USER_ERROR, NOT_ENOUGH_EVIDENCE, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what was wrong in one line, without the usage text; options are written out in full."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **(options | {"allow_abbrev": False}))
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USER_ERROR, f"{self.prog}: {message}; {self.prog} --help lists what is allowed\n")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command.
+
+    Args:
+        arguments: as typed, without the program's name.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        args = parser().parse_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        code: int = args.command(args)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _complain("interrupted", args.debug, INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has gone (uge runs list | head); that is no fault.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except UgeError as error:
+        return _complain(str(error), args.debug, USER_ERROR)
+    except MemoryError:
+        return _complain("not enough memory; try fewer runs at once (--solo) or a smaller dim", args.debug, USER_ERROR)
+    except Exception as error:
+        text = f"internal error, {type(error).__name__}: {error}; run it again with --debug for the traceback"
+        return _complain(text, args.debug, USER_ERROR)
+
+
+def _complain(text: str, debug: bool, code: int) -> int:
+    if debug:
+        traceback.print_exc()
+    print("uge: " + " ".join(text.split()), file=sys.stderr)
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's grammar."""
+    common = _Parser(add_help=False)
+    common.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    stored = _Parser(add_help=False, parents=[common])
+    stored.add_argument(
+        "--store", metavar="DIR", default=None, help="where runs live (default: $UGE_STORE, else ./uge-store)"
+    )
+    top = _Parser(prog="uge", description="Train debiased graph embeddings and audit what any embedding gives away.")
+    commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+
+    data = commands.add_parser("data", help="look at a graph").add_subparsers(metavar="COMMAND", required=True)
+    one = data.add_parser("inspect", parents=[common], help="roles of columns, counts and messages")
+    _data_arguments(one)
+    one.add_argument("--json", action="store_true", help="print one JSON object")
+    one.set_defaults(command=_inspect)
+
+    one = commands.add_parser("train", parents=[stored], help="train one run and audit it")
+    _training_arguments(one)
+    one.add_argument("--sensitive", default="", metavar="A,B", help="attributes to debias, jointly")
+    one.add_argument("--backbone", default="node2vec", help=f"one of {', '.join(names('backbones'))}")
+    one.add_argument("--method", default="none", help=f"one of {', '.join(names('debias'))}")
+    one.add_argument("--lam", type=_number, metavar="L", help="weight of the penalty, 0 or more")
+    one.add_argument("--seed", type=_whole, default=0, help="initialisation and the method's draws (default 0)")
+    one.add_argument("--json", action="store_true", help="print the audit as one JSON object")
+    one.set_defaults(command=_train)
+
+    one = commands.add_parser("sweep", parents=[stored], help="train and audit a grid of runs")
+    _training_arguments(one)
+    one.add_argument(
+        "--sensitive", default="", metavar="A,B+C", help="attributes, each in turn; A+B debiases A and B jointly"
+    )
+    one.add_argument("--backbone", default="node2vec", metavar="B,..", help=f"of {', '.join(names('backbones'))}")
+    one.add_argument("--methods", default="none", metavar="M,..", help=f"of {', '.join(names('debias'))}")
+    one.add_argument("--lams", type=_numbers, default=[], metavar="L,..", help="for the methods that have a penalty")
+    one.add_argument("--seeds", type=_wholes, default=[0], metavar="S,..", help="default 0")
+    one.add_argument("--dry-run", action="store_true", help="say what would be trained, and stop")
+    one.add_argument("--json", action="store_true", help="print a list of audits")
+    one.set_defaults(command=_sweep)
+
+    one = commands.add_parser("audit", parents=[stored], help="show or compute the audit of a stored run")
+    one.add_argument("run_id", metavar="RUN_ID")
+    one.add_argument("--sensitive", metavar="A,B", help="only these attributes")
+    one.add_argument("--attackers", metavar="X,Y", help="try these attackers anew (default: the stored audit)")
+    one.add_argument("--data", metavar="DATA", help="the graph, where it has moved since training")
+    one.add_argument("--json", action="store_true", help="print the audit as one JSON object")
+    one.set_defaults(command=_audit)
+
+    runs = commands.add_parser("runs", help="stored runs").add_subparsers(metavar="COMMAND", required=True)
+    one = runs.add_parser("list", parents=[stored], help="all runs, the newest first")
+    one.add_argument("--json", action="store_true", help="print one JSON list")
+    one.set_defaults(command=_list)
+    one = runs.add_parser("show", parents=[stored], help="config, environment, diagnostics and audit of a run")
+    one.add_argument("run_id", metavar="RUN_ID")
+    one.add_argument("--json", action="store_true", help="print one JSON object")
+    one.set_defaults(command=_show)
+    one = runs.add_parser("export", parents=[stored], help="write a run's embeddings or edge weights")
+    one.add_argument("run_id", metavar="RUN_ID")
+    one.add_argument("--what", default="embeddings", metavar="W,..", help="of embeddings, weights")
+    one.add_argument("--out", required=True, metavar="DIR", help="the folder to write to")
+    one.add_argument("--data", metavar="DATA", help="the graph, where it has moved since training")
+    one.set_defaults(command=_export)
+    one = runs.add_parser("delete", parents=[stored], help="remove a run and all its files")
+    one.add_argument("run_id", metavar="RUN_ID")
+    one.set_defaults(command=_delete)
+
+    one = commands.add_parser("app", parents=[stored], help="open the dashboard")
+    one.add_argument("--port", type=_whole, default=8501, help="default 8501")
+    one.set_defaults(command=_app)
+    return top
+
+
+def _data_arguments(one: argparse.ArgumentParser) -> None:
+    one.add_argument("data", metavar="DATA", help="a folder, FOLDER:NAME where it holds several graphs")
+    one.add_argument("--attributes", metavar="A,B", help="the columns to take as attributes (default: the layout's)")
+
+
+def _training_arguments(one: argparse.ArgumentParser) -> None:
+    _data_arguments(one)
+    one.add_argument("--epochs", type=_whole, help="full passes over the training edges (default 800)")
+    one.add_argument("--split-seed", type=_whole, default=0, help="split, negatives and probe split (default 0)")
+    one.add_argument("--split-seeds", type=_wholes, metavar="S,..", help="repeat everything on several splits")
+    one.add_argument("--unknown", help="missing values: level, exclude or impute (default: the layout's)")
+    one.add_argument("--hidden", default="impute", help="values hidden from the twin: impute (default) or exclude")
+    one.add_argument("--exposure", default="both", help="both (default) or seen: no twin")
+    one.add_argument("--validation", type=_number, help="share of training edges that picks the best epoch (default 0)")
+    one.add_argument("--negatives", help="shared (default) or listed, the paper's recipe")
+    one.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
+    one.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting; repeatable")
+    one.add_argument("--solo", action="store_true", help="train each run in a pass of its own")
+    one.add_argument("--force", action="store_true", help="train although a finished run is there")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
+    return int(text)
+
+
+def _numbers(text: str) -> list[float]:
+    return [_number(part) for part in _words(text)]
+
+
+def _wholes(text: str) -> list[int]:
+    return [_whole(part) for part in _words(text)]
+
+
+def _words(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
+    """The training settings that were given."""
+    options: dict[str, str] = {}
+    for pair in args.set:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise ConfigError(f"--set {pair} is not allowed; write --set KEY=VALUE, such as --set dim=32")
+        options[key] = value
+    given = {"epochs": args.epochs, "validation": args.validation, "negatives": args.negatives}
+    settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
+    for key in settings:
+        if key in options:
+            raise ConfigError(f"--set {key} and --{key} are both given; keep one")
+    for key, flag in (("seed", "--seed"), ("split_seed", "--split-seed")):
+        if key in options:
+            raise ConfigError(f"--set {key} is not allowed; use {flag}")
+    return settings | {"unknown": args.unknown, "hidden": args.hidden, "exposure": args.exposure, "options": options}
+
+
+def _load(spec: str, attributes: str | None) -> tuple[AttributedGraph, dict[str, Any]]:
+    """The graph, and how to load it again."""
+    from uge_core.datasets import load
+
+    columns = _words(attributes) if attributes else None
+    folder, colon, name = spec.rpartition(":")
+    place = spec
+    if Path(spec).exists():
+        place = str(Path(spec).resolve())
+    elif colon and Path(folder).exists():
+        place = f"{Path(folder).resolve()}:{name}"
+    return load(spec, attributes=columns), {"spec": place, "attributes": columns}
+
+
+def _load_again(run: StoredRun, data: str | None) -> AttributedGraph:
+    """The graph a run was trained on."""
+    source = run.dataset.get("source") or {}
+    spec = data or source.get("spec")
+    if spec is None:
+        raise StoreError(f"run {run.id} does not say where its data lie; name them with --data DATA")
+    columns = source.get("attributes")
+    try:
+        return _load(spec, ",".join(columns) if columns else None)[0]
+    except DatasetMissing as error:
+        raise DatasetMissing(f"{error} (run {run.id} was trained on it; name its place now with --data DATA)") from None
+
+
+def _store(args: argparse.Namespace) -> RunStore:
+    return RunStore(args.store)
+
+
+def _print_json(record: Any) -> None:
+    print(json.dumps(record, indent=2, ensure_ascii=False))
+
+
+def _inspect(args: argparse.Namespace) -> int:
+    from uge_core.datasets import describe, inspect
+
+    try:
+        graph, _ = _load(args.data, args.attributes)
+    except DatasetMissing:
+        raise
+    except GraphError as error:
+        if args.json:
+            fault = {"level": "blocking", "code": "unusable", "text": str(error)}
+            _print_json({"name": args.data, "messages": [fault]})
+        return _complain(str(error), args.debug, CHECK_FAILED)
+    found = inspect(graph)
+    if args.json:
+        _print_json(found)
+    else:
+        print(describe(graph))
+    return CHECK_FAILED if any(m["level"] == "blocking" for m in found["messages"]) else DONE
+
+
+def _train(args: argparse.Namespace) -> int:
+    from uge_core.runs import sweep
+
+    split_seeds = args.split_seeds or [args.split_seed]
+    if args.json and len(split_seeds) > 1:
+        raise ConfigError("train --json prints one audit; for several splits use uge sweep --split-seeds")
+    graph, source = _load(args.data, args.attributes)
+    with _Progress(sys.stderr) as on_step:
+        done = sweep(
+            graph, sensitive="+".join(_words(args.sensitive.replace("+", ","))), methods=[args.method],
+            lams=[] if args.lam is None else [args.lam], seeds=[args.seed], split_seeds=split_seeds,
+            backbones=[args.backbone], store=_store(args), force=args.force, device=args.device, solo=args.solo,
+            on_step=on_step, source=source, **_settings(args),
+        )  # fmt: skip
+    if args.json:
+        _print_json(done[0].audit)
+        return DONE
+    for run in done:
+        print(_audit_text(run.audit or {}))
+        print(run.id)
+    return DONE
+
+
+def _sweep(args: argparse.Namespace) -> int:
+    from uge_core.runs import plan, sweep
+
+    graph, source = _load(args.data, args.attributes)
+    grid = {
+        "sensitive": args.sensitive,
+        "methods": _words(args.methods),
+        "lams": args.lams,
+        "seeds": args.seeds,
+        "split_seeds": args.split_seeds or [args.split_seed],
+        "backbones": _words(args.backbone),
+        **_settings(args),
+    }
+    store = _store(args)
+    if args.dry_run:
+        planned = plan(graph, **grid)
+        there = {p.run_id: store.find(p.run_id) for p in planned}
+        rows: list[dict[str, Any]] = []
+        for p in planned:
+            run = there[p.run_id]
+            stored = run is not None and run.status == "finished" and not args.force
+            rows.append({"run_id": p.run_id, "config": p.config.to_json(), "plan": "stored" if stored else "train"})
+        if args.json:
+            _print_json(rows)
+        else:
+            for row in rows:
+                print(row["run_id"], row["plan"], _config_text(row["config"]), sep="  ")
+        return DONE
+    with _Progress(sys.stderr) as on_step:
+        done = sweep(
+            graph, store=store, force=args.force, device=args.device, solo=args.solo, on_step=on_step, source=source,
+            **grid,
+        )  # fmt: skip
+    if args.json:
+        _print_json([run.audit for run in done])
+    else:
+        for run in done:
+            print(run.id)
+    return DONE
+
+
+def _audit(args: argparse.Namespace) -> int:
+    from uge_core import runs
+    from uge_core.config import split_names
+
+    store = _store(args)
+    run = store.load(args.run_id)
+    attributes = split_names(args.sensitive) if args.sensitive else None
+    if run.audit is None or args.attackers:
+        if run.finished is None:
+            raise StoreError(f"run {run.id} is {run.status} and has no embedding to audit; train it first")
+        graph = _load_again(run, args.data)
+        options: dict[str, Any] = {"attackers": _words(args.attackers)} if args.attackers else {}
+        with _Progress(sys.stderr) as on_step:
+            if not args.attackers:
+                record = runs.audit_record(run, graph, store, on_step=on_step)
+                store.save_audit(run.id, record)
+            else:
+                record = runs.audit_record(run, graph, store, attributes=attributes, on_step=on_step, **options)
+    else:
+        record = run.audit
+    if attributes:
+        record = _only(record, attributes)
+    if args.json:
+        _print_json(record)
+    else:
+        print(_audit_text(record))
+    leakage = [r for r in record["rows"] if r["attacker"]]
+    return NOT_ENOUGH_EVIDENCE if leakage and all(r["evidence"] != "ok" for r in leakage) else DONE
+
+
+def _only(record: dict[str, Any], attributes: list[str]) -> dict[str, Any]:
+    """The record with the rows of some attributes and those of none."""
+    present = {r["attribute"].lower(): r["attribute"] for r in record["rows"] if r["attribute"]}
+    for name in attributes:
+        if name.lower() not in present:
+            raise ConfigError(
+                f"run {record['run_id']} was not audited for {name!r}; allowed: {', '.join(present.values())}"
+            )
+    wanted = {present[name.lower()] for name in attributes}
+    return record | {"rows": [r for r in record["rows"] if r["attribute"] is None or r["attribute"] in wanted]}
+
+
+def _list(args: argparse.Namespace) -> int:
+    runs = _store(args).list()
+    if args.json:
+        _print_json([_run_record(run) for run in runs])
+        return DONE
+    if not runs:
+        print(f"no runs in {args.store or default_root()}; uge train DATA makes one", file=sys.stderr)
+        return DONE
+    rows = [
+        [run.id, run.status, time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)), run.dataset["name"],
+         _config_text(run.config), "audited" if run.audit else ""]
+        for run in runs
+    ]  # fmt: skip
+    print(_table(["run", "status", "started", "data", "config", "audit"], rows))
+    return DONE
+
+
+def _run_record(run: StoredRun) -> dict[str, Any]:
+    return {
+        "run_id": run.id, "status": run.status, "reason": run.reason, "created": run.created, "finished": run.finished,
+        "seconds": run.seconds, "device": run.device, "audited": run.audit is not None,
+        "dataset": {k: v for k, v in run.dataset.items() if k != "source"}, "config": run.config,
+    }  # fmt: skip
+
+
+def _show(args: argparse.Namespace) -> int:
+    run = _store(args).load(args.run_id)
+    record = _run_record(run) | {"folder": str(run.folder), "audit": run.audit}
+    if run.finished is not None:
+        record |= {"environment": run.environment, "diagnostics": run.diagnostics}
+    if args.json:
+        _print_json(record)
+        return DONE
+    for key in ("run_id", "status", "reason", "seconds", "device", "folder"):
+        if record[key] is not None:
+            print(f"{key + ':':10} {record[key]:.1f}" if key == "seconds" else f"{key + ':':10} {record[key]}")
+    for key in ("dataset", "config", "environment", "diagnostics"):
+        if record.get(key):
+            print(f"\n{key}:")
+            print("\n".join(f"  {k}: {json.dumps(v, ensure_ascii=False)}" for k, v in record[key].items()))
+    if run.audit:
+        print("\n" + _audit_text(run.audit))
+    return DONE
+
+
+def _export(args: argparse.Namespace) -> int:
+    what = _words(args.what)
+    allowed = {"embeddings": _export_embeddings, "weights": _export_weights}
+    for name in what or [""]:
+        if name not in allowed:
+            raise ConfigError(f"--what {name!r} is not allowed; allowed: {', '.join(allowed)}")
+    run = _store(args).load(args.run_id)
+    if run.finished is None:
+        raise StoreError(f"run {run.id} is {run.status} and has nothing to export; train it first")
+    graph = _load_again(run, args.data)
+    out = Path(args.out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name in what:
+            for path in allowed[name](run, graph, out):
+                print(path)
+    except OSError as error:
+        raise ConfigError(f"{out} cannot be written: {error.strerror}; name another folder with --out") from None
+    return DONE
+
+
+def _export_embeddings(run: StoredRun, graph: AttributedGraph, out: Path) -> Iterable[Path]:
+    """`embeddings.npy` in the node table's order, and `embeddings.csv` with the user's own ids."""
+    import numpy as np
+
+    yield out / "embeddings.npy"
+    np.save(out / "embeddings.npy", np.asarray(run.embedding))
+    ids = graph.ids(slice(None))
+    rows = ([_cell(name), *map(repr, row.tolist())] for name, row in zip(ids, run.embedding, strict=True))
+    yield _write_csv(out / "embeddings.csv", ["id", *(f"z{i}" for i in range(run.embedding.shape[1]))], rows)
+
+
+def _export_weights(run: StoredRun, graph: AttributedGraph, out: Path) -> Iterable[Path]:
+    """`weights.csv`: the training edges and what each counts for under UGE-W."""
+    from uge_core.runs import training_weights
+
+    edges, weights = training_weights(run, graph)
+    ids = [_cell(name) for name in graph.ids(slice(None))]
+    rows = ([ids[u], ids[v], repr(w)] for u, v, w in zip(*edges.tolist(), weights.tolist(), strict=True))
+    yield _write_csv(out / "weights.csv", ["source", "target", "weight"], rows)
+
+
+def _write_csv(path: Path, header: list[str], rows: Iterable[list[str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def _cell(text: str) -> str:
+    """An id as a spreadsheet may see it: text that would start a formula gets a leading quote."""
+    if text[:1] not in "=+-@\t\r" or not text:
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return "'" + text
+    return text
+
+
+def _delete(args: argparse.Namespace) -> int:
+    for line in _store(args).delete(args.run_id):
+        print(f"removed {line}")
+    return DONE
+
+
+def _app(args: argparse.Namespace) -> int:
+    root = Path(__file__).resolve().parents[1]
+    if not (root / "app.py").exists():
+        raise ConfigError(
+            f"the dashboard is not beside this package ({root / 'app.py'} is missing); run uge app from a checkout"
+        )
+    store = Path(args.store or default_root()).resolve()
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={args.port}"]
+    try:
+        return subprocess.call(command, cwd=root, env=os.environ | {"UGE_STORE": str(store)})
+    except KeyboardInterrupt:
+        # Ctrl-C is how a dashboard is closed.
+        return DONE
+
+
+def _config_text(config: dict[str, Any]) -> str:
+    parts = [config["backbone"], config["method"]]
+    if config["lambda"] is not None:
+        parts.append(f"lambda={config['lambda']:g}")
+    if config["sensitive"]:
+        parts.append("+".join(config["sensitive"]))
+    return " ".join([*parts, f"seed={config['seed']}", f"split={config['split_seed']}", f"epochs={config['epochs']}"])
+
+
+def _audit_text(record: dict[str, Any]) -> str:
+    """The audit as a table: each number with its interval, floors and n."""
+    from uge_core.views import METRIC_LABELS
+
+    rows = []
+    for r in record.get("rows", []):
+        interval = "" if r["ci_low"] is None else f"[{r['ci_low']:.3f}, {r['ci_high']:.3f}]"
+        floors = [
+            f"{word} {r[key]:.3f}"
+            for word, key in (("random", "floor_random"), ("majority", "floor_majority"))
+            if r[key] is not None
+        ]
+        value = "not enough evidence" if r["value"] is None else f"{r['value']:.4f}"
+        if r["value"] is not None and r["evidence"] != "ok":
+            value += " (not enough evidence)"
+        better = {"lower": "lower is better", "higher": "higher is better"}.get(r["direction"], r["direction"] or "")
+        rows.append(
+            [r["attribute"] or "", METRIC_LABELS.get(r["metric"], r["metric"]), r["attacker"] or "", r["variant"] or "",
+             r["exposure"] or "", value, interval, ", ".join(floors), "" if r["n"] is None else f"{r['n']:,}", better]
+        )  # fmt: skip
+    head = ["attribute", "metric", "attacker", "variant", "exposure", "value", "95 % interval", "floors", "n", ""]
+    return _table(head, rows)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    kept = [i for i in range(len(head)) if any(row[i] for row in rows)]
+    lines = [[line[i] for i in kept] for line in [head, *rows]]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(kept))]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+class _Progress:
+    """Progress on a stream: one line that moves on a terminal, a line every tenth elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._moving = stream, stream.isatty()
+        self._last: tuple[str, str, int] | None = None
+        self._drawn = 0.0
+
+    def __enter__(self) -> Callable[[Step], None]:
+        return self._show
+
+    def __exit__(self, *_: object) -> None:
+        if self._moving and self._last:
+            print("\r\x1b[K", end="", file=self._stream, flush=True)
+
+    def _show(self, step: Step) -> None:
+        count = f" {step.done}/{step.total}" if step.total > 1 else ""
+        left = "" if step.seconds_left is None else f", {_duration(step.seconds_left)} left"
+        line = f"{step.text}{count}{left}"
+        if self._moving:
+            now = time.monotonic()
+            if now - self._drawn > 0.1 or step.done == step.total:
+                self._drawn = now
+                print(f"\r\x1b[K{line}", end="", file=self._stream, flush=True)
+            self._last = (step.stage, "", 0)
+            return
+        mark = (step.stage, step.text.partition(", loss")[0], 10 * step.done // max(step.total, 1))
+        if mark != self._last:
+            self._last = mark
+            print(line, file=self._stream, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds // 60:.0f} min {seconds % 60:02.0f} s"

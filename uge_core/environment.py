@@ -1,0 +1,59 @@
+"""What a run was made with: versions, platform, device, commit. Nothing that names a person or a machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("torch", "torch-geometric", "numpy", "scipy", "pandas", "scikit-learn", "numba")
+
+
+def stamp(device: str | None = None, threads: int | None = None) -> dict[str, Any]:
+    """The environment of a run, as stored with it and printed in reports.
+
+    Versions are read from package metadata, so that nothing heavy is imported for it.
+
+    Args:
+        device: the name of the device that trained, such as "cpu" or "NVIDIA H100".
+        threads: how many threads computed; None takes the cores this process may use.
+    """
+    return {
+        "uge_core": _version("uge-core"),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "device": device,
+        "threads": threads if threads is not None else _cores(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "commit": _commit(Path(__file__).resolve().parents[1]),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _commit(root: Path) -> str | None:
+    """The checkout's commit, with "+changes" where files differ from it; None outside a checkout."""
+    if not (root / ".git").exists():
+        return None
+    try:
+        commit = _git(root, "rev-parse", "HEAD")
+        return commit + ("+changes" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()

@@ -1,0 +1,443 @@
+"""Stored audits as what a page shows: tables, choices and sentences. Nothing is computed anew here.
+
+Leakage is shown as an attacker sees it: an AUC below 0.5 is an attacker whose answers point the
+wrong way and who would simply turn them round, so it is shown as its distance from 0.5, and said.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from uge_core.store import RunStore, StoredRun
+
+METRIC_LABELS = {
+    "micro_f1": "Micro-F1", "balanced_accuracy": "balanced accuracy", "auc": "AUC", "ndcg_at_10": "NDCG@10",
+    "ndcg_at_10_bias_free": "bias-free NDCG@10", "dp": "DP gap", "eo": "EO gap",
+}  # fmt: skip
+METHOD_LABELS = {
+    "none": "No debiasing", "uge-w": "UGE-W", "uge-r": "UGE-R", "uge-c": "UGE-C", "uge-o": "UGE-O", "uge-ok": "UGE-OK",
+}  # fmt: skip
+_LEAKAGE = ("micro_f1", "balanced_accuracy", "auc")
+_METHOD_ORDER = {name: i for i, name in enumerate(METHOD_LABELS)}
+_ATTACKER_ORDER = {"worst": 0, "linear": 1, "trees": 2}
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the first page shows.
+
+    Attributes:
+        table: one row per audited run and attribute.
+        sentences: what the table says, an attribute at a time, in plain words.
+        unfinished: runs that are being trained, failed or were interrupted.
+        num_runs: audited runs.
+        root: where the store lies.
+        first_command: what makes a first run in this store.
+    """
+
+    table: pd.DataFrame
+    sentences: tuple[str, ...]
+    unfinished: pd.DataFrame
+    num_runs: int
+    root: str
+    first_command: str
+
+
+def overview(store: RunStore) -> Overview:
+    """The stored runs with their leakage and utility beside the floors."""
+    runs = store.list()
+    audited = sorted((r for r in runs if r.audit), key=_order)
+    names = labels(audited)
+    table = pd.DataFrame([row for run in audited for row in _overview_rows(run, names[run.id])])
+    waiting = pd.DataFrame(
+        [
+            {
+                "Run": run.id,
+                "Status": run.status if run.status != "finished" else "finished, not audited yet",
+                "Config": _config_label(run.config),
+                "Data": run.dataset["name"],
+                "Started": time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)),
+                "Reason": run.reason or "",
+            }
+            for run in runs
+            if not run.audit
+        ]
+    )
+    first = (
+        f"uge train path/to/your/graph --sensitive YOUR_ATTRIBUTE --method uge-c --store {shlex.quote(str(store.root))}"
+    )
+    return Overview(table, tuple(_sentences(audited, names)), waiting, len(audited), str(store.root), first)
+
+
+def labels(runs: Sequence[StoredRun]) -> dict[str, str]:
+    """A short name per run id, told apart where two would read the same: method, lambda, what was treated."""
+    parts = {run.id: _config_parts(run) for run in runs}
+    told = {i: [text for _, text, always in p if always] for i, p in parts.items()}
+    for position in range(max((len(p) for p in parts.values()), default=0)):
+        values = {p[position][1] for p in parts.values()}
+        if len(values) > 1:
+            for i, p in parts.items():
+                if not p[position][2]:
+                    told[i].append(p[position][1])
+    names = {i: " · ".join(t for t in texts if t) for i, texts in told.items()}
+    repeated = [n for n in names.values() if list(names.values()).count(n) > 1]
+    return {i: f"{n} · {i[:6]}" if n in repeated else n for i, n in names.items()}
+
+
+def _config_parts(run: StoredRun) -> list[tuple[str, str, bool]]:
+    """(field, text, always shown) in a fixed order."""
+    c = run.config
+    lam = f" λ {c['lambda']:g}" if c["lambda"] is not None else ""
+    return [
+        ("method", METHOD_LABELS.get(c["method"], c["method"]) + lam, True),
+        ("sensitive", "+".join(c["sensitive"]), True),
+        ("dataset", run.dataset["name"], False),
+        ("backbone", c["backbone"], False),
+        ("seed", f"seed {c['seed']}", False),
+        ("split", f"split {c['split_seed']}", False),
+        ("epochs", f"{c['epochs']} epochs", False),
+    ]
+
+
+def _config_label(config: dict[str, Any]) -> str:
+    lam = f" λ {config['lambda']:g}" if config["lambda"] is not None else ""
+    parts = [METHOD_LABELS.get(config["method"], config["method"]) + lam, "+".join(config["sensitive"])]
+    return " · ".join([*filter(None, parts), config["backbone"], f"seed {config['seed']}"])
+
+
+def _order(run: StoredRun) -> tuple[Any, ...]:
+    c = run.config
+    return (
+        run.dataset["name"], c["backbone"], c["split_seed"], _METHOD_ORDER.get(c["method"], 99), c["method"],
+        c["sensitive"], c["lambda"] or 0.0, c["seed"], run.id,
+    )  # fmt: skip
+
+
+def _rows(run: StoredRun, **criteria: Any) -> list[dict[str, Any]]:
+    rows = (run.audit or {}).get("rows", [])
+    return [r for r in rows if all(r.get(k) == v for k, v in criteria.items())]
+
+
+def _lead(rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """The row a report leads with: measured on nodes whose values training did not see, where there is one."""
+    ranked = sorted(rows, key=lambda r: {"unseen": 0, None: 1, "seen": 2}.get(r["exposure"], 3))
+    return ranked[0] if ranked else None
+
+
+def _matching(rows: Iterable[dict[str, Any]], exposure: str | None) -> dict[str, Any] | None:
+    """The row of the same member as `exposure`; a row without exposure counts as both."""
+    ranked = sorted(
+        (r for r in rows if r["exposure"] in (exposure, None) or exposure is None),
+        key=lambda r: (r["exposure"] != exposure, r["exposure"] == "seen"),
+    )
+    return ranked[0] if ranked else None
+
+
+def _attributes(run: StoredRun) -> list[str]:
+    return list(dict.fromkeys(r["attribute"] for r in _rows(run) if r["attacker"] and r["attribute"]))
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with an AUC below 0.5 turned round."""
+    if row["metric"] != "auc" or row["value"] is None or row["value"] >= 0.5:
+        return row
+    turned = dict(row, value=1 - row["value"], turned=True)
+    if row["ci_low"] is not None:
+        # An interval across 0.5 starts at 0.5 once turned: no attacker does worse than a coin.
+        turned["ci_low"], turned["ci_high"] = max(0.5, 1 - row["ci_high"]), 1 - row["ci_low"]
+    return turned
+
+
+def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
+    for attribute in _attributes(run):
+        f1 = _lead(_rows(run, metric="micro_f1", attribute=attribute, attacker="worst"))
+        f1 = f1 or _lead(_rows(run, metric="micro_f1", attribute=attribute))
+        exposure = f1["exposure"] if f1 else None
+        auc = _matching(_rows(run, metric="auc", attribute=attribute, attacker="worst"), exposure)
+        ndcg = _matching(_rows(run, metric="ndcg_at_10", variant="held-out"), exposure)
+        auc = _shown(auc) if auc else None
+        yield {
+            "Run": label,
+            "Attribute": attribute,
+            "Exposure": exposure or "not read",
+            "Micro-F1": f1["value"] if f1 else None,
+            "majority": f1["floor_majority"] if f1 else None,
+            "random": f1["floor_random"] if f1 else None,
+            "AUC": auc["value"] if auc else None,
+            "random AUC": auc["floor_random"] if auc else None,
+            "NDCG@10": ndcg["value"] if ndcg else None,
+            "random NDCG": ndcg["floor_random"] if ndcg else None,
+            "Evidence": "ok" if f1 and f1["evidence"] == "ok" else "not enough",
+            "Micro-F1, 95 %": _interval(f1),
+            "AUC, 95 %": _interval(auc),
+            "NDCG@10, 95 %": _interval(ndcg),
+            "people": f1["n"] if f1 else None,
+            "ranked": ndcg["n"] if ndcg else None,
+            "Treated": attribute in run.config["sensitive"],
+            "Id": run.id,
+        }
+
+
+def _interval(row: dict[str, Any] | None) -> str:
+    return "" if row is None or row["ci_low"] is None else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
+
+
+def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[str]:
+    """Per data set and attribute: the untreated run, the least leaking one, and what guessing gives."""
+    for dataset in dict.fromkeys(r.dataset["fingerprint"] for r in runs):
+        group = [r for r in runs if r.dataset["fingerprint"] == dataset]
+        for attribute in dict.fromkeys(a for r in group for a in _attributes(r)):
+            found = []
+            for run in group:
+                row = _lead(_rows(run, metric="auc", attribute=attribute, attacker="worst"))
+                if row and row["value"] is not None and row["evidence"] == "ok":
+                    found.append((run, _shown(row)))
+            if not found:
+                yield f"**{attribute}**: not enough evidence in any run to say how much of it can be read."
+                continue
+            plain = [(run, row) for run, row in found if run.config["method"] == "none"]
+            treated = [(run, row) for run, row in found if attribute in run.config["sensitive"]]
+            text = []
+            if plain:
+                run, row = plain[0]
+                text.append(f"without debiasing the strongest attacker picks the right one {_share(row)}")
+            if treated:
+                run, row = min(treated, key=lambda pair: pair[1]["value"])
+                several = f"the lowest of {len(treated)} treated runs" if len(treated) > 1 else "the treated run"
+                text.append(f"with {names[run.id]}, {several}, {_share(row)}")
+            if not text:
+                run, row = min(found, key=lambda pair: pair[1]["value"])
+                text.append(f"with {names[run.id]} the strongest attacker picks the right one {_share(row)}")
+            yield (
+                f"**{attribute}**: given two people with different values, {'; '.join(text)}. "
+                f"A coin gets 50 %. {_utility(plain, treated)}"
+            ).strip()
+
+
+def _share(row: dict[str, Any]) -> str:
+    interval = (
+        "" if row["ci_low"] is None else f", 95 % interval {100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f}"
+    )
+    coin = ", not told apart from a coin" if row["ci_low"] is not None and row["ci_low"] <= 0.5 else ""
+    return f"{100 * row['value']:.1f} % of the time (n = {row['n']:,}{interval}{coin})"
+
+
+def _utility(plain: list[tuple[StoredRun, Any]], treated: list[tuple[StoredRun, Any]]) -> str:
+    """Link quality of the same members."""
+
+    def ndcg(run: StoredRun, exposure: str | None) -> float | None:
+        row = _matching(_rows(run, metric="ndcg_at_10", variant="held-out"), exposure)
+        return row["value"] if row else None
+
+    before = ndcg(plain[0][0], plain[0][1]["exposure"]) if plain else None
+    after = None
+    if treated:
+        run, row = min(treated, key=lambda pair: pair[1]["value"])
+        after = ndcg(run, row["exposure"])
+    if before is None or after is None:
+        return ""
+    return f"Link quality NDCG@10 goes from {before:.3f} to {after:.3f}."
+
+
+@dataclass(frozen=True)
+class LeakageChoices:
+    """What the leakage page can show.
+
+    Attributes:
+        runs: label by run id, in the order drawn.
+        attributes: names.
+        exposures: "unseen" first.
+        attackers: "worst" first.
+        metrics: label by name.
+    """
+
+    runs: dict[str, str]
+    attributes: tuple[str, ...]
+    exposures: tuple[str, ...]
+    attackers: tuple[str, ...]
+    metrics: dict[str, str]
+
+
+def leakage_choices(store: RunStore) -> LeakageChoices:
+    """What there is to choose from in the stored audits."""
+    runs = sorted((r for r in store.list() if r.audit), key=_order)
+    rows = [r for run in runs for r in _rows(run) if r["attacker"] and r["metric"] in _LEAKAGE]
+    exposures = {r["exposure"] for r in rows}
+    attackers = sorted({r["attacker"] for r in rows}, key=lambda a: (_ATTACKER_ORDER.get(a, 9), a))
+    return LeakageChoices(
+        labels(runs),
+        tuple(dict.fromkeys(r["attribute"] for r in rows)),
+        tuple(e for e in ("unseen", "seen") if e in exposures or None in exposures),
+        tuple(attackers),
+        {m: METRIC_LABELS[m] for m in _LEAKAGE if any(r["metric"] == m for r in rows)},
+    )
+
+
+@dataclass(frozen=True)
+class LeakageView:
+    """The leakage page's numbers, one record for chart, table and file.
+
+    Attributes:
+        table: one row per run and attribute: value, interval, floors, n, evidence.
+        metric: name of the metric.
+        title: the finding.
+        caption: what is drawn.
+        alt: the chart in words.
+        remarks: what to know about single rows.
+    """
+
+    table: pd.DataFrame
+    metric: str
+    title: str
+    caption: str
+    alt: str
+    remarks: tuple[str, ...]
+
+    def csv(self) -> str:
+        """The table as CSV; text that would start a formula in a spreadsheet is quoted."""
+        quoted = self.table.map(lambda v: "'" + v if isinstance(v, str) and v[:1] in "=+-@\t\r" and v else v)
+        text: str = quoted.to_csv(index=False)
+        return text
+
+
+def leakage_view(
+    store: RunStore,
+    *,
+    exposure: str,
+    attacker: str,
+    metric: str,
+    runs: Sequence[str] | None = None,
+    attributes: Sequence[str] | None = None,
+) -> LeakageView:
+    """Leakage of the chosen runs and attributes.
+
+    Args:
+        store: the run store.
+        exposure: "unseen" or "seen"; rows of runs that read no attribute count as both.
+        attacker: "worst", or one attacker's name.
+        metric: micro_f1, balanced_accuracy or auc.
+        runs: run ids; None takes all.
+        attributes: names; None takes all.
+    """
+    chosen = sorted((r for r in store.list() if r.audit and (runs is None or r.id in runs)), key=_order)
+    names = labels(chosen)
+    records, other = [], []
+    for run in chosen:
+        for attribute in _attributes(run):
+            if attributes is not None and attribute not in attributes:
+                continue
+            row = _matching(
+                (
+                    r
+                    for r in _rows(run, metric=metric, attribute=attribute, attacker=attacker)
+                    if r["variant"] in (None, "standard") and r["exposure"] in (exposure, None)
+                ),
+                exposure,
+            )
+            if row:
+                records.append(_leakage_record(run, names[run.id], attribute, row))
+            else:
+                other.append(attribute)
+    table = pd.DataFrame(records, columns=_LEAKAGE_COLUMNS)
+    label = METRIC_LABELS[metric]
+    if table.empty:
+        words = "No stored run was audited this way; choose another exposure or attacker."
+        return LeakageView(table, metric, words, "", words, ())
+    who = {"worst": "the strongest attacker"}.get(attacker, f"the {attacker} attacker")
+    how = {
+        "unseen": "on people whose values training did not see",
+        "seen": "on people whose values training may have seen",
+    }[exposure]
+    caption = (
+        f"{label} of {who}, {how}. Left is better. Whiskers: 95 % interval over the people tested. "
+        "Ticks: what always answering the commonest value gives (majority) and what random embeddings give (random)."
+    )
+    if metric == "micro_f1":
+        caption += " With one label a person, Micro-F1 is the share of right answers."
+    alt = f"{label} of {who}, {how}. " + " ".join(_spoken(r) for r in records)
+    return LeakageView(
+        table, metric, _finding(table, label), caption, alt, (*_remarks(records), *_left_out(other, exposure))
+    )
+
+
+_LEAKAGE_COLUMNS = [
+    "attribute", "run", "run_id", "method", "value", "ci_low", "ci_high", "majority", "random", "n", "evidence",
+    "telling", "turned", "treated", "exposure", "note",
+]  # fmt: skip
+
+
+def _leakage_record(run: StoredRun, label: str, attribute: str, row: dict[str, Any]) -> dict[str, Any]:
+    shown = _shown(row)
+    floors = [f for f in (row["floor_majority"], row["floor_random"]) if f is not None]
+    low = shown["ci_low"] if shown["ci_low"] is not None else shown["value"]
+    telling = row["evidence"] == "ok" and low is not None and (not floors or low > max(floors))
+    return {
+        "attribute": attribute, "run": label, "run_id": run.id, "method": run.config["method"],
+        "value": shown["value"], "ci_low": shown["ci_low"], "ci_high": shown["ci_high"],
+        "majority": row["floor_majority"], "random": row["floor_random"], "n": row["n"],
+        "evidence": "ok" if row["evidence"] == "ok" else "not enough", "telling": bool(telling), "turned": bool(shown.get("turned")),
+        "treated": attribute in run.config["sensitive"], "exposure": row["exposure"] or "not read", "note": row.get("note") or "",
+    }  # fmt: skip
+
+
+def _spoken(record: dict[str, Any]) -> str:
+    if record["value"] is None or record["evidence"] != "ok":
+        return f"{record['attribute']}, {record['run']}: not enough evidence."
+    text = f"{record['attribute']}, {record['run']}: {record['value']:.3f}"
+    if record["ci_low"] is not None:
+        text += f", interval {record['ci_low']:.3f} to {record['ci_high']:.3f}"
+    for floor in ("majority", "random"):
+        if record[floor] is not None:
+            text += f", {floor} {record[floor]:.3f}"
+    return text + "."
+
+
+def _finding(table: pd.DataFrame, label: str) -> str:
+    """The chart's title: the most and the least telling row."""
+    ok = table[(table["evidence"] == "ok") & table["value"].notna()]
+    if ok.empty:
+        return "Not enough evidence to say how much can be read"
+    top = max(ok.to_dict("records"), key=lambda r: r["value"])
+    if not ok["telling"].any():
+        return "No attacker can be told from guessing"
+    return f"{top['attribute']} is read best from {top['run']}: {label} {top['value']:.3f}"
+
+
+def _remarks(records: list[dict[str, Any]]) -> Iterable[str]:
+    """What holds for several rows, said once; a row's own note stands in the table."""
+    groups = {
+        "Cannot be told from guessing (hatched or hollow: the interval reaches a floor)": [
+            r for r in records if r["evidence"] == "ok" and not r["telling"]
+        ],
+        "Not enough evidence": [r for r in records if r["evidence"] != "ok"],
+        "Measured AUC below 0.5, so the answers point the wrong way and are turned round here": [
+            r for r in records if r["turned"]
+        ],
+    }
+    for words, group in groups.items():
+        by_attribute = []
+        for attribute in dict.fromkeys(r["attribute"] for r in group):
+            runs = [r["run"] for r in group if r["attribute"] == attribute]
+            everyone = len(runs) == sum(r["attribute"] == attribute for r in records) > 1
+            named = f"all {len(runs)} runs" if everyone else ", ".join(runs) if len(runs) <= 4 else f"{len(runs)} runs"
+            by_attribute.append(f"{attribute} in {named}")
+        if by_attribute:
+            yield f"{words}: {'; '.join(by_attribute)}."
+
+
+def _left_out(attributes: Sequence[str], exposure: str) -> Iterable[str]:
+    """Runs that were not measured this way, by attribute."""
+    counts = [f"{attributes.count(a)} for {a}" for a in dict.fromkeys(attributes)]
+    if counts and exposure == "unseen":
+        yield (
+            f"Runs left out: {', '.join(counts)}. They treated another attribute, and training read this one's values; "
+            "they are shown under Seen values."
+        )
+    elif counts:
+        yield f"Runs left out, as they were not measured this way: {', '.join(counts)}."
