@@ -7,10 +7,9 @@ Templates and fonts are left to Streamlit's theme, so that charts follow light a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from uge_core.views import METRIC_LABELS, LeakageView
+from uge_core.views import METRIC_LABELS, LeakageView, method_class
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -21,23 +20,6 @@ CHART_CONFIG: dict[str, Any] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Style:
-    """How a method is drawn."""
-
-    color: str
-    symbol: str
-
-
-STYLES = {
-    "none": Style("#8C8C8C", "circle"),
-    "uge-w": Style("#0072B2", "diamond"),
-    "uge-r": Style("#009E73", "star"),
-    "uge-c": Style("#CC79A7", "hexagon"),
-    "uge-o": Style("#D55E00", "pentagon"),
-    "uge-ok": Style("#D55E00", "hexagram"),
-}
-_OTHER = Style("#56B4E9", "triangle-up")
 _MAX_BARS = 6
 
 
@@ -120,7 +102,7 @@ def _ends(table: Any) -> list[float]:
 
 def _mark(go: Any, record: dict[str, Any], ink: str, *, dots: bool) -> Any:
     """One run's bar or dot with its whisker."""
-    style = STYLES.get(record["method"], _OTHER)
+    style = method_class(record["method"])
     value, low, high = (_float(record[key]) for key in ("value", "ci_low", "ci_high"))
     known = record["evidence"] == "ok" and not math.isnan(value)
     whisker = None

@@ -14,18 +14,24 @@ from typing import Any
 
 import pandas as pd
 
+from uge_core import registry
+from uge_core.debias.base import Method
 from uge_core.store import RunStore, StoredRun
 
 METRIC_LABELS = {
     "micro_f1": "Micro-F1", "balanced_accuracy": "balanced accuracy", "auc": "AUC", "ndcg_at_10": "NDCG@10",
     "ndcg_at_10_bias_free": "bias-free NDCG@10", "dp": "DP gap", "eo": "EO gap",
 }  # fmt: skip
-METHOD_LABELS = {
-    "none": "No debiasing", "uge-w": "UGE-W", "uge-r": "UGE-R", "uge-c": "UGE-C", "uge-o": "UGE-O", "uge-ok": "UGE-OK",
-}  # fmt: skip
 _LEAKAGE = ("micro_f1", "balanced_accuracy", "auc")
-_METHOD_ORDER = {name: i for i, name in enumerate(METHOD_LABELS)}
 _ATTACKER_ORDER = {"worst": 0, "linear": 1, "trees": 2}
+
+
+def method_class(name: str) -> type[Method]:
+    """The method that made a run; one this version does not have keeps its name and a neutral look."""
+    if name in registry.names("debias"):
+        found: type[Method] = registry.find("debias", name)
+        return found
+    return type("Foreign", (Method,), {"label": name})
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ def _config_parts(run: StoredRun) -> list[tuple[str, str, bool]]:
     c = run.config
     lam = f" λ {c['lambda']:g}" if c["lambda"] is not None else ""
     return [
-        ("method", METHOD_LABELS.get(c["method"], c["method"]) + lam, True),
+        ("method", method_class(c["method"]).label + lam, True),
         ("sensitive", "+".join(c["sensitive"]), True),
         ("dataset", run.dataset["name"], False),
         ("backbone", c["backbone"], False),
@@ -107,14 +113,14 @@ def _config_parts(run: StoredRun) -> list[tuple[str, str, bool]]:
 
 def _config_label(config: dict[str, Any]) -> str:
     lam = f" λ {config['lambda']:g}" if config["lambda"] is not None else ""
-    parts = [METHOD_LABELS.get(config["method"], config["method"]) + lam, "+".join(config["sensitive"])]
+    parts = [method_class(config["method"]).label + lam, "+".join(config["sensitive"])]
     return " · ".join([*filter(None, parts), config["backbone"], f"seed {config['seed']}"])
 
 
 def _order(run: StoredRun) -> tuple[Any, ...]:
     c = run.config
     return (
-        run.dataset["name"], c["backbone"], c["split_seed"], _METHOD_ORDER.get(c["method"], 99), c["method"],
+        run.dataset["name"], c["backbone"], c["split_seed"], method_class(c["method"]).position, c["method"],
         c["sensitive"], c["lambda"] or 0.0, c["seed"], run.id,
     )  # fmt: skip
 

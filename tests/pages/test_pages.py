@@ -9,9 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-from uge_core.figures import STYLES
 from uge_core.registry import names
-from uge_core.views import METHOD_LABELS
+from uge_core.views import method_class
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {"overview.py": "Overview", "leakage.py": "Leakage"}
@@ -49,7 +48,7 @@ def test_overview_lists_runs_beside_the_floors(app: AppTest, seeded: Path, monke
     monkeypatch.setenv("UGE_STORE", str(seeded))
     opened(app, "overview.py")
     table = app.dataframe[0].value
-    assert set(table["Run"]) == {"No debiasing", "UGE-W · city", "UGE-C λ 0.5 · city", "UGE-OK λ 0.3 · city"}
+    assert set(table["Run"]) == {"No debiasing", "UGE-W · city", "UGE-C λ 0.5 · city", "UGE-OK (ours) λ 0.3 · city"}
     assert set(table["Attribute"]) == {"city", "gender", "age"}
     assert table["majority"].notna().all() and table["random"].notna().all() and table["people"].notna().all()
     treated = table[table["Treated"]]
@@ -110,6 +109,7 @@ def test_the_web_process_stays_without_torch(seeded: Path) -> None:
 
 
 def test_every_method_has_a_name_and_a_look() -> None:
-    assert set(names("debias")) == set(METHOD_LABELS) == set(STYLES)
-    looks = [(s.color, s.symbol) for s in STYLES.values()]
+    methods = [method_class(name) for name in names("debias")]
+    looks = [(m.color, m.symbol) for m in methods]
+    assert all(m.label for m in methods) and len({m.position for m in methods}) == len(methods)
     assert len(set(looks)) == len(looks)

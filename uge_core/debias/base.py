@@ -28,6 +28,9 @@ class Method:
             `unseen` audit.
         uses_lambda: it has a penalty, weighed by lambda.
         default_lam: lambda where none is given.
+        color: its colour in every figure (Okabe-Ito).
+        symbol: its marker in every figure, which tells methods of one colour apart.
+        position: where it stands in lists; the paper's methods first.
     """
 
     name: ClassVar[str] = ""
@@ -36,6 +39,9 @@ class Method:
     reads_attributes: ClassVar[bool] = True
     uses_lambda: ClassVar[bool] = False
     default_lam: ClassVar[float] = 0.5
+    color: ClassVar[str] = "#56B4E9"
+    symbol: ClassVar[str] = "triangle-up"
+    position: ClassVar[int] = 99
 
     def check(self, evidence: Evidence, loss: str) -> None:
         """Raises ConfigError where the method cannot serve this graph or loss, with the reason."""

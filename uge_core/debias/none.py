@@ -18,6 +18,9 @@ class NoDebiasing(Method):
 
     label: ClassVar[str] = "No debiasing"
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (1)"
+    color: ClassVar[str] = "#8C8C8C"
+    symbol: ClassVar[str] = "circle"
+    position: ClassVar[int] = 0
     reads_attributes: ClassVar[bool] = False
 
     def cells(self, evidence: Evidence) -> CellTable:

@@ -17,6 +17,9 @@ class UGEC(UGER):
 
     label: ClassVar[str] = "UGE-C"
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (15)"
+    color: ClassVar[str] = "#CC79A7"
+    symbol: ClassVar[str] = "hexagon"
+    position: ClassVar[int] = 3
 
     shrinkage: float = option(
         0.0, "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none", low=0.0

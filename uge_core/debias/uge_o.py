@@ -23,6 +23,9 @@ class UGEO(Method):
 
     label: ClassVar[str] = "UGE-O (ours)"
     citation: ClassVar[str] = "this package, from Eq. (3)-(4)"
+    color: ClassVar[str] = "#D55E00"
+    symbol: ClassVar[str] = "pentagon"
+    position: ClassVar[int] = 4
 
     shrinkage: float = option(2.0, "pseudo-edges at the bias-free rate; an offset cannot be infinite", low=0.01)
     independence: bool = option(False, "sum of one-attribute offsets; advised when cells are thin")

@@ -20,6 +20,9 @@ class UGEOK(UGEO, Method):
 
     label: ClassVar[str] = "UGE-OK (ours)"
     citation: ClassVar[str] = "this package; features: Rahimi and Recht, NIPS 2007"
+    color: ClassVar[str] = "#D55E00"
+    symbol: ClassVar[str] = "hexagram"
+    position: ClassVar[int] = 5
     uses_lambda: ClassVar[bool] = True
     default_lam: ClassVar[float] = 0.3
 

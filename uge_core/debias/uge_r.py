@@ -19,6 +19,9 @@ class UGER(Method):
 
     label: ClassVar[str] = "UGE-R"
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (14)"
+    color: ClassVar[str] = "#009E73"
+    symbol: ClassVar[str] = "star"
+    position: ClassVar[int] = 2
     uses_lambda: ClassVar[bool] = True
 
     pair_weighting: str = option(

@@ -22,6 +22,9 @@ class UGEW(Method):
 
     label: ClassVar[str] = "UGE-W"
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (6)"
+    color: ClassVar[str] = "#0072B2"
+    symbol: ClassVar[str] = "diamond"
+    position: ClassVar[int] = 1
 
     shrinkage: float = option(
         0.0, "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none", low=0.0
