@@ -1,7 +1,6 @@
 """Made files in real formats, and the folder of real graphs where a machine has it."""
 
 import gzip
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -25,17 +24,3 @@ def write(tmp_path: Path) -> Write:
         return folder
 
     return _write
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Callable[[str], Path]:
-    """A folder of real data by name: under $UGE_SHARED_DATA, else in shared/data beside the checkout."""
-    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
-    root = Path(os.environ.get("UGE_SHARED_DATA", beside))
-
-    def _locate(name: str) -> Path:
-        if not (root / name).is_dir():
-            pytest.skip(f"real data {name} is not in {root}; set UGE_SHARED_DATA to the folder that holds it")
-        return root / name
-
-    return _locate

@@ -41,6 +41,7 @@ def test_features_and_a_label_asked_for(write):
         {**FILES, "p_node_label.csv": "Label\n0\n1\n1\n0\n", "p_node_feature.csv": "f,g\n1,2\n3,4\n5,6\n7,8.5\n"}
     )
     graph = load(folder, attributes=["label"])
+    assert [a.name for a in graph.attributes] == ["Label"]
     assert graph.features.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8.5]]
     assert graph.attribute("Label").codes.tolist() == [0, 1, 1, 0]
     assert load(folder, attributes=["f"]).feature_names == ("g",)
@@ -80,6 +81,9 @@ def test_rows_of_minus_one_are_items(write):
         ({"p_edge.csv.gz": "Src,Dst\n0,1\n0,x\n1.5,2\n"}, "first: line 3 ('0', 'x'), line 4 ('1.5', '2')"),
         ({"p_edge.csv.gz": "Src,Dst\n0,1\n0,\n"}, "p_edge.csv.gz: 1 row with nothing in column 'Dst', first: line 3"),
         ({"p_edge.csv.gz": "Src\n0\n"}, "p_edge.csv.gz: one column (Src), two are needed"),
+        ({"p_edge.csv.gz": "0,1,1.0\n1,2,1.0\n"}, "p_edge.csv.gz: seems to have no header line: line 1 holds '0', '1'"),
+        ({"p_edge.csv.gz": "0,1,1\n1,2,1\n"}, "p_edge.csv.gz: column '1' stands twice in the header; rename one of the two, or write a header as the first line if there is none"),
+        ({"p_node_attribute.csv": "1.0,0,26\n0.0,1,26.0\n"}, "p_node_attribute.csv: seems to have no header line: line 1 holds '1.0', '0', '26', which look like data, not like column names; write a header as the first line, such as gender,region,AGE"),
         ({"p_node_label.csv": "Label\n0\n1\n"}, "p_node_label.csv: 2 rows, but p_node_attribute.csv has 4"),
         ({"p_node_attribute.csv": "g,h\n-1,-1\n0,1\n1,0\n0,0\n"}, "p_node_attribute.csv: rows of -1 are items"),
     ],

@@ -43,7 +43,16 @@ def test_the_label_asked_for_knows_its_missing_code(write):
 def test_a_feature_asked_for_leaves_the_features(write):
     graph = load(write(FILES), attributes=["public"])
     assert graph.attribute("public").labels == ("0", "1")
-    assert "public" not in graph.feature_names
+    assert graph.feature_names == ("completion_percentage", "pocuvanie hudby")
+    assert [a.name for a in graph.attributes] == ["public"]
+    what = {c.name: (c.role, c.detail) for c in graph.columns}
+    assert {what[name] for name in ("gender", "region", "AGE")} == {("ignored", "not named by --attributes")}
+
+
+def test_a_renamed_column_asked_for_is_read_as_text(write):
+    profiles = PROFILES.replace("pocuvanie hudby", '"hudba, tanec "').replace(",1\n", ",01\n")
+    graph = load(write({**FILES, "region_job_2.csv.gz": profiles}), attributes="hudba_ tanec")
+    assert graph.attribute("hudba_ tanec").labels == ("0", "01")
 
 
 def test_two_regions_in_one_folder(write):

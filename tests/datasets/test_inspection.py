@@ -1,6 +1,7 @@
 """What is said about a graph before anything is trained."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -26,7 +27,8 @@ def test_record(write):
     # Node 2's city is empty: of 0-1 and 0-3 one is within; four known nodes, two of each.
     assert (city["unknown"], city["same_group_share"], city["chance"]) == (1, 0.5, 0.5)
     assert {m["code"] for m in record["messages"]} == {"self-loops", "nodes-without-edges"}
-    assert record["defaults"] == {"unknown": "exclude", "test_share": 0.1, "as_coded_rows": None}
+    defaults = {"unknown": "exclude", "test_share": 0.1, "as_coded_rows": None}
+    assert {k: record["defaults"][k] for k in defaults} == defaults
 
 
 def test_no_share_where_no_edge_has_two_known_ends(write):
@@ -58,6 +60,21 @@ def test_text_is_narrow_and_complete(write):
     assert "a_rather_long_column_name_5 and 6 more" in text
     assert "49 nodes without an edge" in text
     assert "missing values exclude, 10% of the edges held out" in text
+
+
+def test_control_characters_reach_no_terminal(write):
+    nodes = 'id,"b\x1b[2Jc",d\n' + "".join(f"{i},x\x1b]0;{i % 2}\x07\x9b,{'ab'[i % 2]}\n" for i in range(4))
+    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n2,3\n"}))
+    assert [a.name for a in graph.attributes] == ["b[2Jc", "d"]
+    assert graph.attributes[0].labels == ("x\x1b]0;0\x07\x9b", "x\x1b]0;1\x07\x9b")
+    text = describe(graph)
+    assert "x]0;0: 2, x]0;1: 2" in text
+    assert text.replace("\n", "").isprintable()
+    strange = replace(graph, name="g\x1b[1m\n", attributes=(replace(graph.attributes[1], name="d\x1b[31m\r"),))
+    text = describe(strange)
+    assert text.replace("\n", "").isprintable()
+    assert text.splitlines()[0].startswith("g[1m: 4 nodes")
+    assert "d[31m      nodes " in text
 
 
 def test_text_without_attributes(write):

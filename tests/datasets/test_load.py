@@ -26,8 +26,30 @@ def test_missing_folder(tmp_path):
 
 
 def test_a_path_too_long_is_a_plain_error():
-    with pytest.raises(DatasetMissing, match="cannot be opened"):
-        load("x" * 5000)
+    for spec in ("x" * 5000, f"{'x' * 5000}:a", "b" * 300, Path("x" * 5000)):
+        with pytest.raises(DatasetMissing, match=r"cannot be opened \(File name too long\); give a folder") as error:
+            load(spec)
+        assert len(str(error.value)) < 320
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("", "'': names no folder; give a folder in a recognised layout, such as . for the current one"),
+        ("  ", "'  ': names no folder"),
+        (":nodes", ":nodes: names no folder"),
+        ("a\0b", r"'a\x00b': holds a zero byte and can be no path"),
+        ("a:b\0", r"'a:b\x00': holds a zero byte"),
+        ("a\nb\x1b", r"'a\nb\x1b': no such folder or file"),
+        ("~nobody-of-this-name/x", "~nobody-of-this-name/x: cannot be opened (Could not determine home directory)"),
+    ],
+)
+def test_a_path_that_cannot_be_is_a_plain_error(write, monkeypatch, spec, text):
+    monkeypatch.chdir(write({"edges.csv": EDGES, "nodes.csv": NODES}))
+    with pytest.raises(DatasetMissing) as error:
+        load(spec)
+    assert str(error.value).startswith(text)
+    assert load(".").num_edges == 2
 
 
 def test_unrecognised_folder_lists_files_and_layouts(write):
@@ -141,6 +163,8 @@ def test_half_a_layout_names_what_is_missing(write, files, text):
         ("nodes.csv", b"id,city\n1,A,x,y\n2,B\n3,C\n", "nodes.csv: line 2 has more than the 2 fields"),
         ("nodes.csv", b"id,city\n1,A\n2,B,x\n3,C\n", "nodes.csv: line 3 has more than the 2 fields"),
         ("nodes.csv", b"id,city\n1,A\n2,B\n3,C,x,y,z\n", "nodes.csv: line 4 has more than the 2 fields"),
+        ("nodes.csv", b'id,city\n1,"A\nB",,,\n2,B\n3,C\n', "nodes.csv: line 2 has more than the 2 fields"),
+        ("nodes.csv", b'id,city\n1,"A\nB",,x\n2,B\n3,C\n', "nodes.csv: line 2 has more than the 2 fields"),
         ("nodes.csv", b'id,city\n1,"A\n2,B\n', "nodes.csv: a quotation mark is opened and never closed"),
     ],
 )  # fmt: skip

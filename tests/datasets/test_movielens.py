@@ -106,3 +106,14 @@ def test_only_columns_of_nodes_can_be_attributes(write, asked, role):
 
 def test_a_zip_code_can_be_asked_for(write):
     assert load(write(ONE_M), attributes=["ZIP"]).attribute("zip").side == "users"
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [("gender", ["gender", "genre"]), ("genre", ["genre"]), ("zip,genre", ["zip", "genre"])],
+)
+def test_the_attributes_of_items_stay(write, asked, names):
+    graph = load(write(ONE_M), attributes=asked)
+    assert [a.name for a in graph.attributes] == names
+    assert graph.attribute("genre").side == "items"
+    assert {c.name: c.detail for c in graph.columns}["age"] == "not named by --attributes"

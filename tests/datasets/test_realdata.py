@@ -65,7 +65,7 @@ def test_pokec_raw_head(
     folder = shared_data("pokec-raw-head")
     with pytest.raises(GraphError, match="2 graphs in one folder"):
         load(folder)
-    graph = load(f"{folder}:{name}", attributes=["public", "I_am_working_in_field"])
+    graph = load(f"{folder}:{name}", attributes=["gender", "region", "age", "public", "I_am_working_in_field"])
     assert (graph.num_nodes, graph.num_edges) == (nodes, edges)
     assert graph.attribute("gender").sizes.tolist() == gender
     assert graph.attribute("region").sizes.tolist() == region
@@ -92,7 +92,7 @@ def test_pokec_raw_head(
     ],
 )
 def test_pokec_small(shared_data, name, nodes, edges, sizes, label, same):
-    graph = load(f"{shared_data('pokec-small')}:{name}", attributes=["label"])
+    graph = load(f"{shared_data('pokec-small')}:{name}", attributes=["region", "label"])
     assert (graph.num_nodes, graph.num_edges) == (nodes, edges)
     assert graph.attribute("region").sizes.tolist() == sizes
     assert graph.attribute("label").sizes.tolist() == label
@@ -156,7 +156,7 @@ def test_deezer_europe(shared_data):
 
 
 def test_german_credit(shared_data):
-    graph = load(shared_data("german-credit"), attributes=["GoodCustomer"])
+    graph = load(shared_data("german-credit"), attributes="Gender,Age,ForeignWorker,GoodCustomer")
     assert (graph.num_nodes, graph.num_edges) == (1_000, 21_742)
     record = inspect(graph)
     assert attribute(record, "Gender")["sizes"] == {"Female": 310, "Male": 690}

@@ -124,17 +124,112 @@ def test_at_most_eight_attributes(write):
     assert graph.features is None
     limit = next(m for m in graph.messages if m.code == "attribute-limit")
     assert (limit.level, limit.count, limit.examples) == ("warning", 3, ("c8", "c9", "c10"))
-    asked = load(folder, attributes=["C10"])
-    assert [a.name for a in asked.attributes] == [f"c{i}" for i in (*range(7), 10)]
+    assert limit.remedy == "name the ones you need with --attributes"
+    asked = load(folder, attributes=["C10", "c2"])
+    assert [a.name for a in asked.attributes] == ["c2", "c10"]
+    assert asked.messages == tuple(m for m in graph.messages if m.code != "attribute-limit")
+    assert {c.detail for c in asked.columns if c.role == "ignored"} == {"not named by --attributes"}
+    every = load(folder, attributes=[f"c{i}" for i in range(11)])
+    assert len(every.attributes) == 11
 
 
 def test_attributes_override_roles(write):
-    nodes = "id,gender,score\n" + "".join(f"{i},{'fm'[i % 2]},{i % 40}\n" for i in range(120))
+    nodes = "id,gender,score,town,same,income\n"
+    nodes += "".join(f"{i},{'fm'[i % 2]},{i % 40},t{i // 2},x,{i}\n" for i in range(300))
     folder = write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n"})
-    assert load(folder, attributes=["GENDER"]).fingerprint == load(folder).fingerprint
-    many = "id,gender,score,town\n" + "".join(f"{i},{'fm'[i % 2]},{i},t{i // 2}\n" for i in range(300))
-    folder = write({"nodes.csv": many})
-    assert [a.name for a in load(folder, attributes="town").attributes] == ["gender", "town"]
+    assert [a.name for a in load(folder).attributes] == ["gender", "score", "town"]
+    both = load(folder, attributes="gender,score,town")
+    assert both.fingerprint == load(folder).fingerprint
+    assert (
+        load(folder, attributes=" GENDER ,town,").fingerprint == load(folder, attributes=["town", "gender"]).fingerprint
+    )
+    town = load(folder, attributes="town")
+    assert [a.name for a in town.attributes] == ["town"]
+    assert town.feature_names == ("income",)
+    assert town.fingerprint != both.fingerprint
+    what = {c.name: (c.role, c.detail) for c in town.columns}
+    assert what["gender"] == what["score"] == ("ignored", "not named by --attributes")
+    assert what["same"] == ("ignored", "one value")
+    with pytest.raises(GraphError, match=r"'gender' of nodes.csv was read as ignored .not named by --attributes"):
+        town.attribute("gender")
+    for nothing in ("", " , ", [], [""]):
+        with pytest.raises(GraphError, match="made: attributes names no column; name at least one, or leave it out"):
+            load(folder, attributes=nothing)
+
+
+def test_names_with_separators_are_renamed(write):
+    nodes = 'id,"a,b",a_b,a+b,"x+\ny",town ,"in,come","same+"\n'
+    nodes += "".join(f"{i},{i % 2},{i % 3},{i % 4},{i % 5},{i % 2},{i},z\n" for i in range(60))
+    folder = write({"nodes.csv": nodes.replace("\ny", "y"), "edges.csv": '"source","target","w,x"\n0,1,1\n'})
+    graph = load(folder)
+    assert [a.name for a in graph.attributes] == ["a_b_2", "a_b", "a_b_3", "x_y", "town"]
+    assert [a.aliases for a in graph.attributes] == [("a,b",), (), ("a+b",), ("x+y",), ()]
+    assert graph.feature_names == ("in_come",)
+    note = next(m for m in graph.messages if m.code == "renamed-column")
+    assert (note.level, note.count) == ("note", 5)
+    assert note.examples == ("'a,b' is 'a_b_2'", "'a+b' is 'a_b_3'", "'x+y' is 'x_y'", "'in,come' is 'in_come'", "'same+' is 'same_'")  # fmt: skip
+    what = {c.name: (c.role, c.detail) for c in graph.columns}
+    assert what["a_b_2"] == ("attribute", "written 'a,b' in the file")
+    assert what["same_"] == ("ignored", "one value")
+    assert next(m for m in graph.messages if m.code == "constant-column").count == 1
+    assert [a.name for a in load(folder, attributes="a_b_2,town").attributes] == ["a_b_2", "town"]
+    assert [a.name for a in load(folder, attributes=["a+b"]).attributes] == ["a_b_3"]
+    assert load(folder, attributes="a_b_2").attribute("A_B_2").labels == ("0", "1")
+    with pytest.raises(GraphError, match="column 'same\\+' has one value"):
+        load(folder, attributes="same_")
+    with pytest.raises(GraphError) as error:
+        graph.attribute("same_")
+    assert "--attributes" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "examples"),
+    [
+        (["F", "F ", "f", "M"], ("'F': 2, 'F ': 2, 'f': 2",)),
+        (["1", "1.0", "01", "2"], ("'01': 2, '1': 2, '1.0': 2",)),
+        (
+            ["New  York", "new york", "\u00e9", "e\u0301"],
+            ("'New  York': 2, 'new york': 2", "'e\u0301': 2, '\u00e9': 2"),
+        ),
+        (["a", "b", "1", "10"], None),
+        (["nan", "inf", "Infinity", "1e"], None),
+    ],
+)
+def test_values_that_look_alike_are_said(write, values, examples):
+    nodes = "id,g\n" + "".join(f'{i},"{values[i % 4]}"\n' for i in range(8))
+    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n2,3\n4,5\n6,7\n"}))
+    assert sorted(graph.attribute("g").labels) == sorted(values)
+    if examples is None:
+        assert graph.messages == ()
+        return
+    (message,) = graph.messages
+    assert (message.level, message.code) == ("warning", "similar-values")
+    assert message.count == sum(e.count(": ") for e in examples)
+    assert message.examples == examples
+    assert "they stay apart" in message.text
+    assert message.remedy == "write each value in one way if they mean the same"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "text"),
+    [
+        ("1,a\n2,b\n3,a\n4,b", "1,2\n3,4\n2,3", "nodes.csv: seems to have no header line: line 1 holds '1', 'a', which look like data, not like column names; write a header as the first line, such as id,attribute1"),
+        ("id,g\n1,a\n2,b\n3,a\n", "1,2\n2,3\n", "edges.csv: seems to have no header line: line 1 holds '1', '2', which look like data, not like column names; write a header as the first line, such as source,target"),
+        ("id,g\nx,a\ny,b\nz,a\n", "x,y,5\ny,z,6\n", "edges.csv: seems to have no header line: line 1 holds 'x', 'y'"),
+        ("x,a\ny,b\nz,a\n", "source,target\nx,y\ny,z\n", "nodes.csv: seems to have no header line: line 1 holds 'x', 'a'"),
+        ("x,a\ny,b\nz,a\n", "x,y\ny,z\n", "nodes.csv: seems to have no header line: line 1 holds 'x', 'a'"),
+        ("x\ny\nz\n", "source,target\nx,y\ny,z\n", "nodes.csv: seems to have no header line: line 1 holds 'x', which looks like data, not like a column name; write a header as the first line, such as id"),
+    ],
+)  # fmt: skip
+def test_a_missing_header_is_no_lost_row(write, nodes, edges, text):
+    with pytest.raises(GraphError) as error:
+        load(write({"nodes.csv": nodes, "edges.csv": edges}))
+    assert str(error.value).startswith(text)
+
+
+@pytest.mark.parametrize("edges", ["person,friend\n1,2\n", "u,v\n1,2\n", "0,1,weight\n1,2,3\n"])
+def test_unknown_names_in_a_header_are_no_data(write, edges):
+    assert load(write({"nodes.csv": "person,g\n1,a\n2,b\n", "edges.csv": edges})).num_edges == 1
 
 
 def test_a_very_long_header_is_read_whole(write):
@@ -153,10 +248,20 @@ def test_row_numbers_without_a_name_are_no_feature(write):
 
 
 def test_numbers_too_large_for_features_are_ignored(write):
-    nodes = "id,x\n" + "".join(f"{i},{i}e300\n" for i in range(60))
-    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n"}))
-    assert graph.features is None
-    assert next(c.detail for c in graph.columns if c.name == "x") == "numbers beyond single precision"
+    nodes = "id,x,y,z\n" + "".join(f"{i},{i}e300,-{i}e36,{i}e16\n" for i in range(60))
+    folder = write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n"})
+    graph = load(folder)
+    assert graph.feature_names == ("z",)
+    what = {c.name: (c.role, c.detail) for c in graph.columns}
+    assert what["x"] == ("ignored", "values too large for a feature (max 5.9e+301, allowed 1e+18)")
+    assert what["y"] == ("ignored", "values too large for a feature (max 5.9e+37, allowed 1e+18)")
+    warning = next(m for m in graph.messages if m.code == "large-values")
+    assert (warning.level, warning.count, warning.examples) == ("warning", 2, ("x", "y"))
+    with pytest.raises(GraphError, match="column 'x' is continuous"):
+        load(folder, attributes="x")
+    widest = "id,x\n" + "".join(f"{i},{'-' * (i % 2)}1.7{i:02}e308\n" for i in range(60))
+    with pytest.raises(GraphError, match="column 'x' is continuous"):
+        load(write({"nodes.csv": widest}), attributes="x")
 
 
 def ids(n: int) -> str:

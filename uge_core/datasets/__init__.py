@@ -34,6 +34,7 @@ _NOT_READ = {
     ".graphml": "GraphML", ".gexf": "GEXF", ".gml": "GML", ".parquet": "Parquet",
     ".pt": "PyTorch", ".yaml": "dataset.yaml", ".yml": "dataset.yaml",
 }  # fmt: skip
+_LONGEST_SPEC = 200
 _REWRITE = "write the graph as edges.csv (source,target) and nodes.csv (id and the attributes)"
 
 
@@ -43,8 +44,9 @@ def load(spec: str | Path, *, attributes: Sequence[str] | None = None) -> Attrib
     Args:
         spec: a folder in a recognised layout, ``FOLDER:NAME`` for one graph of several, or one of
             the graph's files.
-        attributes: columns to be attributes besides those the layout or their values make so;
-            upper and lower case alike. A column that is an attribute already stays as it is.
+        attributes: the columns that are the attributes of the nodes, as names or as one text with
+            commas, upper and lower case alike. They replace the layout's list: any other column
+            that would be an attribute is ignored, and no feature. The attributes of items stay.
 
     Returns:
         The graph, undirected and simple, with the role of every column and a message for
@@ -56,31 +58,48 @@ def load(spec: str | Path, *, attributes: Sequence[str] | None = None) -> Attrib
     """
     folder, wanted = _locate(spec)
     layout, found = _choose(folder, wanted)
-    asked = () if attributes is None else (attributes,) if isinstance(attributes, str) else tuple(attributes)
-    graph = layout.read(found, frozenset(a.strip().lower() for a in asked))
+    if attributes is None:
+        return layout.read(found, None)
+    listed = attributes.split(",") if isinstance(attributes, str) else attributes
+    asked = [name for a in listed if (name := a.strip())]
+    if not asked:
+        raise GraphError(f"{found.name}: attributes names no column; name at least one, or leave it out")
+    graph = layout.read(found, frozenset(a.lower() for a in asked))
     for name in asked:
-        _check_asked(graph, name.strip())
+        _check_asked(graph, name)
     return graph
 
 
 def _locate(spec: str | Path) -> tuple[Folder, str | Path | None]:
     """The folder, and which of its graphs: a name, one of its files, or None."""
     head, colon, tail = str(spec).rpartition(":")
-    path, parent = Path(spec).expanduser(), Path(head).expanduser()
+    shown = _shown(str(spec))
+    if not str(spec).strip() or (colon and not head.strip()):
+        raise DatasetMissing(
+            f"{shown}: names no folder; give a folder in a recognised layout, such as . for the current one"
+        )
+    if "\0" in str(spec):
+        raise DatasetMissing(f"{shown}: holds a zero byte and can be no path; give a folder in a recognised layout")
     try:
+        path, parent = Path(spec).expanduser(), Path(head).expanduser()
         if path.is_dir():
             return Folder.open(path), None
         if path.is_file():
             return Folder.open(path.parent), path
         if colon and head == "sample":
-            raise GraphError(f"{spec}: sample graphs are not in this version; give a folder with files")
+            raise GraphError(f"{shown}: sample graphs are not in this version; give a folder with files")
         if colon and parent.is_dir():
             return Folder.open(parent), tail
-    except OSError as e:
-        raise DatasetMissing(
-            f"{spec}: cannot be opened ({e.strerror or e}); give a folder in a recognised layout"
-        ) from None
-    raise DatasetMissing(f"{spec}: no such folder or file; give a folder in a recognised layout, or FOLDER:NAME")
+    except (OSError, RuntimeError, ValueError) as e:  # RuntimeError: no home folder of that user
+        reason = (e.strerror if isinstance(e, OSError) else None) or str(e).rstrip(".")
+        raise DatasetMissing(f"{shown}: cannot be opened ({reason}); give a folder in a recognised layout") from None
+    raise DatasetMissing(f"{shown}: no such folder or file; give a folder in a recognised layout, or FOLDER:NAME")
+
+
+def _shown(spec: str) -> str:
+    """What was given, fit for a message: printable, and not longer than a line."""
+    plain = spec if spec.isprintable() and spec.strip() else repr(spec)
+    return plain if len(plain) <= _LONGEST_SPEC else f"{plain[:_LONGEST_SPEC]}... ({len(spec):,} characters)"
 
 
 def _choose(folder: Folder, wanted: str | Path | None) -> tuple[Layout, Found]:

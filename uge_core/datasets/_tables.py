@@ -11,7 +11,8 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-import tokenize
+import unicodedata
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -139,10 +140,13 @@ def read_table(
     first_line, second_line = _first_lines(path, encoding)
     if sep is None:
         sep = max(",;\t", key=first_line.count)
-    header = list(names) if names is not None else _split(path, first_line, sep)
+    header = list(names) if names is not None else [h.strip() for h in _split(path, first_line, sep)]
     repeated = [h for h, n in Counter(header).items() if n > 1]
     if repeated:
-        raise GraphError(f"{path.name}: column {repeated[0]!r} stands twice in the header; rename one of the two")
+        raise GraphError(
+            f"{path.name}: column {repeated[0]!r} stands twice in the header; rename one of the two, "
+            "or write a header as the first line if there is none"
+        )
     # pandas takes separators of one character on its fast path: "::" is read as ":" with an empty cell between.
     step = len(sep)
     width = step * (len(header) - 1) + 1
@@ -169,14 +173,18 @@ def read_table(
         "low_memory": False,
     }
     keep = None if text is None else {t.lower() for t in text}
-    options["dtype"] = (
-        str if keep is None else {step * i: str for i, h in enumerate(header) if h.lower() in keep} | {width: str}
-    )
+    called = zip(header, usable_names(header), strict=True)
+    is_text = [keep is None or h.lower() in keep or used.lower() in keep for h, used in called]
+    options["dtype"] = str if all(is_text) else {step * i: str for i, t in enumerate(is_text) if t} | {width: str}
     try:
-        frame = pd.read_csv(path, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(path, **options)
+    except pd.errors.ParserWarning:  # its first row goes on beyond the extra column, after a line break in a cell
+        raise GraphError(f"{path.name}: {_too_long(1 + int(names is None), len(header))}") from None
     except pd.errors.ParserError as e:
         raise GraphError(f"{path.name}: {_parser_reason(str(e), len(header))}") from None
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValueError, pd.errors.ParserWarning) as e:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValueError) as e:
         raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
     frame.index = pd.RangeIndex(1, len(frame) + 1) + int(names is None)
     too_long = frame[width].notna()
@@ -212,11 +220,13 @@ def read_array(path: Path, what: str) -> IntArray:
         what: what it should hold, for messages.
 
     Raises:
-        GraphError: not a numpy file, one that needs pickle, or numbers that are not whole.
+        GraphError: not a numpy file, one that needs pickle, or numbers that are not whole or beyond 64 bits.
     """
     try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, EOFError, ValueError, OverflowError, MemoryError, SyntaxError, tokenize.TokenError) as e:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the syntax of a damaged header, which is then refused
+            array = np.load(path, allow_pickle=False)
+    except Exception as e:  # numpy parses the header as Python: a damaged one fails in many ways, TypeError among them
         pickled = "allow_pickle" in str(e) and path.read_bytes()[:6] == b"\x93NUMPY"
         reason = "holds Python objects, which are never loaded" if pickled else "is not a readable .npy file"
         raise GraphError(f"{path.name}: {reason}; expected {what}, saved by numpy.save as numbers") from None
@@ -225,9 +235,88 @@ def read_array(path: Path, what: str) -> IntArray:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf":
         found = f"{array.dtype} values" if isinstance(array, np.ndarray) else "an .npz archive"
         raise GraphError(f"{path.name}: found {found}; expected {what}, saved by numpy.save as numbers")
-    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.rint(array)).all()):
-        raise GraphError(f"{path.name}: found numbers that are not whole; expected {what}")
-    return array.astype(np.int64)
+    with np.errstate(all="ignore"):
+        if array.dtype.kind == "f":
+            _refuse_cells(path, array, ~(np.isfinite(array) & (array == np.rint(array))), "that are not whole", what)
+            _refuse_cells(path, array, ~((array >= -(2.0**63)) & (array < 2.0**63)), "beyond 64 bits", what)
+        elif array.dtype.kind == "u":
+            _refuse_cells(path, array, array > np.uint64(2**63 - 1), "beyond 64 bits", what)
+        return array.astype(np.int64)
+
+
+def _refuse_cells(path: Path, array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], fault: str, what: str) -> None:
+    """Raises where `wrong` holds, naming the first such number as the file has it, and its place."""
+    if wrong.any():
+        place = np.unravel_index(int(np.argmax(wrong)), array.shape)
+        at = ", ".join(str(i) for i in place)
+        raise GraphError(
+            f"{path.name}: found numbers {fault}, first: {array[place]} at position ({at}); expected {what}"
+        )
+
+
+def usable_names(names: Sequence[str]) -> list[str]:
+    """The names by which columns can be asked for, one for each of `names`.
+
+    Comma and plus separate names in ``--sensitive`` and become "_", as does a line break; other
+    control characters are left out. A name that is then taken gets a number.
+    """
+    changed = [_usable(n) for n in names]
+    taken = {n.lower() for n, c in zip(names, changed, strict=True) if n == c}
+    out = []
+    for name, base in zip(names, changed, strict=True):
+        used, number = base, 2
+        while name != base and used.lower() in taken:
+            used, number = f"{base}_{number}", number + 1
+        taken.add(used.lower())
+        out.append(used)
+    return out
+
+
+def _usable(name: str) -> str:
+    """One name without separators and control characters."""
+    used = re.sub(r"[,+\n\r\t]", "_", name)
+    used = "".join(c for c in used if unicodedata.category(c) != "Cc").strip()
+    return used or "_" * bool(name.strip())
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a finite number."""
+    return bool(np.isfinite(as_numbers(pd.Series([cell], dtype="str"))[0]))
+
+
+def refuse_numbers_as_header(table: Table, header: str, *columns: str) -> None:
+    """Refuses a table whose first line holds nothing but numbers: it is a row.
+
+    Args:
+        table: the file.
+        header: what the line should be.
+        columns: the header's cells to look at; none: all.
+
+    Raises:
+        GraphError: they are all numbers.
+    """
+    cells = columns or table.names
+    if all(map(is_number, cells)):
+        refuse_headless(table, cells[:_SHOWN], header)
+
+
+def refuse_headless(table: Table, cells: Sequence[str], header: str) -> None:
+    """The error about a file whose first line holds data.
+
+    Args:
+        table: the file.
+        cells: what in its first line looks like data.
+        header: what that line should be.
+
+    Raises:
+        GraphError: always.
+    """
+    found = ", ".join(map(repr, cells))
+    raise GraphError(
+        f"{table.file}: seems to have no header line: line 1 holds {found}, which {'looks' if len(cells) == 1 else 'look'} "
+        f"like data, not like {'a column name' if len(cells) == 1 else 'column names'}; "
+        f"write a header as the first line, such as {header}"
+    )
 
 
 def node_index(nodes: Table, column: str) -> pd.Index:

@@ -10,8 +10,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.datasets._tables import Table, as_numbers, by_row_number, read_table, refuse_unknown
+from uge_core.datasets._tables import (
+    Table,
+    as_numbers,
+    by_row_number,
+    read_table,
+    refuse_numbers_as_header,
+    refuse_unknown,
+)
 from uge_core.datasets.base import (
+    Asked,
     Found,
     Layout,
     NodeColumns,
@@ -29,9 +37,10 @@ from uge_core.graph import AttributedGraph, Defaults
 _AGE = {"age": Role("attribute", ordered=True)}
 
 
-def _read(found: Found, asked: frozenset[str]) -> AttributedGraph:
+def _read(found: Found, asked: Asked) -> AttributedGraph:
     """One graph, of people alone or of people and items."""
     attributes = read_table(found.files["attributes"])
+    refuse_numbers_as_header(attributes, "gender,region,AGE")
     num_nodes = len(attributes)
     tables = [(attributes, Role("attribute"))]
     beside = {"features": Role("feature"), "labels": Role("label")}
@@ -46,6 +55,7 @@ def _read(found: Found, asked: frozenset[str]) -> AttributedGraph:
     if len(edges.names) < 2:
         raise GraphError(f"{edges.file}: one column ({edges.names[0]}), two are needed: Src,Dst or Src,Dst,Weight")
     ends = (edges.column("src", "source") or edges.names[0], edges.column("dst", "target") or edges.names[1])
+    refuse_numbers_as_header(edges, "Src,Dst", *ends)
     source, target = (by_row_number(edges, e, num_nodes) for e in ends)
     allowed = f"0 to {num_nodes - 1}, the row numbers of {attributes.file} counted from 0"
     refuse_unknown(edges, ends, (source, target), allowed)

@@ -5,13 +5,17 @@ function that reads one graph from them. Its ``read`` says which column has whic
 turns columns into attributes and features, `finish` makes the graph and counts what it dropped.
 
 Roles that nobody named (kind "auto"): a column with 2 to 50 values is an attribute, so is text with
-at most 200, at most 8 of them; other numbers are features; the rest is ignored, and said.
+at most 200, at most 8 of them; other numbers are features; the rest is ignored, and said. Columns
+that the user names replace the attributes of any layout: what else would be one is ignored, so
+that it does not get into the features either.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -20,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.datasets._tables import Folder, Table, as_numbers, counted
+from uge_core.datasets._tables import Folder, Table, as_numbers, counted, usable_names
 from uge_core.errors import GraphError
 from uge_core.graph import (
     NOT_APPLICABLE,
@@ -37,11 +41,17 @@ from uge_core.graph import (
 )
 
 Kind = Literal["id", "attribute", "feature", "label", "ignored", "auto"]
+Asked = frozenset[str] | None
+"""The lower-case names of the columns that are to be the attributes; None: the layout's or the values' choice."""
 
 MAX_ATTRIBUTES = 8
 MAX_VALUES = 50
 MAX_TEXTS = 200
+MAX_FEATURE = 1e18
+"""Squares of larger numbers overflow single precision."""
 _CONSTANT = ("no value", "one value")
+_NOT_NAMED = "not named by --attributes"
+_TOO_LARGE = "values too large for a feature"
 
 
 @dataclass(frozen=True)
@@ -86,14 +96,14 @@ class Layout:
         name: short name, `AttributedGraph.layout`.
         title: whose layout it is.
         parts: its files.
-        read: makes the graph from the files, given the attribute names asked for in lower case.
+        read: makes the graph from the files, given the attribute names asked for.
         named: the graph's name, with ``{}`` for what the patterns have there.
     """
 
     name: str
     title: str
     parts: tuple[Part, ...]
-    read: Callable[[Found, frozenset[str]], AttributedGraph]
+    read: Callable[[Found, Asked], AttributedGraph]
     named: str = "{}"
 
     @property
@@ -190,10 +200,11 @@ class NodeColumns:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """One column's cells with what the rules of roles ask about them."""
+    """One column's cells with what the rules of roles ask about them; `name` is the file's, `used` the graph's."""
 
     table: Table
     name: str
+    used: str
     role: Role
     values: pd.Series = field(repr=False)
 
@@ -211,15 +222,23 @@ class _Cells:
         numbers = as_numbers(self.values)
         return None if (np.isnan(numbers) & self.values.notna().to_numpy()).any() else numbers
 
+    def became(self, role: str, detail: str = "") -> Column:
+        """The column in the role `role`."""
+        # "one value" stays as it is: `AttributedGraph.attribute` goes by it.
+        renamed = self.used != self.name and detail not in _CONSTANT
+        written = f"written {self.name!r} in the file" if renamed else ""
+        return Column(self.table.file, self.used, role, "; ".join(filter(None, (detail, written))))
 
-def assign(table: Table, roles: Mapping[str, Role], rest: Role, asked: frozenset[str]) -> NodeColumns:
+
+def assign(table: Table, roles: Mapping[str, Role], rest: Role, asked: Asked, *, replaces: bool = True) -> NodeColumns:
     """Turns the columns of a node table into attributes and features.
 
     Args:
         table: one row per node.
         roles: the role of columns by lower-case name.
         rest: the role of all others.
-        asked: lower-case names of columns that the user wants as attributes.
+        asked: the columns that the user wants as attributes.
+        replaces: whether those are then the only ones of this table; else they are added.
 
     Returns:
         Attributes with codes (N,), features (N, F), the role of each column, and messages.
@@ -227,8 +246,12 @@ def assign(table: Table, roles: Mapping[str, Role], rest: Role, asked: frozenset
     Raises:
         GraphError: a column asked for is continuous, constant, or has too many values.
     """
-    cells = [_cells(table, name, roles.get(name.lower(), rest)) for name in table.names]
-    wanted = [c.role.kind != "id" and _answers(c, asked) for c in cells]
+    cells = [
+        _cells(table, name, used, roles.get(name.lower(), rest))
+        for name, used in zip(table.names, usable_names(table.names), strict=True)
+    ]
+    wanted = [asked is not None and c.role.kind != "id" and _answers(c, asked) for c in cells]
+    only_asked = asked is not None and replaces
     room = MAX_ATTRIBUTES - sum(wanted)
     out: list[NodeColumns] = []
     crowded_out: list[str] = []
@@ -239,16 +262,14 @@ def assign(table: Table, roles: Mapping[str, Role], rest: Role, asked: frozenset
             kind = "attribute"
         elif kind == "auto":
             kind, detail = _by_values(column)
-            if kind == "attribute" and room <= 0:
-                crowded_out.append(column.name)
+            if kind == "attribute" and room <= 0 and not only_asked:
+                crowded_out.append(column.used)
                 kind, detail = "ignored", f"{MAX_ATTRIBUTES} columns before it are attributes already"
             room -= kind == "attribute"
+        if only_asked and not forced and kind == "attribute" and column.num_values > 1:
+            kind, detail = "ignored", _NOT_NAMED
         out.append(_become(column, kind, detail))
-    constant = [c.name for part in out for c in part.columns if c.role == "ignored" and c.detail in _CONSTANT]
-    if constant:
-        text = f"{table.file}: {counted(len(constant), 'column')} with fewer than two values ignored"
-        note = Message("note", "constant-column", text, len(constant), tuple(constant[:5]))
-        out.append(NodeColumns(messages=(note,)))
+    out.append(NodeColumns(messages=_about_columns(table, cells, [c for part in out for c in part.columns])))
     if crowded_out:
         text = (
             f"{table.file}: {counted(len(crowded_out), 'further column')} could be attributes; the first "
@@ -260,7 +281,28 @@ def assign(table: Table, roles: Mapping[str, Role], rest: Role, asked: frozenset
     return NodeColumns.join(out)
 
 
-def _cells(table: Table, name: str, role: Role) -> _Cells:
+def _about_columns(table: Table, cells: Sequence[_Cells], columns: Sequence[Column]) -> tuple[Message, ...]:
+    """What is to be said about the columns of a table taken together."""
+    messages: list[Message] = []
+    renamed = [f"{c.name!r} is {c.used!r}" for c in cells if c.used != c.name and c.role.kind != "id"]
+    if renamed:
+        text = (
+            f"{table.file}: {counted(len(renamed), 'column')} renamed, as names are separated by commas and plus signs"
+        )
+        messages.append(Message("note", "renamed-column", text, len(renamed), tuple(renamed[:5])))
+    constant = [c.name for c in columns if c.role == "ignored" and c.detail in _CONSTANT]
+    if constant:
+        text = f"{table.file}: {counted(len(constant), 'column')} with fewer than two values ignored"
+        messages.append(Message("note", "constant-column", text, len(constant), tuple(constant[:5])))
+    large = [c.name for c in columns if c.role == "ignored" and c.detail.startswith(_TOO_LARGE)]
+    if large:
+        text = f"{table.file}: {counted(len(large), 'column')} with numbers beyond {MAX_FEATURE:g} ignored"
+        remedy = "rescale them, or write codes such as 1e300 for a missing value as an empty cell"
+        messages.append(Message("warning", "large-values", text, len(large), tuple(large[:5]), remedy))
+    return tuple(messages)
+
+
+def _cells(table: Table, name: str, used: str, role: Role) -> _Cells:
     """A column with its role, declared missing codes taken out."""
     if role.kind != "id" and (not name.strip() or name.startswith("Unnamed:")):
         # A table written with its row numbers has them in a column without a name; they describe nobody.
@@ -268,12 +310,13 @@ def _cells(table: Table, name: str, role: Role) -> _Cells:
     values = table.frame[name]
     if role.missing:
         values = values.mask(values.isin(role.missing))
-    return _Cells(table, name, role, values)
+    return _Cells(table, name, used, role, values)
 
 
 def _answers(column: _Cells, asked: frozenset[str]) -> bool:
     """Whether one of the names asked for means this column."""
-    return not asked.isdisjoint(n.lower() for n in (column.name, column.role.name or column.name, *column.role.aliases))
+    names = (column.used, column.name, column.role.name or column.used, *column.role.aliases)
+    return not asked.isdisjoint(n.lower() for n in names)
 
 
 def _by_values(column: _Cells) -> tuple[Kind, str]:
@@ -300,7 +343,9 @@ def _check_asked(column: _Cells) -> None:
         return
     numbers = column.numbers
     if numbers is not None and n > MAX_VALUES:
-        cuts = ", ".join(f"{q:g}" for q in np.unique(np.nanquantile(numbers, [0.2, 0.4, 0.6, 0.8])))
+        with np.errstate(all="ignore"):
+            quantiles = np.unique(np.nanquantile(numbers, [0.2, 0.4, 0.6, 0.8]))
+        cuts = ", ".join(f"{q:g}" for q in quantiles[np.isfinite(quantiles)])
         raise GraphError(
             f"{where} is continuous ({n:,} different numbers); an attribute has at most {MAX_VALUES} values: "
             f"bin it first, for instance at {cuts}"
@@ -311,15 +356,13 @@ def _check_asked(column: _Cells) -> None:
 
 def _become(column: _Cells, kind: Kind, detail: str) -> NodeColumns:
     """What a column becomes in the role `kind`."""
-    name, file = column.name, column.table.file
     if kind == "attribute" and column.num_values < 2:
-        return NodeColumns(columns=(Column(file, name, "ignored", _CONSTANT[column.num_values]),))
+        return NodeColumns(columns=(column.became("ignored", _CONSTANT[column.num_values]),))
     if kind == "attribute" and column.num_values > MAX_TEXTS and not column.role.bands:
         detail = f"{column.num_values:,} different values; an attribute has at most {MAX_TEXTS}"
-        note = Message(
-            "warning", "too-many-values", f"{column.where} was ignored: {detail}", 1, (name,), "bin it first"
-        )
-        return NodeColumns(columns=(Column(file, name, "ignored", detail),), messages=(note,))
+        text = f"{column.where} was ignored: {detail}"
+        note = Message("warning", "too-many-values", text, 1, (column.used,), "bin it first")
+        return NodeColumns(columns=(column.became("ignored", detail),), messages=(note,))
     if kind == "attribute":
         attribute = _attribute(column)
         said = [detail] if detail else []
@@ -327,27 +370,60 @@ def _become(column: _Cells, kind: Kind, detail: str) -> NodeColumns:
             said.append(f"in bands: {', '.join(attribute.labels)}")
         if column.role.missing and attribute.unknown.any():
             said.append(f"{attribute.unknown_label} means not given")
-        if attribute.name != name:
+        if attribute.name != column.used:
             said.insert(0, f"called {attribute.name}")
-        return NodeColumns((attribute,), columns=(Column(file, name, kind, "; ".join(said)),))
+        messages = () if column.role.bands else _similar_values(column, attribute)
+        return NodeColumns((attribute,), columns=(column.became(kind, "; ".join(said)),), messages=messages)
     if kind == "feature":
-        numbers = column.numbers
-        if numbers is None:
-            return NodeColumns(columns=(Column(file, name, "ignored", "text; features are numbers"),))
-        empty = np.isnan(numbers)
-        if empty.all():
-            return NodeColumns(columns=(Column(file, name, "ignored", _CONSTANT[0]),))
-        if np.nanmax(np.abs(numbers)) > np.finfo(np.float32).max:
-            return NodeColumns(columns=(Column(file, name, "ignored", "numbers beyond single precision"),))
-        if empty.any():
-            numbers = np.where(empty, np.nanmean(numbers), numbers)
-            detail = f"{counted(int(empty.sum()), 'empty cell')} filled with the mean"
-        return NodeColumns(
-            features=numbers.astype(np.float32)[:, None],
-            feature_names=(name,),
-            columns=(Column(file, name, kind, detail),),
-        )
-    return NodeColumns(columns=(Column(file, name, kind, detail),))
+        return _feature(column, detail)
+    return NodeColumns(columns=(column.became(kind, detail),))
+
+
+def _feature(column: _Cells, detail: str) -> NodeColumns:
+    """The feature of a column, where its cells are numbers that fit."""
+    numbers = column.numbers
+    if numbers is None:
+        return NodeColumns(columns=(column.became("ignored", "text; features are numbers"),))
+    empty = np.isnan(numbers)
+    if empty.all():
+        return NodeColumns(columns=(column.became("ignored", _CONSTANT[0]),))
+    largest = np.nanmax(np.abs(numbers))
+    if largest > MAX_FEATURE:
+        detail = f"{_TOO_LARGE} (max {largest:g}, allowed {MAX_FEATURE:g})"
+        return NodeColumns(columns=(column.became("ignored", detail),))
+    if empty.any():
+        numbers = np.where(empty, np.nanmean(numbers), numbers)
+        detail = f"{counted(int(empty.sum()), 'empty cell')} filled with the mean"
+    return NodeColumns(
+        features=numbers.astype(np.float32)[:, None],
+        feature_names=(column.used,),
+        columns=(column.became("feature", detail),),
+    )
+
+
+def _similar_values(column: _Cells, attribute: Attribute) -> tuple[Message, ...]:
+    """A warning where values differ only in blanks, in case, or in how one number is written."""
+    groups: dict[str | Decimal, list[int]] = {}
+    for i, label in enumerate(attribute.labels):
+        groups.setdefault(_meaning(label), []).append(i)
+    alike = [g for g in groups.values() if len(g) > 1]
+    if not alike:
+        return ()
+    count = sum(map(len, alike))
+    examples = [", ".join(f"{attribute.labels[i]!r}: {attribute.sizes[i]:,}" for i in g) for g in alike]
+    text = f"{column.where}: {count} values differ only in blanks, case or the writing of a number; they stay apart"
+    remedy = "write each value in one way if they mean the same"
+    return (Message("warning", "similar-values", text, count, tuple(examples[:5]), remedy),)
+
+
+def _meaning(label: str) -> str | Decimal:
+    """What values that are probably the same one have in common."""
+    text = " ".join(unicodedata.normalize("NFKC", label).split()).casefold()
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    return number if number.is_finite() else text
 
 
 def _attribute(column: _Cells) -> Attribute:
@@ -368,10 +444,10 @@ def _attribute(column: _Cells) -> Attribute:
     declared = raw[column.values.isna()].dropna()
     plain = "unknown" if "unknown" not in labels else "unknown (empty cell)"
     return Attribute(
-        name=role.name or column.name,
+        name=role.name or column.used,
         codes=codes,
         labels=tuple(labels),
-        aliases=role.aliases,
+        aliases=(*role.aliases, column.name) if column.used != column.name else role.aliases,
         unknown_label=str(declared.mode().iloc[0]) if len(declared) else plain,
         ordered=role.ordered or bool(role.bands),
     )

@@ -6,15 +6,15 @@ The target is the attribute: the country of LastFM's users, the gender of Deezer
 
 from __future__ import annotations
 
-from uge_core.datasets._tables import by_id, node_index, read_table, refuse_unknown
-from uge_core.datasets.base import Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
+from uge_core.datasets._tables import by_id, is_number, node_index, read_table, refuse_headless, refuse_unknown
+from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
 from uge_core.errors import GraphError
 from uge_core.graph import AttributedGraph
 
 _CALLED = {"deezer": "gender", "lastfm": "country"}
 
 
-def _read(found: Found, asked: frozenset[str]) -> AttributedGraph:
+def _read(found: Found, asked: Asked) -> AttributedGraph:
     """One graph."""
     edges, nodes = read_table(found.files["edges"]), read_table(found.files["target"])
     if len(edges.names) < 2:
@@ -22,6 +22,8 @@ def _read(found: Found, asked: frozenset[str]) -> AttributedGraph:
     id_column, target_column = nodes.require("id"), nodes.require("target")
     ids = node_index(nodes, id_column)
     ends = (edges.names[0], edges.names[1])
+    if all(map(is_number, ends)) or all(end in ids for end in ends):
+        refuse_headless(edges, ends, "node_1,node_2")
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
     refuse_unknown(edges, ends, (source, target), f"the {len(ids):,} ids of {nodes.file}, compared as text")
     called = next((name for stem, name in _CALLED.items() if stem in edges.file.lower()), None)

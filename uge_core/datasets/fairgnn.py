@@ -10,7 +10,7 @@ edges are dropped, as everyone who uses these files does. Directed rows become u
 from __future__ import annotations
 
 from uge_core.datasets._tables import by_id, counted, node_index, read_table
-from uge_core.datasets.base import Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
+from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
 from uge_core.datasets.pokec import ROLES, defaults
 from uge_core.errors import GraphError
 from uge_core.graph import AttributedGraph, Message
@@ -18,14 +18,14 @@ from uge_core.graph import AttributedGraph, Message
 _LABEL = "I_am_working_in_field"
 
 
-def _read(found: Found, asked: frozenset[str]) -> AttributedGraph:
+def _read(found: Found, asked: Asked) -> AttributedGraph:
     """One region's graph."""
     roles = {
         **ROLES,
         "user_id": Role("id"),
         _LABEL.lower(): Role("label", missing=("-1",), detail="-1 means not given"),
     }
-    profiles = read_table(found.files["profiles"], text=[*roles, *asked])
+    profiles = read_table(found.files["profiles"], text=[*roles, *(asked or ())])
     ids = node_index(profiles, profiles.require("user_id"))
     ends = ("source", "target")
     edges = read_table(found.files["edges"], sep="\t", names=ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from dataclasses import asdict
 from typing import Any
 
@@ -68,7 +69,12 @@ def describe(graph: AttributedGraph) -> str:
         "",
         *_wrapped(f"Defaults: missing values {d.unknown}, {d.test_share:.0%} of the edges held out{script}", 0),
     ]
-    return "\n".join(lines)
+    return "\n".join(map(_plain, lines))
+
+
+def _plain(text: str) -> str:
+    """`text` without what a terminal would obey instead of showing it, and without line ends."""
+    return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp"))
 
 
 def _attribute(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
@@ -97,15 +103,16 @@ def _attribute_lines(attributes: list[dict[str, Any]]) -> list[str]:
     """The table of attributes, each with its largest groups under it."""
     if not attributes:
         return ["No attributes: nothing to audit. Name columns with --attributes"]
-    width = max(9, *(len(a["name"]) for a in attributes))
+    names = [_plain(a["name"]) for a in attributes]
+    width = max(9, *map(len, names))
     lines = [
         f"{'Attribute':{width}}  {'of':5}  {'values':>6}  {'unknown':>8}  {'edges in group':>14}  {'by chance':>9}"
     ]
-    for a in attributes:
+    for name, a in zip(names, attributes, strict=True):
         same = "" if a["same_group_share"] is None else f"{a['same_group_share']:.1%}"
         chance = "" if a["chance"] is None else f"{a['chance']:.1%}"
         lines.append(
-            f"{a['name']:{width}}  {a['side']:5}  {a['num_values']:6}  {a['unknown']:8,}  {same:>14}  {chance:>9}".rstrip()
+            f"{name:{width}}  {a['side']:5}  {a['num_values']:6}  {a['unknown']:8,}  {same:>14}  {chance:>9}".rstrip()
         )
         largest = sorted(a["sizes"].items(), key=lambda item: -item[1])[:6]
         rest = a["num_values"] - len(largest)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from uge_core.datasets._tables import Table, by_id, node_index, read_lines, read_table, refuse_unknown
 from uge_core.datasets.base import (
+    Asked,
     Found,
     Layout,
     NodeColumns,
@@ -39,7 +40,7 @@ _ID, _IGNORED, _ATTRIBUTE = Role("id"), Role("ignored"), Role("attribute")
 _USERS = {"user_id": _ID, "gender": _ATTRIBUTE, "occupation": _ATTRIBUTE, "zip": _IGNORED}
 
 
-def _read_1m(found: Found, asked: frozenset[str]) -> AttributedGraph:
+def _read_1m(found: Found, asked: Asked) -> AttributedGraph:
     """MovieLens-1M, from ratings.dat or from a file of pairs."""
     users = read_table(
         found.files["users"], sep="::", names=("user_id", "gender", "age", "occupation", "zip"), encoding=_ENCODING
@@ -51,7 +52,7 @@ def _read_1m(found: Found, asked: frozenset[str]) -> AttributedGraph:
     return _assemble(found, "movielens-1m", users, ratings, movies, {**_USERS, "age": age}, asked)
 
 
-def _read_100k(found: Found, asked: frozenset[str]) -> AttributedGraph:
+def _read_100k(found: Found, asked: Asked) -> AttributedGraph:
     """MovieLens-100K."""
     users = read_table(
         found.files["users"], sep="|", names=("user_id", "age", "gender", "occupation", "zip"), encoding=_ENCODING
@@ -85,7 +86,7 @@ def _assemble(
     ratings: Table,
     movies: Table | None,
     roles: dict[str, Role],
-    asked: frozenset[str],
+    asked: Asked,
 ) -> AttributedGraph:
     """The bipartite graph of the three tables."""
     ends = (ratings.require("user_id"), ratings.require("movie_id"))
@@ -106,7 +107,7 @@ def _assemble(
     if movies is not None:
         rated = Table(movies.file, movies.frame[kept])
         genre = Role("attribute", detail="the first a movie lists")
-        columns = assign(rated, {"movie_id": _ID, "genre": genre}, _IGNORED, asked)
+        columns = assign(rated, {"movie_id": _ID, "genre": genre}, _IGNORED, asked, replaces=False)
         parts.append(columns.on_side("items", len(user_ids), num_nodes))
     return finish(
         found.name,

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from uge_core.datasets._tables import Table, counted, read_array
-from uge_core.datasets.base import Found, Layout, NodeColumns, Part, Role, assign, finish
+from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
 from uge_core.errors import GraphError
 from uge_core.graph import AttributedGraph, Column
 
 
-def _read(found: Found, asked: frozenset[str]) -> AttributedGraph:
+def _read(found: Found, asked: Asked) -> AttributedGraph:
     """One graph."""
     path = found.files["edges"]
     edges = read_array(path, "an array of shape (2, E), the node numbers of each edge")

@@ -7,8 +7,8 @@ GoodCustomer is its label. In other tables the values decide.
 
 from __future__ import annotations
 
-from uge_core.datasets._tables import Table, by_row_number, read_table, refuse_unknown
-from uge_core.datasets.base import Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
+from uge_core.datasets._tables import Table, by_row_number, read_table, refuse_numbers_as_header, refuse_unknown
+from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
 from uge_core.graph import AttributedGraph
 
 _GERMAN = {
@@ -19,9 +19,10 @@ _GERMAN = {
 }
 
 
-def _read(found: Found, asked: frozenset[str]) -> AttributedGraph:
+def _read(found: Found, asked: Asked) -> AttributedGraph:
     """One graph."""
     nodes = read_table(found.files["nodes"])
+    refuse_numbers_as_header(nodes, "the names of its columns")
     ends = ("source", "target")
     edges = read_table(found.files["edges"], sep=" ", names=ends)
     source, target = (by_row_number(edges, e, len(nodes)) for e in ends)
@@ -31,7 +32,7 @@ def _read(found: Found, asked: frozenset[str]) -> AttributedGraph:
     return finish(found.name, "row-numbers", source, target, len(nodes), columns)
 
 
-def _assign(nodes: Table, asked: frozenset[str]) -> NodeColumns:
+def _assign(nodes: Table, asked: Asked) -> NodeColumns:
     """Roles by German credit's own list where the table is German credit, else by the values."""
     if all(nodes.column(name) for name in _GERMAN):
         return assign(nodes, _GERMAN, Role("feature"), asked)

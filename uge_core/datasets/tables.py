@@ -7,20 +7,23 @@ Ids are compared as text. What the other columns are is decided by their values,
 
 from __future__ import annotations
 
-from uge_core.datasets._tables import Table, by_id, node_index, read_table, refuse_unknown
-from uge_core.datasets.base import Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
+from uge_core.datasets._tables import Table, by_id, is_number, node_index, read_table, refuse_headless, refuse_unknown
+from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
 from uge_core.errors import GraphError
 from uge_core.graph import AttributedGraph
 
 _ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
+_WEIGHTS = ("weight", "w")
+_IDS = ("id", "node", "node_id", "user_id")
 
 
-def _read(found: Found, asked: frozenset[str]) -> AttributedGraph:
+def _read(found: Found, asked: Asked) -> AttributedGraph:
     """The graph."""
     nodes, edges = read_table(found.files["nodes"], sep=None), read_table(found.files["edges"], sep=None)
-    id_column = nodes.column("id", "node", "node_id", "user_id") or nodes.names[0]
-    ids = node_index(nodes, id_column)
+    id_column = nodes.column(*_IDS) or nodes.names[0]
     ends = _ends(edges)
+    _check_headers(nodes, edges, id_column, ends)
+    ids = node_index(nodes, id_column)
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
     allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text (7 and 7.0 differ)"
     refuse_unknown(edges, ends, (source, target), allowed)
@@ -38,6 +41,22 @@ def _ends(edges: Table) -> tuple[str, str]:
     if len(edges.names) < 2:
         raise GraphError(f"{edges.file}: one column ({edges.names[0]}), two are needed: source,target")
     return edges.names[0], edges.names[1]
+
+
+def _check_headers(nodes: Table, edges: Table, id_column: str, ends: tuple[str, str]) -> None:
+    """Refuses a file whose first line is a row: none of its cells is a known name, and it holds ids or numbers."""
+    edges_named = edges.column(*(name for pair in _ENDS for name in pair), *_WEIGHTS) is not None
+    nodes_named = nodes.column(*_IDS) is not None
+    is_id = [bool((nodes.frame[id_column] == end).any()) for end in ends]
+    # Where the first node is in the first line of both files, it is in no row of either.
+    known = [known or (not nodes_named and end == id_column) for known, end in zip(is_id, ends, strict=True)]
+    edges_headless = not edges_named and (all(map(is_number, ends)) or (all(known) and any(is_id)))
+    is_end = any((edges.frame[end] == id_column).any() for end in ends) or (edges_headless and id_column in ends)
+    if not nodes_named and (is_number(id_column) or is_end):
+        names = [f"attribute{i}" for i in range(1, min(len(nodes.names), 4))]
+        refuse_headless(nodes, nodes.names[:4], ",".join(["id", *names]))
+    if edges_headless:
+        refuse_headless(edges, ends, "source,target")
 
 
 LAYOUTS = (
