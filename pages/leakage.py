@@ -16,6 +16,9 @@ choices = uge.leakage_choices(store)
 if not choices.runs:
     st.info("No audited run yet. The Overview page shows the command that makes a first one.", icon=":material/info:")
     st.stop()
+if not choices.attributes:
+    st.info("The audited runs' data have no attribute of people, so there is nothing to read.", icon=":material/info:")
+    st.stop()
 
 left, middle, right = st.columns(3)
 exposure = left.segmented_control(

@@ -28,7 +28,7 @@ else:
             "Run": st.column_config.TextColumn(pinned=True, width="medium"),
             "Treated": st.column_config.CheckboxColumn(help="The run was debiased for this attribute."),
             "Exposure": st.column_config.TextColumn(
-                help="unseen: measured on people whose values training did not see; not read: training reads no attribute."
+                help="unseen: measured on people whose values training did not see; seen: on people whose values it saw, so the run may look better than it is; not read: training reads no attribute."
             ),
             "Micro-F1": number(
                 "↓ Micro-F1", format="%.3f", help="Share of right answers of the strongest attacker; lower is better."

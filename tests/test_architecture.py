@@ -13,7 +13,7 @@ PACKAGE = ROOT / "uge_core"
 
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
-    ("errors", "autograd"),
+    ("errors", "autograd", "environment"),
     ("registry",),
     ("graph",),
     ("split", "values", "group_means"),
@@ -23,10 +23,10 @@ LAYERS = (
     ("_kernels",),
     ("edge_loss",),
     ("config",),
-    ("environment",),
     ("train",),
     ("store",),
-    ("runs", "views"),
+    ("views",),
+    ("runs",),
     ("figures",),
     ("cli",),
     ("__init__", "__main__"),

@@ -231,6 +231,27 @@ def test_too_many_groups_is_refused_with_a_remedy():
         weight_cells(evidence(graph), **PLAIN)
 
 
+def test_no_node_with_every_value_is_refused_with_the_emptiest_attribute():
+    graph = AttributedGraph(
+        "halves",
+        4,
+        path_graph().edges,
+        (
+            attribute("gender", [0, UNKNOWN, 1, UNKNOWN]),
+            attribute("city", [UNKNOWN, 0, UNKNOWN, UNKNOWN], num_values=2),
+        ),
+    )
+    with pytest.raises(ConfigError, match="no node has a value of every attribute; city is given for 1 nodes"):
+        weight_cells(evidence(graph, unknown="exclude"), **PLAIN)
+
+
+def test_independence_weights_have_mean_one_over_nodes_with_values():
+    graph = TestUnknown.graph
+    cells = weight_cells(evidence(graph, unknown="exclude"), shrinkage=0.0, independence=True, item_cells="none")
+    assert cells.edge_weight(graph.edges[:, :3]).mean() == pytest.approx(1.0)
+    assert cells.edge_weight(graph.edges[:, 3:]).tolist() == [1.0, 1.0]
+
+
 def test_fractions_are_what_the_reference_returns():
     graph = path_graph()
     gender = graph.attributes[0].codes.tolist()

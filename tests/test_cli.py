@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -152,12 +153,83 @@ def test_runs(store_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "nearest" in refused(capsys, "runs", "delete", min(ids - {run_id})[:8], *here)
 
 
+def copied(town: Path, target: Path, change: Callable[[str], str]) -> Path:
+    """A copy of the graph whose ids are changed."""
+    target.mkdir()
+    for name in ("edges.csv", "nodes.csv"):
+        head, *lines = (town / name).read_text().splitlines()
+        ends = 2 if name == "edges.csv" else 1
+        cells = [line.split(",") for line in lines]
+        changed = [",".join([*map(change, c[:ends]), *c[ends:]]) for c in cells]
+        (target / name).write_text("\n".join([head, *changed]) + "\n")
+    return target
+
+
+def test_export_refuses_other_data_and_writes_nothing(
+    store_copy: Path, tmp_path: Path, town: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = next(r for r in uge.RunStore(store_copy).list() if r.config["method"] == "uge-w")
+    other = shutil.copytree(town, tmp_path / "other")
+    with (other / "edges.csv").open("a") as file:
+        file.write("p0,p199\np1,p198\np2,p197\n")
+    out = tmp_path / "out"
+    arguments = ["runs", "export", stored.id, "--store", str(store_copy), "--out", str(out)]
+    renamed = copied(town, tmp_path / "renamed", lambda name: f"q{name}")
+    for what in ("embeddings", "weights", "embeddings,weights"):
+        assert "trained on other data" in refused(capsys, *arguments, "--what", what, "--data", str(other))
+        said = refused(capsys, *arguments, "--what", what, "--data", str(renamed))
+        assert "have other ids" in said and "--data" in said
+    assert "trained on other data" in refused(
+        capsys, "audit", stored.id, "--data", str(other), "--store", str(store_copy)
+    )
+    (stored.folder / "embedding.npy").write_bytes(b"junk")
+    assert "embedding.npy" in refused(capsys, *arguments, "--what", "weights,embeddings")
+    assert not out.exists()
+
+
+def test_export_after_training_on_a_renamed_copy(
+    town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    signs = "=-+@"
+
+    def formula(name: str) -> str:
+        number = int(name[1:])
+        return signs[number] + name if number < 4 else f"-{number}"
+
+    copy = copied(town, tmp_path / "copy", formula)
+    _, out, _ = uge_runs(capsys, "train", str(town), *FAST)
+    run_id = out.splitlines()[-1]
+    _, out, _ = uge_runs(capsys, "train", str(copy), *FAST)
+    assert out.splitlines()[-1] == run_id
+    code, out, err = uge_runs(capsys, "runs", "export", run_id, "--out", str(tmp_path / "out"))
+    assert code == 0 and err == (
+        "uge: 4 ids would start a formula in a spreadsheet and got a leading quote in the CSV files; "
+        "ids.json has them as they are\n"
+    )
+    ids = json.loads((tmp_path / "out" / "ids.json").read_text())
+    assert ids[:5] == ["=p0", "-p1", "+p2", "@p3", "-4"]
+    lines = (tmp_path / "out" / "embeddings.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines[1:6]] == ["'=p0", "'-p1", "'+p2", "'@p3", "-4"]
+
+
+def test_export_to_a_place_that_cannot_be_written(
+    seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = uge.RunStore(seeded).list()[0].id
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / ("x" * 300)):
+        said = refused(capsys, "runs", "export", run_id, "--store", str(seeded), "--out", str(out))
+        assert str(out) in said
+
+
 def test_export(seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored = next(r for r in uge.RunStore(seeded).list() if r.config["method"] == "uge-w")
     arguments = ["runs", "export", stored.id, "--store", str(seeded), "--out", str(tmp_path / "out")]
     code, out, _ = uge_runs(capsys, *arguments, "--what", "embeddings,weights")
     assert code == 0
-    assert {Path(line).name for line in out.splitlines()} == {"embeddings.npy", "embeddings.csv", "weights.csv"}
+    names = ["embeddings.npy", "ids.json", "embeddings.csv", "weights.csv"]
+    assert [Path(line).name for line in out.splitlines()] == names
+    assert json.loads((tmp_path / "out" / "ids.json").read_text()) == [f"p{i}" for i in range(200)]
     lines = (tmp_path / "out" / "embeddings.csv").read_text().splitlines()
     assert len(lines) == 201 and lines[1].startswith("p")
     weights = (tmp_path / "out" / "weights.csv").read_text().splitlines()
@@ -166,6 +238,7 @@ def test_export(seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert float(weights[1].split(",")[2]) > 0
     assert not any((tmp_path / "out").glob("*twin*"))
     assert "embeddings, weights" in refused(capsys, *arguments, "--what", "twin")
+    assert "names nothing" in refused(capsys, *arguments, "--what", ",")
 
 
 @pytest.mark.parametrize(
@@ -188,12 +261,129 @@ def test_export(seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (["--device", "tpu"], "cpu"),
         (["--seeds", "1"], "unrecognized arguments"),
         (["--json", "--split-seeds", "0,1"], "uge sweep --split-seeds"),
-        (["--store", "/dev/null/store"], "cannot be written"),
+        (["--store", "/dev/null/store"], "cannot be"),
+        (["--store", ""], "names nothing"),
+        (["--sensitive", "ctiy"], "unknown attribute 'ctiy'"),
+        (["--sensitive", "city,shoe"], "unknown attribute 'shoe'"),
+        (["--sensitive", ","], "names nothing"),
+        (["--attributes", ","], "names nothing"),
+        (["--attributes", "shoe"], "unknown column 'shoe'"),
+        (["--split-seeds", ""], "names nothing"),
+        (["--split-seeds", "0", "--split-seed", "1"], "not allowed with"),
+        (["--set", "dim=3", "--set", "dim=4"], "--set dim is given twice"),
+        (["--set", "unknown=level"], "use --unknown"),
+        (["--set", "hidden=exclude"], "use --hidden"),
+        (["--set", "exposure=seen"], "use --exposure"),
+        (["--set", "seed=1"], "use --seed"),
+        (["--set", "lambda=1"], "use --lam"),
+        (["--set", "split_seed=1"], "use --split-seed"),
+        (["--lam", "a\nb"], "'a\\nb' is not a number"),
+        (["--met\nhod", "x"], "unrecognized arguments: --met hod"),
+        (["--store", "/tmp/" + "x" * 300], "File name too long"),
     ],
 )
 def test_user_errors(arguments: list[str], said: str, town: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quick = [] if "--epochs" in arguments else ["--epochs", "1"]
     assert said in refused(capsys, "train", str(town), *quick, *arguments)
+
+
+def test_a_device_is_checked_where_nothing_is_trained(
+    town: Path, seeded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["train", str(town), "--store", str(seeded), *SEEDED[:-1]]
+    assert uge_runs(capsys, *arguments, "cpu")[0] == 0
+    assert "allowed: auto, cpu, cuda" in refused(capsys, *arguments, "tpu")
+
+
+def test_lists_of_attackers(seeded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = next(r.id for r in uge.RunStore(seeded).list() if r.config["method"] == "none")
+    arguments = ["audit", run_id, "--store", str(seeded), "--sensitive", "city", "--json", "--attackers"]
+    for nothing in (",", "", " , "):
+        assert "names nothing" in refused(capsys, *arguments, nothing)
+    assert "allowed: linear, trees" in refused(capsys, *arguments, "guess")
+    once, twice = (uge_runs(capsys, *arguments, text) for text in ("linear", "linear,linear"))
+    assert once[0] == 0 and once[1] == twice[1]
+
+
+def test_joint_rows_are_kept_with_all_their_attributes(
+    town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["train", str(town), "--sensitive", "city,gender", "--method", "uge-w", *FAST]
+    run_id = uge_runs(capsys, *arguments)[1].splitlines()[-1]
+
+    def attributes(names: str, *more: str) -> set[str]:
+        code, out, err = uge_runs(capsys, "audit", run_id, "--sensitive", names, "--json", *more)
+        assert code == 0, err
+        return {r["attribute"] for r in json.loads(out)["rows"]}
+
+    for more in ((), ("--attackers", "linear")):
+        assert attributes("City,gender", *more) == {"city", "gender", "city+gender", None}
+        assert attributes("city", *more) == {"city", None}
+
+
+def test_too_little_evidence_is_exit_code_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "data").mkdir()
+    ring = [f"p{i},p{(i + step) % 12}" for i in range(12) for step in (1, 2, 3)]
+    (tmp_path / "data" / "edges.csv").write_text("\n".join(["source,target", *ring]) + "\n")
+    people = [f"p{i},{'AB'[i % 2]}" for i in range(12)]
+    (tmp_path / "data" / "nodes.csv").write_text("\n".join(["id,city", *people]) + "\n")
+    code, out, _ = uge_runs(capsys, "train", str(tmp_path / "data"), *FAST)
+    assert code == 3
+    assert uge_runs(capsys, "audit", out.splitlines()[-1])[0] == 3
+    assert uge_runs(capsys, "sweep", str(tmp_path / "data"), *FAST)[0] == 3
+
+
+def test_remarks_of_training_go_to_stderr_once(town: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["train", str(town), "--sensitive", "city", "--method", "uge-w", "--set", "test_share=0.9", *FAST]
+    code, _, err = uge_runs(capsys, *arguments, "--json")
+    notes = [line for line in err.splitlines() if line.startswith("note: ")]
+    assert code == 0 and len(notes) == len(set(notes))
+    assert sum("neighbours tell city right" in line for line in notes) == 1
+    assert sum("fewer edges are held out than asked" in line for line in notes) == 1
+
+
+def test_what_inspect_calls_a_fault_of_the_data(town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = shutil.copytree(town, tmp_path / "bad")
+    (bad / "edges.csv").write_text("source,target\np0,p0\n")
+    for more in ([], ["--attributes", "city"]):
+        code, out, err = uge_runs(capsys, "data", "inspect", str(bad), *more)
+        assert (code, out) == (1, "") and err.count("\n") == 1
+    refused(capsys, "train", str(bad), *FAST)
+    assert "shoe" in refused(capsys, "data", "inspect", str(town), "--attributes", "shoe")
+    assert "names nothing" in refused(capsys, "data", "inspect", "")
+    (tmp_path / "empty").mkdir()
+    for spec in (f"{town}:other", str(tmp_path / "empty"), "sample:town", "x" * 5000):
+        refused(capsys, "data", "inspect", spec)
+
+
+def piped(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, shell=True, executable="/bin/bash", capture_output=True, text=True, cwd=ROOT,
+        env=os.environ | environment,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("what", ["--help", "runs list", "runs list --json"])
+def test_an_output_that_is_full_is_one_line(what: str, seeded: Path) -> None:
+    store = "" if what == "--help" else f" --store {seeded}"
+    done = piped(f"{sys.executable} -m uge_core {what}{store} > /dev/full")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "No space left" in done.stderr, done.stderr
+    done = piped(f"{sys.executable} -m uge_core runs show nothing 2> /dev/full")
+    assert done.returncode == 2
+
+
+def test_any_encoding_will_do(seeded: Path, tmp_path: Path) -> None:
+    target = shutil.copytree(seeded, tmp_path / "store")
+    store = uge.RunStore(target)
+    run_id = store.list()[0].id
+    store.refresh(run_id, store.load(run_id).dataset | {"name": "Köln 🏘"})
+    for what in (f"runs show {run_id}", "runs list", "runs list --json"):
+        done = piped(f"{sys.executable} -m uge_core {what} --store {target}", PYTHONIOENCODING="ascii")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "K\\xf6ln" in done.stdout or json.loads(done.stdout)[0]["dataset"]["name"] == "Köln 🏘"
+    assert piped(f"{sys.executable} -m uge_core runs list --store {target} >&- 2>&-").returncode == 0
 
 
 def test_help_and_unknown_commands(capsys: pytest.CaptureFixture[str]) -> None:

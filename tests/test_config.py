@@ -24,19 +24,58 @@ def test_defaults_come_from_the_layout():
     assert (c.sensitive, c.unknown, c.hidden, c.exposure, c.test_share) == (("AGE",), "level", "impute", "both", 0.2)
 
 
-def test_fields_a_method_does_not_use_are_dropped_so_equal_runs_have_one_id():
-    plain = [
-        RunConfig.resolve(GRAPH, sensitive=s, method="none", lam=lam, unknown=u)
-        for s, lam, u in (("age", 0.1, None), ("gender", 5, "exclude"))
-    ]
-    weighted = [RunConfig.resolve(GRAPH, sensitive="age", method="uge-w", lam=lam) for lam in (None, 0.3)]
-    for a, b in (plain, weighted):
-        assert a == b and a.run_id(GRAPH.fingerprint) == b.run_id(GRAPH.fingerprint)
-    ids = {
-        RunConfig.resolve(GRAPH, sensitive="age", method="uge-c", lam=lam).run_id(GRAPH.fingerprint)
-        for lam in (0.1, 0.2)
-    }
-    assert len(ids) == 2
+def ids(*given):
+    return {RunConfig.resolve(GRAPH, **{"sensitive": "age", **g}).run_id(GRAPH.fingerprint) for g in given}
+
+
+@pytest.mark.parametrize(
+    "equal",
+    [
+        [
+            {"method": "none", "lam": 0.1},
+            {"method": "none", "sensitive": "gender", "lam": 5},
+            {"method": "none", "hidden": "exclude"},
+        ],
+        [
+            {"method": "uge-w"},
+            {"method": "uge-w", "lam": 0.3},
+            {"method": "uge-w", "options": {"item_cells": "popularity"}},
+        ],
+        [{"backbone": "mf"}, {"backbone": "mf", "block_size": 64}, {"backbone": "mf", "weight_decay": 0.1}],
+        [{"negatives": "listed"}, {"negatives": "listed", "block_size": 7}],
+        [{}, {"num_negatives": 7}, {"weight_decay": 0.1}],
+        [{"method": "uge-r"}, {"method": "uge-r", "options": {"num_group_pairs": 5}}],
+        [
+            {"method": "uge-ok", "options": {"moments": 2}},
+            {"method": "uge-ok", "options": {"moments": 2, "num_features": 64}},
+        ],
+    ],
+)
+def test_what_is_not_read_is_dropped_so_equal_runs_have_one_id(equal):
+    assert len(ids(*equal)) == 1
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        [{"method": "uge-c", "lam": 0.1}, {"method": "uge-c", "lam": 0.2}],
+        [{"unknown": "level"}, {"unknown": "exclude"}],
+        [{"block_size": 64}, {"block_size": 32}, {"negatives": "listed"}],
+        [{"backbone": "gcn"}, {"backbone": "gcn", "weight_decay": 0.1}],
+        [{"method": "uge-w"}, {"method": "uge-w", "sensitive": "gender"}, {"method": "uge-w", "exposure": "seen"}],
+    ],
+)
+def test_what_is_read_makes_another_run(different):
+    assert len(ids(*different)) == len(different)
+
+
+def test_a_layout_sets_what_its_paper_rests_on_and_the_user_overrules_it():
+    layout = AttributedGraph(
+        "g", 4, GRAPH.edges, GRAPH.attributes, defaults=Defaults(backbone_options={"node2vec": {"init_std": 1.0}})
+    )
+    assert RunConfig.resolve(layout).backbone_options["init_std"] == 1.0
+    assert RunConfig.resolve(layout, options={"init_std": 0.3}).backbone_options["init_std"] == 0.3
+    assert RunConfig.resolve(GRAPH).backbone_options["init_std"] == 0.1
 
 
 @pytest.mark.parametrize("method", registry.names("debias"))
@@ -77,6 +116,14 @@ def test_the_order_of_names_does_not_matter():
         ),
         ({"options": {"independence": "maybe"}, "method": "uge-w"}, "independence must be bool"),
         ({"colour": "red"}, "colour is not a setting"),
+        ({"options": {"attributes": "gender"}}, "--set attributes=gender: no such setting"),
+        (
+            {"options": {"item_cells": "nonsense"}, "method": "uge-w"},
+            "unknown item_cells 'nonsense'; allowed: none, popularity",
+        ),
+        ({"negatives": "listed", "backbone": "mf"}, "BPR draws a fresh stranger"),
+        ({"options": {"dim": "inf"}}, "dim must be int"),
+        ({"options": {"dim": "1e400"}}, "dim must be int"),
     ],
 )
 def test_a_bad_value_says_field_value_and_what_is_allowed(given, says):

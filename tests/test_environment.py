@@ -10,9 +10,9 @@ from uge_core import environment
 
 
 def test_stamp_has_versions_and_device() -> None:
-    stamp = environment.stamp("cpu", threads=2)
+    stamp = environment.stamp("cpu")
     assert stamp["python"] == platform.python_version()
-    assert (stamp["device"], stamp["threads"]) == ("cpu", 2)
+    assert (stamp["device"], stamp["threads"]) == ("cpu", environment.cores())
     assert set(stamp["packages"]) >= {"torch", "numpy", "scikit-learn"}
     assert all(stamp["packages"].values())
     json.dumps(stamp)

@@ -1,12 +1,13 @@
 """The run store: nothing is lost, nothing is half there, and errors say what to do."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,11 @@ def test_an_audit_is_stored_with_its_copy_for_people(store: RunStore) -> None:
     finished(store, "a1")
     store.save_audit("a1", {"schema": "uge-audit/1", "rows": [{"metric": "auc", "value": 0.5}]})
     run = store.load("a1")
-    assert run.audit is not None and run.audit == json.loads((run.folder / "audit.json").read_text())
+    assert run.audited and run.audit is not None
+    assert run.audit == json.loads((run.folder / "audit.json").read_text())
     assert run.frame()["value"].tolist() == [0.5]
+    (run.folder / "audit.json").unlink()
+    assert not store.load("a1").audited and store.load("a1").audit is None
     with pytest.raises(RunNotFound):
         store.save_audit("b2", {})
 
@@ -117,7 +121,6 @@ def test_a_pid_used_again_is_not_taken_for_the_trainer(store: RunStore) -> None:
     with sqlite3.connect(store.root / "store.sqlite") as db:
         db.execute("UPDATE runs SET born = 'another time'")
     db.close()
-    assert os.getpid()
     assert store.load("a1").status == "interrupted"
 
 
@@ -159,7 +162,9 @@ def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "junk").mkdir()
     (tmp_path / "junk" / "store.sqlite").write_text("not a database" * 100)
     for act in (lambda s: s.list(), lambda s: s.begin("a1", CONFIG, DATA)):
-        with pytest.raises(StoreError, match="not a database"):
+        with pytest.raises(
+            StoreError, match=r"not a database; .*store.sqlite is damaged or no run store: move it away"
+        ):
             act(RunStore(tmp_path / "junk"))
 
 
@@ -199,3 +204,139 @@ def test_the_default_place_follows_the_environment(tmp_path: Path, monkeypatch: 
     assert RunStore().root == tmp_path / "x"
     monkeypatch.delenv("UGE_STORE")
     assert RunStore().root == Path("uge-store")
+
+
+def test_lists_leave_the_cells_of_audits_alone(store: RunStore) -> None:
+    cells = [{"a": f"group {i}", "b": f"group {i + 1}", "value": 0.123456789, "n": 1234} for i in range(14_000)]
+    rows = [{"metric": "dp", "attribute": "age", "value": 0.5, "cells": cells}] + 40 * [{"metric": "auc", "cells": []}]
+    for i in range(30):
+        finished(store, f"run{i}")
+        store.save_audit(f"run{i}", {"schema": "uge-audit/1", "rows": rows})
+    assert (store.load("run0").folder / "audit.json").stat().st_size > 1e6
+    started = time.perf_counter()
+    runs = store.list()
+    assert time.perf_counter() - started < 0.2
+    assert all(r.audited and len(r.rows) == 41 and r.rows[0]["cells"] == [] for r in runs)
+    assert runs[0].audit is not None and runs[0].audit["rows"] == rows
+    assert all(r.audited and r.rows == () for r in store.list(audits=False))
+
+
+@pytest.mark.parametrize("name", ["file", "names", "masks", "a b/c", "x+y", "ä"])
+def test_an_attribute_may_have_any_name(store: RunStore, name: str) -> None:
+    store.begin("a1", CONFIG, DATA)
+    masks = {name: np.array([True, False, True]), "other": np.zeros(3, dtype=bool)}
+    store.finish("a1", embedding=Z, hidden=masks)
+    found = store.load("a1").hidden
+    assert list(found) == [name, "other"]
+    for key, mask in masks.items():
+        np.testing.assert_array_equal(found[key], mask)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def fill(path: Path) -> None:
+    path.write_bytes(b"\x00\x01 junk" * 30)
+
+
+@pytest.mark.parametrize("harm", [cut, fill, lambda path: path.write_bytes(b""), Path.unlink])
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("embedding.npy", "embedding"), ("twin.npy", "twin"), ("hidden.npz", "hidden"),
+        ("diagnostics.json", "diagnostics"), ("environment.json", "environment"),
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_named(store: RunStore, name: str, field: str, harm: Callable[[Path], None]) -> None:
+    store.begin("a1", CONFIG | {"exposure": "both"}, DATA)
+    store.finish("a1", embedding=Z, twin=Z, hidden={"city": np.ones(3, dtype=bool)})
+    run = store.load("a1")
+    run.check()
+    harm(run.folder / name)
+    with pytest.raises(StoreError) as error:
+        getattr(store.load("a1"), field)
+    text = str(error.value)
+    assert name in text and "a1" in text and "train it again with --force" in text and "pickle" not in text
+
+
+def test_an_array_of_another_shape_is_not_the_runs(store: RunStore) -> None:
+    store.begin("a1", CONFIG | {"dim": 2}, DATA)
+    store.finish("a1", embedding=Z)
+    store.load("a1").check()
+    for other in (Z[:2], Z[:, :1], Z.ravel()):
+        np.save(store.load("a1").folder / "embedding.npy", other)
+        with pytest.raises(StoreError, match=r"the run has 3 nodes and 2 dimensions.*train it again"):
+            store.load("a1").check()
+
+
+@pytest.mark.parametrize("column", ["config", "dataset", "audit"])
+@pytest.mark.parametrize("text", ["{", "null", "[]", "{}"])
+def test_a_damaged_row_hides_no_other(store: RunStore, column: str, text: str) -> None:
+    for run_id in ("a1", "b2"):
+        finished(store, run_id)
+        store.save_audit(run_id, {"rows": []})
+    with sqlite3.connect(store.root / "store.sqlite") as db:
+        db.execute(f"UPDATE runs SET {column} = ? WHERE id = 'a1'", (text,))
+    db.close()
+    assert {run.id: run.status for run in store.list()} == {"a1": "damaged", "b2": "finished"}
+    with pytest.raises(StoreError, match=f"its {column.replace('dataset', 'data')} in store.sqlite cannot be read"):
+        store.load("a1")
+    store.delete("a1")
+    assert [run.id for run in store.list()] == ["b2"]
+
+
+@pytest.mark.parametrize("gone", [lambda path: path.write_bytes(b""), Path.unlink])
+def test_a_lost_list_of_runs_is_not_an_empty_store(store: RunStore, gone: Callable[[Path], None]) -> None:
+    finished(store, "a1")
+    for leftover in store.root.glob("store.sqlite-*"):
+        leftover.unlink()
+    gone(store.root / "store.sqlite")
+    for act in (lambda: store.list(), lambda: store.load("a1"), lambda: store.begin("b2", CONFIG, DATA)):
+        with pytest.raises(StoreError, match="their list, is empty or gone"):
+            act()
+
+
+def test_a_root_that_is_no_folder_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = RunStore(tmp_path / "file")
+    for act in (lambda: store.list(), lambda: store.load("a1"), lambda: store.begin("a1", CONFIG, DATA)):
+        with pytest.raises(StoreError, match=r"cannot be (read|written)"):
+            act()
+    with pytest.raises(StoreError, match="cannot be read"):
+        RunStore(tmp_path / ("x" * 300)).list()
+
+
+def dead() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_what_a_killed_process_left_goes_with_the_run_and_is_said(store: RunStore) -> None:
+    runs, pid = store.root / "runs", dead()
+    finished(store, "a1")
+    for kind in ("new", "old"):
+        (runs / f".a1.{pid}.{kind}").mkdir()
+    (runs / ".a1.1.new").mkdir()
+    assert store.begin("a1", CONFIG, DATA) == [str(runs / f".a1.{pid}.{kind}") for kind in ("new", "old")]
+    assert sorted(p.name for p in runs.iterdir()) == [".a1.1.new", "a1"]
+    store.interrupt("a1")
+    assert str(runs / ".a1.1.new") in store.delete("a1")
+    assert list(runs.iterdir()) == []
+
+
+def test_a_kill_between_the_renames_loses_nothing(store: RunStore) -> None:
+    finished(store, "a1")
+    store.save_audit("a1", {"rows": []})
+    pid, folder = dead(), store.root / "runs" / "a1"
+    (folder.parent / f".a1.{pid}.new").mkdir()
+    folder.rename(folder.parent / f".a1.{pid}.old")
+    run = store.load("a1")
+    np.testing.assert_array_equal(run.embedding, Z)
+    assert run.audit == {"rows": []}
+    assert store.begin("a1", CONFIG, DATA) == [str(folder.parent / f".a1.{pid}.new")]
+    assert [p.name for p in folder.parent.iterdir()] == ["a1"]
+    store.interrupt("a1")
+    np.testing.assert_array_equal(store.load("a1").embedding, Z)

@@ -89,7 +89,7 @@ def test_uge_c_at_lambda_0_is_uge_w_to_the_bit(backbone, n):
 
 
 def test_uge_c_with_unit_weights_is_uge_r():
-    # one group per node's city and nothing to reroute: edges all inside the expected cells
+    # a million million pseudo-edges leave every ratio at its bias-free rate, so every weight is 1
     graph = town()
     huge = {"shrinkage": 1e12}
     c, r = run(graph, config(graph, "uge-c", lam=0.5, options=huge), config(graph, "uge-r", lam=0.5))
@@ -99,6 +99,13 @@ def test_uge_c_with_unit_weights_is_uge_r():
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_two_runs_are_equal_to_the_bit_and_seeds_differ(backbone):
     graph = town()
+    for method, options in (
+        ("uge-r", {"norm": "absolute"}),
+        ("uge-c", {"estimator": "sampled"}),
+        ("uge-ok", {"moments": 2}),
+    ):
+        a, b = (run(graph, config(graph, method, backbone, options=options))[0] for _ in range(2))
+        assert (a.embedding == b.embedding).all() and (a.twin == b.twin).all(), method
     a, b = (run(graph, config(graph, "uge-ok", backbone))[0] for _ in range(2))
     other = run(graph, config(graph, "uge-ok", backbone, seed=1))[0]
     assert (a.embedding == b.embedding).all() and (a.embedding != other.embedding).any()
@@ -171,11 +178,48 @@ def test_held_out_edges_do_not_reach_training():
 
 
 def test_validation_keeps_the_best_epoch():
+    from dataclasses import replace
+
+    from uge_core.audit.ndcg import ndcg_per_target, rank_candidates
+    from uge_core.split import ranking_task
+
     graph = town(400)
     split = split_links(graph, validation_share=0.1)
-    assert split.validation.shape[1] > 0
-    f = fit([config(graph, validation=0.1, epochs=200, exposure="seen")], graph, split, device="cpu")[0]
-    assert 1 <= f.best_epoch <= 200
+    task = ranking_task(replace(graph, edges=np.concatenate([split.train, split.validation], axis=1)), split.validation)
+
+    def quality(z):
+        ranking = rank_candidates(z, task)
+        return np.nanmean(ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(task.targets)))
+
+    settings = {"epochs": 200, "exposure": "seen", "learning_rate": 0.05}
+    kept = fit([config(graph, validation=0.1, **settings)], graph, split, device="cpu")[0]
+    # the same training to its last epoch: its split has the same training edges and nothing to choose by
+    plain = type(split)(split.train, split.validation[:, :0], split.test, 0)
+    last = fit([config(graph, **settings)], graph, plain, device="cpu")[0]
+    assert kept.best_epoch < 200 and quality(kept.embedding) > quality(last.embedding)
+
+
+def test_a_validation_share_that_sets_nothing_aside_is_refused():
+    star = AttributedGraph("star", 5, np.array([[0, 0, 0, 0], [1, 2, 3, 4]]))
+    with pytest.raises(ConfigError, match="no edge could be set aside"):
+        fit([RunConfig.resolve(star, validation=0.5)], star, split_links(star, validation_share=0.5), device="cpu")
+
+
+def test_gains_fall_back_to_independence_where_groups_are_too_many():
+    n, rng = 6000, np.random.default_rng(0)
+    edges, _, _ = simple_edges(rng.integers(0, n, 9000), rng.integers(0, n, 9000), n)
+    wide = [
+        type(a)(a.name, a.codes, tuple(map(str, range(90))))
+        for a in (attribute(x, rng.permutation(n) % 90) for x in "ab")
+    ]
+    graph = AttributedGraph("wide", n, edges, tuple(wide))
+    split = split_links(graph)
+    gains = bias_free_gains(graph, split, ["a"], unknown="exclude")
+    assert (
+        gains.weight.shape == (split.test.shape[1],) and np.isfinite(gains.weight).all() and "independent" in gains.note
+    )
+    with pytest.raises(ConfigError, match="4096"):
+        fit([config(graph, "uge-w", sensitive="a")], graph, split, device="cpu")
 
 
 def test_progress_and_cancelling():
@@ -199,9 +243,16 @@ def test_what_cannot_train_together_is_split_and_refused():
         run(graph, *configs)
 
 
+def test_only_the_diverging_configs_are_named():
+    graph = town()
+    with pytest.raises(TrainingDiverged) as raised:
+        run(graph, config(graph), config(graph, "uge-r", lam=1e308), config(graph, "uge-w"))
+    assert raised.value.members == (1,)
+
+
 def test_divergence_is_said_with_member_and_epoch():
     graph = town()
-    with pytest.raises(TrainingDiverged, match=r"loss of uge-r lambda=0\.5 \[city\] seed=0 is (nan|inf) at epoch \d+"):
+    with pytest.raises(TrainingDiverged, match=r"loss is not finite at epoch \d+ of uge-r lambda=0\.5 \[city\] seed=0"):
         run(graph, config(graph, "uge-r").with_(learning_rate=1e25))
 
 
@@ -225,7 +276,7 @@ def test_exported_weights_and_gains():
     assert (edge_weights(config(graph), graph, split, split.train) == 1).all()
     w = edge_weights(config(graph, "uge-w"), graph, split, split.train)
     assert w.shape == (split.train.shape[1],) and (w > 0).all() and np.ptp(w) > 0
-    gains = bias_free_gains(graph, split, ["city"])
+    gains = bias_free_gains(graph, split, ["city"], unknown="exclude").weight
     same = graph.attribute("city").codes[split.test[0]] == graph.attribute("city").codes[split.test[1]]
     # same-city edges are over-represented, so they gain less
     assert gains[same].max() < gains[~same].min()

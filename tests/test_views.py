@@ -1,5 +1,6 @@
 """What pages say about hand-made rows: turned AUCs, thin evidence, exposures and names."""
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from uge_core.figures import leakage_figure
 from uge_core.store import RunStore
-from uge_core.views import leakage_choices, leakage_view, overview
+from uge_core.views import config_words, leakage_choices, leakage_view, overview
 
 
 def row(**given: Any) -> dict[str, Any]:
@@ -85,7 +86,9 @@ def test_names_say_only_what_differs(store: RunStore) -> None:
     add(store, "b2", [leak(0.8, None)], seed=1)
     assert leakage_choices(store).runs == {"a1": "No debiasing · seed 0", "b2": "No debiasing · seed 1"}
     add(store, "c3", [leak(0.8, None)], seed=1, dim=32)
-    assert leakage_choices(store).runs["c3"] == "No debiasing · seed 1 · c3"
+    assert leakage_choices(store).runs["c3"] == "No debiasing · dim 32 · seed 1"
+    add(store, "d4", [leak(0.8, None)], seed=1, dim=32, learning_rate=1)
+    assert leakage_choices(store).runs["d4"] == "No debiasing · dim 32 · seed 1 · d4"
 
 
 def test_more_than_six_runs_are_dots_and_every_bar_starts_at_zero(store: RunStore) -> None:
@@ -111,3 +114,70 @@ def test_table_chart_and_file_hold_the_same_numbers(store: RunStore) -> None:
 def test_csv_quotes_what_would_start_a_formula(store: RunStore) -> None:
     add(store, "a1", [leak(0.8, None) | {"attribute": "=HYPERLINK()"}])
     assert "'=HYPERLINK()" in view(store).csv()
+
+
+def test_the_random_floor_of_an_auc_is_turned_too(store: RunStore) -> None:
+    add(store, "a1", [leak(0.30, None) | {"floor_random": 0.45}, leak(0.30, None, "micro_f1") | {"floor_random": 0.45}])
+    (record,) = view(store).table.to_dict("records")
+    assert record["random"] == pytest.approx(0.55)
+    assert view(store, metric="micro_f1").table["random"].tolist() == [0.45]
+    assert overview(store).table["random AUC"].tolist() == [pytest.approx(0.55)]
+
+
+@pytest.mark.parametrize("field", ["backbone", "split_seed", "epochs", "dim"])
+def test_sentences_compare_like_with_like(store: RunStore, field: str) -> None:
+    here, there = ("gcn", "gat") if field == "backbone" else (2, 3)
+    add(store, "a1", [leak(0.9, None)], **{field: here})
+    add(store, "b2", [leak(0.7, "unseen")], method="uge-w", sensitive=["city"], **{field: there})
+    first, second = overview(store).sentences
+    texts = sorted((first, second), key=lambda text: "UGE-W" in text)
+    assert "90.0 %" in texts[0] and "70.0 %" not in texts[0]
+    assert "70.0 %" in texts[1] and "90.0 %" not in texts[1]
+    for text, value in zip(texts, (here, there), strict=True):
+        assert str(value) in text.partition(":")[0]
+
+
+def test_seen_rows_lead_only_where_nothing_else_is_there_and_it_is_said(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9, None)])
+    add(store, "b2", [leak(0.6, "seen")], method="uge-w", sensitive=["city"])
+    (text,) = overview(store).sentences
+    assert "60.0 % of the time" in text and text.count("measured on people whose values training saw") == 1
+    add(store, "c3", [leak(0.55, "seen"), leak(0.8, "unseen")], method="uge-c", sensitive=["city"], **{"lambda": 0.5})
+    (text,) = overview(store).sentences
+    assert "80.0 %" in text and "60.0 %" not in text and "training saw" not in text
+
+
+def test_the_untreated_run_beside_a_treated_one_has_its_seed(store: RunStore) -> None:
+    for seed, value in ((0, 0.91), (1, 0.92)):
+        add(store, f"a{seed}", [leak(value, None)], seed=seed)
+        add(store, f"b{seed}", [leak(0.8 - seed / 10, "unseen")], method="uge-w", sensitive=["city"], seed=seed)
+    (text,) = overview(store).sentences
+    assert "92.0 %" in text and "70.0 %" in text
+
+
+def test_a_damaged_run_hides_nothing(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9, None)])
+    add(store, "b2", [leak(0.9, None)])
+    with sqlite3.connect(store.root / "store.sqlite") as db:
+        db.execute("UPDATE runs SET config = '{' WHERE id = 'b2'")
+    db.close()
+    found = overview(store)
+    assert found.num_runs == 1 and found.unfinished["Status"].tolist() == ["damaged"]
+
+
+def test_a_config_has_one_wording() -> None:
+    config = {
+        "method": "uge-c", "lambda": 0.5, "sensitive": ["a", "b"], "backbone": "gcn", "seed": 1, "split_seed": 2,
+        "epochs": 3, "dim": 4,
+    }  # fmt: skip
+    assert config_words(config) == "gcn, uge-c lambda 0.5, a+b, dim 4, seed 1, split 2, 3 epochs"
+    assert config_words(config, "method", "seed", typed=False, joint=" · ") == "UGE-C λ 0.5 · seed 1"
+    assert config_words({}) == ""
+
+
+def test_sentences_tell_data_sets_apart(store: RunStore) -> None:
+    for run_id, name, fingerprint in (("a1", "town", "f" * 64), ("b2", "town", "e" * 64), ("c3", "city", "d" * 64)):
+        add(store, run_id, [leak(0.9, None)])
+        store.refresh(run_id, {"name": name, "fingerprint": fingerprint})
+    starts = {text.partition(":")[0] for text in overview(store).sentences}
+    assert starts == {"**city** (town ffffffff)", "**city** (town eeeeeeee)", "**city** (city)"}

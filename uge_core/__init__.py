@@ -4,7 +4,7 @@
 
     graph = uge.load("data/my-graph")
     run = uge.train(graph, sensitive="region", backbone="node2vec", method="uge-c", lam=0.5)
-    audit = uge.audit(run.embedding, graph, sensitive=["region"])
+    audit = uge.audit(run, graph, sensitive=["region"])
     audit.frame()
 
 These names are the whole surface; pages import nothing else. Each is loaded when it is first used:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 
 def main() -> int:
@@ -9,6 +10,13 @@ def main() -> int:
     # Two OpenMP runtimes (torch's and scikit-learn's) that spin while waiting slow each other down
     # tenfold on a busy machine; it has to be said before either is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            # A letter that the terminal's encoding lacks is shown as its code.
+            stream.reconfigure(errors="backslashreplace")
     from uge_core.cli import run
 
     return run(sys.argv[1:])

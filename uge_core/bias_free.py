@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.errors import ConfigError
+from uge_core.errors import ConfigError, TooManyGroups
 from uge_core.graph import AttributedGraph, IntArray
 from uge_core.values import OUT, BoolArray, ImputationReport, Values
 
@@ -78,14 +79,12 @@ class Counts:
     edges: Table
     coarse: IntArray
 
-    @property
+    @cached_property
     def expected(self) -> Table:
         """(G, G) X_ab: edges the non-sensitive rate expects in each cell."""
-        c = self.coarse
-        k = int(c.max()) + 1 if len(c) else 0
-        merge = np.zeros((k, len(c)))
-        merge[c, np.arange(len(c))] = 1.0
-        edges, pairs = merge @ self.edges @ merge.T, merge @ self.pairs @ merge.T
+        c, k = self.coarse, int(self.coarse.max()) + 1
+        cell = (c[:, None] * k + c).ravel()
+        edges, pairs = (np.bincount(cell, table.ravel(), k * k).reshape(k, k) for table in (self.edges, self.pairs))
         rate = np.divide(edges, pairs, out=np.zeros_like(edges), where=pairs > 0)
         return self.pairs * rate[np.ix_(c, c)]
 
@@ -157,7 +156,7 @@ class Evidence:
     sensitive: tuple[Values, ...]
     other: tuple[Values, ...]
 
-    @property
+    @cached_property
     def side(self) -> IntArray:
         """(N,) 0 for users (or all nodes), 1 for items."""
         side = np.zeros(self.graph.num_nodes, np.int64)
@@ -217,9 +216,18 @@ class Evidence:
         joint = np.full(self.graph.num_nodes, OUT, np.int64)
         joint[~missing] = group
         values = part.values[keep]
-        if len(keep) > MAX_GROUPS:
+        if not len(keep):
+            given = {v.name: int((v.codes >= 0).sum()) for v in (*self.sensitive, *self.other)}
+            fewest = min(given, key=lambda name: given[name])
             raise ConfigError(
-                f"the attributes form {len(keep)} groups, allowed: {MAX_GROUPS}; name fewer with --attributes, or use --set independence=true"
+                f"no node has a value of every attribute; {fewest} is given for {given[fewest]} nodes only: "
+                "leave it out with --attributes, or use --unknown level or impute"
+            )
+        if len(keep) > MAX_GROUPS:
+            raise TooManyGroups(
+                f"the attributes form {len(keep)} groups, allowed: {MAX_GROUPS}; name fewer with --attributes, "
+                "or, for weights and offsets, use --set independence=true",
+                len(keep),
             )
         side_of = self.side[~missing]
         group_side = np.zeros(len(keep), np.int64)
@@ -305,7 +313,7 @@ def _padded(group: IntArray, num_groups: int) -> IntArray:
 def weight_cells(evidence: Evidence, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
     """UGE-W's table, Eq. (6): weight R~/R, offset 0.
 
-    With independence the weights are scaled to mean 1 over the training edges, as a product of
+    With independence the weights are scaled to mean 1 over the training edges between nodes with values, as a product of
     one-attribute ratios does not preserve the mass; without it they are left as they are.
     """
     group, log_ratio, uncovered = ratio_table(
@@ -313,8 +321,9 @@ def weight_cells(evidence: Evidence, *, shrinkage: float, independence: bool, it
     )
     weight = np.exp(-log_ratio)
     if independence:
-        u, v = evidence.train_edges
-        weight /= weight[group[u], group[v]].mean()
+        u, v = group[evidence.train_edges]
+        inside = (u < len(weight) - 1) & (v < len(weight) - 1)
+        weight /= weight[u[inside], v[inside]].mean() if inside.any() else 1.0
         weight[-1, :] = weight[:, -1] = 1.0
     return CellTable(group, weight.astype(np.float32), np.zeros(weight.shape, np.float32), uncovered)
 

@@ -1,8 +1,8 @@
 """The command line: the same steps as the Python surface.
 
-Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 a check failed or the
-data have a blocking fault, 2 user error, 3 not enough evidence, 130 interrupted. An error is one
-line; `--debug` adds the traceback.
+Results go to stdout, progress, remarks and errors to stderr. Exit codes: 0 done, 1 what the data hold
+blocks their use (`data inspect`), 2 any other error, 3 not enough evidence, 130 interrupted. An error
+is one line; `--debug` adds the traceback.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -37,7 +38,13 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*args, **(options | {"allow_abbrev": False}))
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USER_ERROR, f"{self.prog}: {message}; {self.prog} --help lists what is allowed\n")
+        text = " ".join(f"{self.prog}: {message}; {self.prog} --help lists what is allowed".split())
+        self.exit(USER_ERROR, text + "\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse's own forgets that the output could not be written.
+        if message:
+            (file or sys.stderr).write(message)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -49,34 +56,57 @@ def run(arguments: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
+    debug = "--debug" in arguments
     try:
-        args = parser().parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    try:
-        code: int = args.command(args)
+        try:
+            args = parser().parse_args(arguments)
+            code: int = args.command(args)
+        except SystemExit as stop:
+            code = int(stop.code or 0)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return _complain("interrupted", args.debug, INTERRUPTED)
+        return _complain("interrupted", debug, INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone (uge runs list | head); that is no fault.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return DONE
     except UgeError as error:
-        return _complain(str(error), args.debug, USER_ERROR)
+        return _complain(str(error), debug, USER_ERROR)
     except MemoryError:
-        return _complain("not enough memory; try fewer runs at once (--solo) or a smaller dim", args.debug, USER_ERROR)
+        return _complain("not enough memory; try fewer runs at once (--solo) or a smaller dim", debug, USER_ERROR)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else "the output cannot be written: "
+        return _complain(f"{where}{error.strerror or error}; name another place", debug, USER_ERROR)
+    except UnicodeError as error:
+        text = f"the output cannot be written: {error}; set PYTHONIOENCODING=utf-8"
+        return _complain(text, debug, USER_ERROR)
     except Exception as error:
         text = f"internal error, {type(error).__name__}: {error}; run it again with --debug for the traceback"
-        return _complain(text, args.debug, USER_ERROR)
+        return _complain(text, debug, USER_ERROR)
 
 
 def _complain(text: str, debug: bool, code: int) -> int:
     if debug:
         traceback.print_exc()
-    print("uge: " + " ".join(text.split()), file=sys.stderr)
+    _remark(text)
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        _drop_output()
     return code
+
+
+def _remark(text: str) -> None:
+    """One line on stderr; a stderr that takes nothing stops no work."""
+    with suppress(OSError, ValueError):
+        print("uge: " + " ".join(text.split()), file=sys.stderr, flush=True)
+
+
+def _drop_output() -> None:
+    """What stdout still holds goes nowhere, or Python would try again at exit and end with a code of its own."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:
@@ -85,7 +115,11 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
     stored = _Parser(add_help=False, parents=[common])
     stored.add_argument(
-        "--store", metavar="DIR", default=None, help="where runs live (default: $UGE_STORE, else ./uge-store)"
+        "--store",
+        type=_text,
+        metavar="DIR",
+        default=None,
+        help="where runs live (default: $UGE_STORE, else ./uge-store)",
     )
     top = _Parser(prog="uge", description="Train debiased graph embeddings and audit what any embedding gives away.")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
@@ -98,7 +132,7 @@ def parser() -> argparse.ArgumentParser:
 
     one = commands.add_parser("train", parents=[stored], help="train one run and audit it")
     _training_arguments(one)
-    one.add_argument("--sensitive", default="", metavar="A,B", help="attributes to debias, jointly")
+    one.add_argument("--sensitive", type=_text, metavar="A,B", help="attributes to debias, jointly")
     one.add_argument("--backbone", default="node2vec", help=f"one of {', '.join(names('backbones'))}")
     one.add_argument("--method", default="none", help=f"one of {', '.join(names('debias'))}")
     one.add_argument("--lam", type=_number, metavar="L", help="weight of the penalty, 0 or more")
@@ -109,10 +143,12 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("sweep", parents=[stored], help="train and audit a grid of runs")
     _training_arguments(one)
     one.add_argument(
-        "--sensitive", default="", metavar="A,B+C", help="attributes, each in turn; A+B debiases A and B jointly"
+        "--sensitive", type=_text, metavar="A,B+C", help="attributes, each in turn; A+B debiases A and B jointly"
     )
-    one.add_argument("--backbone", default="node2vec", metavar="B,..", help=f"of {', '.join(names('backbones'))}")
-    one.add_argument("--methods", default="none", metavar="M,..", help=f"of {', '.join(names('debias'))}")
+    one.add_argument(
+        "--backbone", type=_listed, default="node2vec", metavar="B,..", help=f"of {', '.join(names('backbones'))}"
+    )
+    one.add_argument("--methods", type=_listed, default="none", metavar="M,..", help=f"of {', '.join(names('debias'))}")
     one.add_argument("--lams", type=_numbers, default=[], metavar="L,..", help="for the methods that have a penalty")
     one.add_argument("--seeds", type=_wholes, default=[0], metavar="S,..", help="default 0")
     one.add_argument("--dry-run", action="store_true", help="say what would be trained, and stop")
@@ -121,9 +157,11 @@ def parser() -> argparse.ArgumentParser:
 
     one = commands.add_parser("audit", parents=[stored], help="show or compute the audit of a stored run")
     one.add_argument("run_id", metavar="RUN_ID")
-    one.add_argument("--sensitive", metavar="A,B", help="only these attributes")
-    one.add_argument("--attackers", metavar="X,Y", help="try these attackers anew (default: the stored audit)")
-    one.add_argument("--data", metavar="DATA", help="the graph, where it has moved since training")
+    one.add_argument("--sensitive", type=_text, metavar="A,B", help="only these attributes")
+    one.add_argument(
+        "--attackers", type=_listed, metavar="X,Y", help="try these attackers anew (default: the stored audit)"
+    )
+    one.add_argument("--data", type=_text, metavar="DATA", help="the graph, where it has moved since training")
     one.add_argument("--json", action="store_true", help="print the audit as one JSON object")
     one.set_defaults(command=_audit)
 
@@ -137,9 +175,9 @@ def parser() -> argparse.ArgumentParser:
     one.set_defaults(command=_show)
     one = runs.add_parser("export", parents=[stored], help="write a run's embeddings or edge weights")
     one.add_argument("run_id", metavar="RUN_ID")
-    one.add_argument("--what", default="embeddings", metavar="W,..", help="of embeddings, weights")
-    one.add_argument("--out", required=True, metavar="DIR", help="the folder to write to")
-    one.add_argument("--data", metavar="DATA", help="the graph, where it has moved since training")
+    one.add_argument("--what", type=_listed, default="embeddings", metavar="W,..", help="of embeddings, weights")
+    one.add_argument("--out", type=_text, required=True, metavar="DIR", help="the folder to write to")
+    one.add_argument("--data", type=_text, metavar="DATA", help="the graph, where it has moved since training")
     one.set_defaults(command=_export)
     one = runs.add_parser("delete", parents=[stored], help="remove a run and all its files")
     one.add_argument("run_id", metavar="RUN_ID")
@@ -152,15 +190,21 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _data_arguments(one: argparse.ArgumentParser) -> None:
-    one.add_argument("data", metavar="DATA", help="a folder, FOLDER:NAME where it holds several graphs")
-    one.add_argument("--attributes", metavar="A,B", help="the columns to take as attributes (default: the layout's)")
+    one.add_argument("data", type=_text, metavar="DATA", help="a folder, FOLDER:NAME where it holds several graphs")
+    one.add_argument(
+        "--attributes",
+        type=_listed,
+        metavar="A,B",
+        help="exactly these columns are the attributes (default: the layout's)",
+    )
 
 
 def _training_arguments(one: argparse.ArgumentParser) -> None:
     _data_arguments(one)
     one.add_argument("--epochs", type=_whole, help="full passes over the training edges (default 800)")
-    one.add_argument("--split-seed", type=_whole, default=0, help="split, negatives and probe split (default 0)")
-    one.add_argument("--split-seeds", type=_wholes, metavar="S,..", help="repeat everything on several splits")
+    split = one.add_mutually_exclusive_group()
+    split.add_argument("--split-seed", type=_whole, default=0, help="split, negatives and probe split (default 0)")
+    split.add_argument("--split-seeds", type=_wholes, metavar="S,..", help="repeat everything on several splits")
     one.add_argument("--unknown", help="missing values: level, exclude or impute (default: the layout's)")
     one.add_argument("--hidden", default="impute", help="values hidden from the twin: impute (default) or exclude")
     one.add_argument("--exposure", default="both", help="both (default) or seen: no twin")
@@ -185,16 +229,33 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _text(text: str) -> str:
+    if not _words(text):
+        raise argparse.ArgumentTypeError(f"{text!r} names nothing")
+    return text
+
+
+def _listed(text: str) -> list[str]:
+    return list(dict.fromkeys(_words(_text(text))))
+
+
 def _numbers(text: str) -> list[float]:
-    return [_number(part) for part in _words(text)]
+    return [_number(part) for part in _listed(text)]
 
 
 def _wholes(text: str) -> list[int]:
-    return [_whole(part) for part in _words(text)]
+    return [_whole(part) for part in _listed(text)]
 
 
 def _words(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+# What has a flag of its own, under each name it may be asked for; the first that the command has is named.
+_FLAGS = {
+    "seed": ("seed", "seeds"), "lam": ("lam", "lams"), "lambda": ("lam", "lams"), "method": ("method", "methods"),
+    "split_seed": ("split_seed",),
+} | {name: (name,) for name in ("sensitive", "backbone", "unknown", "hidden", "exposure", "attributes", "device")}  # fmt: skip
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -204,43 +265,48 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
         key, equals, value = pair.partition("=")
         if not (key and equals):
             raise ConfigError(f"--set {pair} is not allowed; write --set KEY=VALUE, such as --set dim=32")
+        if key in options:
+            raise ConfigError(f"--set {key} is given twice; keep one")
+        for flag in _FLAGS.get(key, ()):
+            if hasattr(args, flag):
+                raise ConfigError(f"--set {key} is not allowed; use --{flag.replace('_', '-')}")
         options[key] = value
     given = {"epochs": args.epochs, "validation": args.validation, "negatives": args.negatives}
     settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     for key in settings:
         if key in options:
             raise ConfigError(f"--set {key} and --{key} are both given; keep one")
-    for key, flag in (("seed", "--seed"), ("split_seed", "--split-seed")):
-        if key in options:
-            raise ConfigError(f"--set {key} is not allowed; use {flag}")
     return settings | {"unknown": args.unknown, "hidden": args.hidden, "exposure": args.exposure, "options": options}
 
 
-def _load(spec: str, attributes: str | None) -> tuple[AttributedGraph, dict[str, Any]]:
+def _load(spec: str, columns: list[str] | None) -> tuple[AttributedGraph, dict[str, Any]]:
     """The graph, and how to load it again."""
     from uge_core.datasets import load
 
-    columns = _words(attributes) if attributes else None
     folder, colon, name = spec.rpartition(":")
     place = spec
-    if Path(spec).exists():
-        place = str(Path(spec).resolve())
-    elif colon and Path(folder).exists():
-        place = f"{Path(folder).resolve()}:{name}"
+    if Path(spec).expanduser().exists():
+        place = str(Path(spec).expanduser().resolve())
+    elif colon and Path(folder).expanduser().exists():
+        place = f"{Path(folder).expanduser().resolve()}:{name}"
     return load(spec, attributes=columns), {"spec": place, "attributes": columns}
 
 
-def _load_again(run: StoredRun, data: str | None) -> AttributedGraph:
-    """The graph a run was trained on."""
+def _load_again(run: StoredRun, data: str | None, *, ids: bool = False) -> AttributedGraph:
+    """The graph a run was trained on, which is made sure of; with `ids` that its nodes are called the same too."""
+    from uge_core.runs import check_data
+
     source = run.dataset.get("source") or {}
     spec = data or source.get("spec")
     if spec is None:
         raise StoreError(f"run {run.id} does not say where its data lie; name them with --data DATA")
-    columns = source.get("attributes")
     try:
-        return _load(spec, ",".join(columns) if columns else None)[0]
-    except DatasetMissing as error:
-        raise DatasetMissing(f"{error} (run {run.id} was trained on it; name its place now with --data DATA)") from None
+        graph, _ = _load(spec, source.get("attributes"))
+    except GraphError as error:
+        hint = f"run {run.id} was trained on it" + ("" if data else "; name its place now with --data DATA")
+        raise type(error)(f"{error} ({hint})") from None
+    check_data(run, graph, ids=ids)
+    return graph
 
 
 def _store(args: argparse.Namespace) -> RunStore:
@@ -248,7 +314,9 @@ def _store(args: argparse.Namespace) -> RunStore:
 
 
 def _print_json(record: Any) -> None:
-    print(json.dumps(record, indent=2, ensure_ascii=False))
+    # What another encoding lacks is written as JSON's own escapes.
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf8")
+    print(json.dumps(record, indent=2, ensure_ascii=not utf8))
 
 
 def _inspect(args: argparse.Namespace) -> int:
@@ -256,9 +324,9 @@ def _inspect(args: argparse.Namespace) -> int:
 
     try:
         graph, _ = _load(args.data, args.attributes)
-    except DatasetMissing:
-        raise
     except GraphError as error:
+        if isinstance(error, DatasetMissing) or not _content_is_at_fault(args.data, args.attributes):
+            raise
         if args.json:
             fault = {"level": "blocking", "code": "unusable", "text": str(error)}
             _print_json({"name": args.data, "messages": [fault]})
@@ -271,6 +339,23 @@ def _inspect(args: argparse.Namespace) -> int:
     return CHECK_FAILED if any(m["level"] == "blocking" for m in found["messages"]) else DONE
 
 
+def _content_is_at_fault(spec: str, columns: list[str] | None) -> bool:
+    """Whether data that cannot be loaded hold a fault; else what was asked of them does not exist."""
+    from uge_core import datasets
+
+    try:
+        datasets.locate(spec)
+    except GraphError:
+        return False
+    if columns is None:
+        return True
+    try:
+        datasets.load(spec)
+    except GraphError:
+        return True
+    return False
+
+
 def _train(args: argparse.Namespace) -> int:
     from uge_core.runs import sweep
 
@@ -280,31 +365,42 @@ def _train(args: argparse.Namespace) -> int:
     graph, source = _load(args.data, args.attributes)
     with _Progress(sys.stderr) as on_step:
         done = sweep(
-            graph, sensitive="+".join(_words(args.sensitive.replace("+", ","))), methods=[args.method],
+            graph, sensitive=_joint(args.sensitive), methods=[args.method],
             lams=[] if args.lam is None else [args.lam], seeds=[args.seed], split_seeds=split_seeds,
             backbones=[args.backbone], store=_store(args), force=args.force, device=args.device, solo=args.solo,
             on_step=on_step, source=source, **_settings(args),
         )  # fmt: skip
     if args.json:
         _print_json(done[0].audit)
-        return DONE
-    for run in done:
-        print(_audit_text(run.audit or {}))
-        print(run.id)
-    return DONE
+    else:
+        for run in done:
+            print(_audit_text(run.rows))
+            print(run.id)
+    return _evidence(row for run in done for row in run.rows)
+
+
+def _joint(text: str | None) -> str:
+    return "+".join(_words((text or "").replace("+", ",")))
+
+
+def _evidence(rows: Iterable[dict[str, Any]]) -> int:
+    """The exit code: whether any leakage could be measured, where some was asked for."""
+    leakage = [r["evidence"] for r in rows if r["attacker"]]
+    return DONE if "ok" in leakage or not leakage else NOT_ENOUGH_EVIDENCE
 
 
 def _sweep(args: argparse.Namespace) -> int:
-    from uge_core.runs import plan, sweep
+    from uge_core.runs import plan, sweep, usable
+    from uge_core.views import config_words
 
     graph, source = _load(args.data, args.attributes)
     grid = {
-        "sensitive": args.sensitive,
-        "methods": _words(args.methods),
+        "sensitive": args.sensitive or "",
+        "methods": args.methods,
         "lams": args.lams,
         "seeds": args.seeds,
         "split_seeds": args.split_seeds or [args.split_seed],
-        "backbones": _words(args.backbone),
+        "backbones": args.backbone,
         **_settings(args),
     }
     store = _store(args)
@@ -314,13 +410,13 @@ def _sweep(args: argparse.Namespace) -> int:
         rows: list[dict[str, Any]] = []
         for p in planned:
             run = there[p.run_id]
-            stored = run is not None and run.status == "finished" and not args.force
+            stored = run is not None and usable(run) and not args.force
             rows.append({"run_id": p.run_id, "config": p.config.to_json(), "plan": "stored" if stored else "train"})
         if args.json:
             _print_json(rows)
         else:
             for row in rows:
-                print(row["run_id"], row["plan"], _config_text(row["config"]), sep="  ")
+                print(row["run_id"], row["plan"], config_words(row["config"]), sep="  ")
         return DONE
     with _Progress(sys.stderr) as on_step:
         done = sweep(
@@ -332,7 +428,7 @@ def _sweep(args: argparse.Namespace) -> int:
     else:
         for run in done:
             print(run.id)
-    return DONE
+    return _evidence(row for run in done for row in run.rows)
 
 
 def _audit(args: argparse.Namespace) -> int:
@@ -342,43 +438,54 @@ def _audit(args: argparse.Namespace) -> int:
     store = _store(args)
     run = store.load(args.run_id)
     attributes = split_names(args.sensitive) if args.sensitive else None
-    if run.audit is None or args.attackers:
-        if run.finished is None:
-            raise StoreError(f"run {run.id} is {run.status} and has no embedding to audit; train it first")
-        graph = _load_again(run, args.data)
-        options: dict[str, Any] = {"attackers": _words(args.attackers)} if args.attackers else {}
+    fresh = not run.audited or args.attackers
+    if fresh and run.finished is None:
+        raise StoreError(f"run {run.id} is {run.status} and has no embedding to audit; train it first")
+    graph = _load_again(run, args.data) if fresh or args.data else None
+    if graph and attributes:
+        attributes = [graph.attribute(name).name for name in attributes]
+    record: dict[str, Any] = run.audit or {}
+    if graph and fresh:
         with _Progress(sys.stderr) as on_step:
-            if not args.attackers:
+            if args.attackers:
+                record = runs.audit_record(
+                    run, graph, store, attributes=attributes, attackers=args.attackers, on_step=on_step
+                )
+            else:
                 record = runs.audit_record(run, graph, store, on_step=on_step)
                 store.save_audit(run.id, record)
-            else:
-                record = runs.audit_record(run, graph, store, attributes=attributes, on_step=on_step, **options)
-    else:
-        record = run.audit
     if attributes:
         record = _only(record, attributes)
     if args.json:
         _print_json(record)
     else:
-        print(_audit_text(record))
-    leakage = [r for r in record["rows"] if r["attacker"]]
-    return NOT_ENOUGH_EVIDENCE if leakage and all(r["evidence"] != "ok" for r in leakage) else DONE
+        print(_audit_text(record["rows"]))
+    return _evidence(record["rows"])
 
 
 def _only(record: dict[str, Any], attributes: list[str]) -> dict[str, Any]:
-    """The record with the rows of some attributes and those of none."""
-    present = {r["attribute"].lower(): r["attribute"] for r in record["rows"] if r["attribute"]}
+    """The record with the rows of some attributes, of these jointly ("a+b"), and of none."""
+
+    def parts(row: dict[str, Any]) -> list[str]:
+        # A leakage row is one attribute's, whatever its name holds.
+        return [row["attribute"]] if row["attacker"] else row["attribute"].split("+")
+
+    about = [row for row in record["rows"] if row["attribute"]]
+    present = {name.lower(): name for row in about for name in parts(row)}
     for name in attributes:
         if name.lower() not in present:
             raise ConfigError(
                 f"run {record['run_id']} was not audited for {name!r}; allowed: {', '.join(present.values())}"
             )
     wanted = {present[name.lower()] for name in attributes}
-    return record | {"rows": [r for r in record["rows"] if r["attribute"] is None or r["attribute"] in wanted]}
+    kept = [r for r in record["rows"] if not r["attribute"] or r["attribute"] in wanted or wanted.issuperset(parts(r))]
+    return record | {"rows": kept}
 
 
 def _list(args: argparse.Namespace) -> int:
-    runs = _store(args).list()
+    from uge_core.views import config_words
+
+    runs = _store(args).list(audits=False)
     if args.json:
         _print_json([_run_record(run) for run in runs])
         return DONE
@@ -386,8 +493,8 @@ def _list(args: argparse.Namespace) -> int:
         print(f"no runs in {args.store or default_root()}; uge train DATA makes one", file=sys.stderr)
         return DONE
     rows = [
-        [run.id, run.status, time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)), run.dataset["name"],
-         _config_text(run.config), "audited" if run.audit else ""]
+        [run.id, run.status, time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)),
+         run.dataset.get("name", ""), config_words(run.config) or run.reason or "", "audited" if run.audited else ""]
         for run in runs
     ]  # fmt: skip
     print(_table(["run", "status", "started", "data", "config", "audit"], rows))
@@ -397,7 +504,7 @@ def _list(args: argparse.Namespace) -> int:
 def _run_record(run: StoredRun) -> dict[str, Any]:
     return {
         "run_id": run.id, "status": run.status, "reason": run.reason, "created": run.created, "finished": run.finished,
-        "seconds": run.seconds, "device": run.device, "audited": run.audit is not None,
+        "seconds": run.seconds, "device": run.device, "audited": run.audited,
         "dataset": {k: v for k, v in run.dataset.items() if k != "source"}, "config": run.config,
     }  # fmt: skip
 
@@ -417,55 +524,63 @@ def _show(args: argparse.Namespace) -> int:
         if record.get(key):
             print(f"\n{key}:")
             print("\n".join(f"  {k}: {json.dumps(v, ensure_ascii=False)}" for k, v in record[key].items()))
-    if run.audit:
-        print("\n" + _audit_text(run.audit))
+    if run.audited:
+        print("\n" + _audit_text(run.rows))
     return DONE
 
 
 def _export(args: argparse.Namespace) -> int:
-    what = _words(args.what)
-    allowed = {"embeddings": _export_embeddings, "weights": _export_weights}
-    for name in what or [""]:
-        if name not in allowed:
-            raise ConfigError(f"--what {name!r} is not allowed; allowed: {', '.join(allowed)}")
+    from uge_core.runs import training_weights
+
+    for name in args.what:
+        if name not in ("embeddings", "weights"):
+            raise ConfigError(f"--what {name!r} is not allowed; allowed: embeddings, weights")
     run = _store(args).load(args.run_id)
     if run.finished is None:
         raise StoreError(f"run {run.id} is {run.status} and has nothing to export; train it first")
-    graph = _load_again(run, args.data)
+    graph = _load_again(run, args.data, ids=True)
+    ids = graph.ids(slice(None))
+    cells = [_cell(name) for name in ids]
+    # All that can be refused is, before anything is written.
+    embedding = run.embedding
+    weights = training_weights(run, graph) if "weights" in args.what else None
     out = Path(args.out)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name in what:
-            for path in allowed[name](run, graph, out):
+        if "embeddings" in args.what:
+            for path in _export_embeddings(embedding, ids, cells, out):
                 print(path)
+        if weights:
+            edges, values = weights
+            rows = ([cells[u], cells[v], repr(w)] for u, v, w in zip(*edges.tolist(), values.tolist(), strict=True))
+            print(_write_csv(out / "weights.csv", ["source", "target", "weight"], rows))
     except OSError as error:
-        raise ConfigError(f"{out} cannot be written: {error.strerror}; name another folder with --out") from None
+        if error.filename is None and not isinstance(error, BrokenPipeError):
+            error.filename = str(out)
+        raise
+    altered = sum(cell != name for cell, name in zip(cells, ids, strict=True))
+    if altered:
+        where = "; ids.json has them as they are" if "embeddings" in args.what else ""
+        _remark(
+            f"{altered:,} ids would start a formula in a spreadsheet and got a leading quote in the CSV files{where}"
+        )
     return DONE
 
 
-def _export_embeddings(run: StoredRun, graph: AttributedGraph, out: Path) -> Iterable[Path]:
-    """`embeddings.npy` in the node table's order, and `embeddings.csv` with the user's own ids."""
+def _export_embeddings(embedding: Any, ids: list[str], cells: list[str], out: Path) -> Iterable[Path]:
+    """`embeddings.npy` and `ids.json` in the node table's order, and `embeddings.csv`, both in one."""
     import numpy as np
 
+    np.save(out / "embeddings.npy", np.asarray(embedding))
     yield out / "embeddings.npy"
-    np.save(out / "embeddings.npy", np.asarray(run.embedding))
-    ids = graph.ids(slice(None))
-    rows = ([_cell(name), *map(repr, row.tolist())] for name, row in zip(ids, run.embedding, strict=True))
-    yield _write_csv(out / "embeddings.csv", ["id", *(f"z{i}" for i in range(run.embedding.shape[1]))], rows)
-
-
-def _export_weights(run: StoredRun, graph: AttributedGraph, out: Path) -> Iterable[Path]:
-    """`weights.csv`: the training edges and what each counts for under UGE-W."""
-    from uge_core.runs import training_weights
-
-    edges, weights = training_weights(run, graph)
-    ids = [_cell(name) for name in graph.ids(slice(None))]
-    rows = ([ids[u], ids[v], repr(w)] for u, v, w in zip(*edges.tolist(), weights.tolist(), strict=True))
-    yield _write_csv(out / "weights.csv", ["source", "target", "weight"], rows)
+    (out / "ids.json").write_text(json.dumps(ids), encoding="utf-8")
+    yield out / "ids.json"
+    rows = ([cell, *map(repr, row.tolist())] for cell, row in zip(cells, embedding, strict=True))
+    yield _write_csv(out / "embeddings.csv", ["id", *(f"z{i}" for i in range(embedding.shape[1]))], rows)
 
 
 def _write_csv(path: Path, header: list[str], rows: Iterable[list[str]]) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows(rows)
@@ -504,21 +619,12 @@ def _app(args: argparse.Namespace) -> int:
         return DONE
 
 
-def _config_text(config: dict[str, Any]) -> str:
-    parts = [config["backbone"], config["method"]]
-    if config["lambda"] is not None:
-        parts.append(f"lambda={config['lambda']:g}")
-    if config["sensitive"]:
-        parts.append("+".join(config["sensitive"]))
-    return " ".join([*parts, f"seed={config['seed']}", f"split={config['split_seed']}", f"epochs={config['epochs']}"])
-
-
-def _audit_text(record: dict[str, Any]) -> str:
+def _audit_text(records: Iterable[dict[str, Any]]) -> str:
     """The audit as a table: each number with its interval, floors and n."""
     from uge_core.views import METRIC_LABELS
 
     rows = []
-    for r in record.get("rows", []):
+    for r in records:
         interval = "" if r["ci_low"] is None else f"[{r['ci_low']:.3f}, {r['ci_high']:.3f}]"
         floors = [
             f"{word} {r[key]:.3f}"
@@ -557,9 +663,17 @@ class _Progress:
 
     def __exit__(self, *_: object) -> None:
         if self._moving and self._last:
-            print("\r\x1b[K", end="", file=self._stream, flush=True)
+            self._print("\r\x1b[K", "")
+
+    def _print(self, text: str, end: str) -> None:
+        # A stream that takes nothing stops no training.
+        with suppress(OSError, ValueError):
+            print(text, end=end, file=self._stream, flush=True)
 
     def _show(self, step: Step) -> None:
+        if step.stage == "note":
+            self._print(("\r\x1b[K" if self._moving else "") + f"note: {step.text}", "\n")
+            return
         count = f" {step.done}/{step.total}" if step.total > 1 else ""
         left = "" if step.seconds_left is None else f", {_duration(step.seconds_left)} left"
         line = f"{step.text}{count}{left}"
@@ -567,13 +681,13 @@ class _Progress:
             now = time.monotonic()
             if now - self._drawn > 0.1 or step.done == step.total:
                 self._drawn = now
-                print(f"\r\x1b[K{line}", end="", file=self._stream, flush=True)
+                self._print(f"\r\x1b[K{line}", "")
             self._last = (step.stage, "", 0)
             return
         mark = (step.stage, step.text.partition(", loss")[0], 10 * step.done // max(step.total, 1))
         if mark != self._last:
             self._last = mark
-            print(line, file=self._stream, flush=True)
+            self._print(line, "\n")
 
 
 def _duration(seconds: float) -> str:

@@ -1,8 +1,9 @@
 """A run is a point in a grid: data, sensitive attributes, backbone, method, lambda, seed.
 
 `RunConfig.resolve` turns what a user typed into one canonical record: defaults filled in from the
-graph's layout, fields the method does not use dropped (lambda for none, UGE-W and UGE-O; everything
-about attributes for none), so that two grid points that mean the same run have the same id.
+graph's layout, fields that this backbone and method do not read put back to their defaults (lambda
+for none, UGE-W and UGE-O; the sensitive attributes for none; negatives under BPR), so that two grid
+points that mean the same run have the same id.
 """
 
 from __future__ import annotations
@@ -13,20 +14,25 @@ import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from uge_core.backbones.base import Backbone
+from uge_core.debias.base import Method
 from uge_core.errors import ConfigError
 from uge_core.graph import AttributedGraph
-from uge_core.registry import build_options, check_option, find, option
+from uge_core.registry import build_options, check_option, find, option, unknown_name
+
+# Counts up when a change to training or audit changes numbers, so that an older run is not taken for the same.
+ENGINE = 1
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides a run's numbers. JSON calls `lam` "lambda"."""
+    """Everything that decides a run's numbers but the data and the device. JSON calls `lam` "lambda".
+
+    `unknown` is kept for every method, as the audit reads it even where training does not.
+    """
 
     dataset: str
     sensitive: tuple[str, ...] = ()
-    attributes: tuple[str, ...] = option(
-        (), "attributes that form cells besides the sensitive ones; empty: all of the graph"
-    )
     backbone: str = "node2vec"
     method: str = "none"
     lam: float | None = None
@@ -40,7 +46,7 @@ class RunConfig:
     validation: float = option(
         0.0, "share of training edges set aside to keep each member's best epoch", low=0.0, high=0.9
     )
-    unknown: str | None = None
+    unknown: str = "exclude"
     hidden: str | None = None
     exposure: str = "both"
     negatives: str = option(
@@ -59,7 +65,6 @@ class RunConfig:
         graph: AttributedGraph,
         *,
         sensitive: str | list[str] | tuple[str, ...] = (),
-        attributes: str | list[str] | tuple[str, ...] = (),
         backbone: str = "node2vec",
         method: str = "none",
         lam: float | None = None,
@@ -74,7 +79,6 @@ class RunConfig:
         Args:
             graph: what is trained on; its layout gives defaults.
             sensitive: attribute names, debiased jointly; text is split at commas and plus signs.
-            attributes: names that form cells; empty means all of the graph's.
             backbone: a name from ``registry.names("backbones")``.
             method: a name from ``registry.names("debias")``.
             lam: weight of the penalty, at least 0; None takes the method's default.
@@ -98,7 +102,6 @@ class RunConfig:
             if value not in allowed:
                 raise ConfigError(f"{name} = {value!r} is not allowed; allowed: {', '.join(a for a in allowed if a)}")
         names = tuple(graph.attribute(n).name for n in split_names(sensitive))
-        cells = tuple(graph.attribute(n).name for n in split_names(attributes))
         if len(set(names)) < len(names):
             raise ConfigError(f"sensitive = {', '.join(names)} names an attribute twice")
         for n in names:
@@ -118,7 +121,7 @@ class RunConfig:
             raise ConfigError(f"lambda = {lam} is out of range; allowed: 0 or more (0.5 is the paper's choice)")
         given = dict(training)
         given.setdefault("test_share", graph.defaults.test_share)
-        backbone_given: dict[str, Any] = {}
+        backbone_given: dict[str, Any] = dict(graph.defaults.backbone_options.get(backbone, {}))
         method_given: dict[str, Any] = {}
         own = {f.name for f in fields(cls) if f.metadata}
         for key, value in (options or {}).items():
@@ -136,20 +139,29 @@ class RunConfig:
         for key in given:
             if key not in own:
                 raise ConfigError(f"{key} is not a setting; allowed: {', '.join(sorted(own))}")
-        checked = {k: check_option(cls, k, v, "training") for k, v in given.items() if k != "attributes"}
+        checked = {k: check_option(cls, k, v, "training") for k, v in given.items()}
+        if backbone_cls.loss == "bpr" and checked.get("negatives") == "listed":
+            raise ConfigError(
+                f"negatives = 'listed' is not for {backbone}: BPR draws a fresh stranger for each pair and epoch"
+            )
+        for name in _unread(backbone_cls, checked.get("negatives", "shared")):
+            checked.pop(name, None)
+        made: Method = build_options(method_cls, method_given, f"method {method}")
+        _check_item_cells(graph, getattr(made, "item_cells", "none"))
+        start = {f.name: f.default for f in fields(method_cls)}
+        made = replace(made, **{name: start[name] for name in made.unread(graph.bipartite)})
         reads, penal = method_cls.reads_attributes, method_cls.uses_lambda
         return cls(
             dataset=graph.name,
             sensitive=tuple(sorted(names)) if reads else (),
-            attributes=tuple(sorted(cells)) if reads else (),
             backbone=backbone,
             method=method,
             lam=float(method_cls.default_lam if lam is None else lam) if penal else None,
-            unknown=(unknown or graph.defaults.unknown) if reads else None,
+            unknown=unknown or graph.defaults.unknown,
             hidden=hidden if reads and exposure == "both" else None,
             exposure=exposure if reads else "seen",
             backbone_options=asdict(build_options(backbone_cls, backbone_given, f"backbone {backbone}")),
-            method_options=asdict(build_options(method_cls, method_given, f"method {method}")),
+            method_options=asdict(made),
             **checked,
         )
 
@@ -157,27 +169,43 @@ class RunConfig:
         """The canonical record; `from_json` is its inverse."""
         record = asdict(self)
         record["lambda"] = record.pop("lam")
-        record["sensitive"], record["attributes"] = list(self.sensitive), list(self.attributes)
+        record["sensitive"] = list(self.sensitive)
         return record
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> RunConfig:
-        """The config a record came from."""
+        """The config a record came from; fields this version does not have are left out."""
         given = dict(record)
         given["lam"] = given.pop("lambda")
-        given["sensitive"], given["attributes"] = tuple(given["sensitive"]), tuple(given["attributes"])
-        return cls(**given)
+        given["sensitive"] = tuple(given["sensitive"])
+        own = {f.name for f in fields(cls)}
+        return cls(**{k: v for k, v in given.items() if k in own})
 
     def run_id(self, fingerprint: str) -> str:
         """Twelve hex digits of the SHA-256 of this record and of the graph's content."""
         record = self.to_json()
         del record["dataset"]
-        text = json.dumps([record, fingerprint], sort_keys=True, separators=(",", ":"))
+        text = json.dumps([ENGINE, record, fingerprint], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def with_(self, **changes: Any) -> RunConfig:
         """A copy with some fields changed."""
         return replace(self, **changes)
+
+
+def _unread(backbone_cls: type[Backbone], negatives: str) -> tuple[str, ...]:
+    """Training settings that change nothing for this backbone and kind of negatives."""
+    if backbone_cls.loss == "bpr":
+        draws: tuple[str, ...] = ("negatives", "block_size", "num_negatives")
+    else:
+        draws = ("block_size",) if negatives == "listed" else ("num_negatives",)
+    return draws if backbone_cls.uses_features else (*draws, "weight_decay")
+
+
+def _check_item_cells(graph: AttributedGraph, kind: str) -> None:
+    allowed = ("none", "popularity", *(a.name for a in graph.attributes if a.side == "items"))
+    if kind not in allowed:
+        raise ConfigError(unknown_name("item_cells", kind, allowed))
 
 
 def split_names(value: str | list[str] | tuple[str, ...]) -> list[str]:

@@ -18,7 +18,6 @@ Negatives are keyed by the split seed and the epoch, so members share them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +31,8 @@ from torch import Tensor
 
 from uge_core.autograd import apply
 from uge_core.bias_free import CellTable
+from uge_core.environment import cores
+from uge_core.errors import ConfigError
 from uge_core.graph import FloatArray, IntArray
 
 _CHUNK = 1 << 18
@@ -165,7 +166,7 @@ class CompiledPasses:
         from uge_core import _kernels
 
         self.kernels, self.pairs = _kernels, pairs
-        self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.threads = cores()
         self.pool = ThreadPoolExecutor(self.threads)
         start, neighbour = pairs.rows
         self.neighbour = neighbour.astype(np.int32)
@@ -412,6 +413,10 @@ class Listed:
                 v[bad] = rng.integers(low, high, len(bad))
             source.append(np.delete(u, bad))
             target.append(np.delete(v, bad))
+        if not sum(map(len, source)):
+            raise ConfigError(
+                "negatives = 'listed': every node is linked to every other, so there is no stranger to list"
+            )
         self.source = torch.as_tensor(np.concatenate(source), device=device)
         self.target = torch.as_tensor(np.concatenate(target), device=device)
 

@@ -12,21 +12,20 @@ from typing import Any
 _PACKAGES = ("torch", "torch-geometric", "numpy", "scipy", "pandas", "scikit-learn", "numba")
 
 
-def stamp(device: str | None = None, threads: int | None = None) -> dict[str, Any]:
+def stamp(device: str | None = None) -> dict[str, Any]:
     """The environment of a run, as stored with it and printed in reports.
 
     Versions are read from package metadata, so that nothing heavy is imported for it.
 
     Args:
         device: the name of the device that trained, such as "cpu" or "NVIDIA H100".
-        threads: how many threads computed; None takes the cores this process may use.
     """
     return {
         "uge_core": _version("uge-core"),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "device": device,
-        "threads": threads if threads is not None else _cores(),
+        "threads": cores(),
         "packages": {name: _version(name) for name in _PACKAGES},
         "commit": _commit(Path(__file__).resolve().parents[1]),
     }
@@ -39,7 +38,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _cores() -> int:
+def cores() -> int:
+    """The processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -9,6 +9,18 @@ class ConfigError(UgeError):
     """A setting has a value that is not allowed, or does not fit the graph or the method."""
 
 
+class TooManyGroups(ConfigError):
+    """The attributes together form more groups than a table of pairs can hold.
+
+    Attributes:
+        num_groups: how many they form.
+    """
+
+    def __init__(self, message: str, num_groups: int) -> None:
+        super().__init__(message)
+        self.num_groups = num_groups
+
+
 class GraphError(UgeError):
     """The data that came in cannot be made into an attributed graph."""
 
@@ -26,4 +38,12 @@ class RunNotFound(StoreError):
 
 
 class TrainingDiverged(UgeError):
-    """The loss stopped being a finite number."""
+    """The loss of some members of an ensemble stopped being a finite number.
+
+    Attributes:
+        members: positions of their configs in the call to `fit`.
+    """
+
+    def __init__(self, message: str, members: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.members = members

@@ -10,9 +10,10 @@ missing and `NOT_APPLICABLE` a node of the side that has no such attribute.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -111,11 +112,13 @@ class Defaults:
         unknown: the policy for missing values; "level" (a value of its own) in the paper's layouts.
         test_share: held-out share of the edges.
         as_coded_rows: the authors' script trains its probe on this many first rows; None: no such script.
+        backbone_options: by backbone, settings the paper's figures on these data rest on.
     """
 
     unknown: UnknownPolicy = "exclude"
     test_share: float = 0.1
     as_coded_rows: int | None = None
+    backbone_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,9 +243,13 @@ class AttributedGraph:
         if ignored:
             c = ignored[0]
             why = f" ({c.detail})" if c.detail else ""
+            todo = (
+                "an attribute needs two values at least"
+                if c.detail in ("one value", "no value")
+                else f"name it with --attributes {c.name}"
+            )
             raise GraphError(
-                f"{self.name}: column {c.name!r} of {c.file} was read as {c.role}{why}, not as an attribute; "
-                f"name it with --attributes {c.name} or bin it first"
+                f"{self.name}: column {c.name!r} of {c.file} was read as {c.role}{why}, not as an attribute; {todo}"
             )
         raise GraphError(f"{self.name}: " + unknown_name("attribute", name, tuple(a.name for a in self.attributes)))
 

@@ -90,15 +90,13 @@ def check_option(cls: type, name: str, value: Any, owner: str) -> Any:
     try:
         if kind is bool or isinstance(sample, bool):
             value = _as_bool(value)
-        elif isinstance(sample, int) and not isinstance(value, bool):
-            if float(value) != int(float(value)):
-                raise ValueError
-            value = int(float(value))
+        elif isinstance(sample, int):
+            value = _as_int(value)
         elif isinstance(sample, float):
             value = float(value)
             if value != value or value in (float("inf"), float("-inf")):
                 raise ValueError
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ConfigError(f"{owner}: {name} must be {type(sample).__name__}, found {value!r}") from None
     if meta.get("choices") and value not in meta["choices"]:
         raise ConfigError(
@@ -109,6 +107,16 @@ def check_option(cls: type, name: str, value: Any, owner: str) -> Any:
         span = f"at least {low}" if high is None else f"{low} to {high}"
         raise ConfigError(f"{owner}: {name} = {value} is out of range; allowed: {span}")
     return value
+
+
+def _as_int(value: Any) -> int:
+    if isinstance(value, bool):
+        raise ValueError(value)
+    if isinstance(value, float):
+        if value != int(value):
+            raise ValueError(value)
+        return int(value)
+    return int(value)
 
 
 def _as_bool(value: Any) -> bool:

@@ -6,8 +6,10 @@ same config on the same data) is returned, not trained again.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -16,29 +18,32 @@ import numpy.typing as npt
 
 from uge_core import environment
 from uge_core.config import RunConfig, split_names
-from uge_core.errors import ConfigError, StoreError, UgeError
+from uge_core.errors import ConfigError, StoreError, TrainingDiverged, UgeError
 from uge_core.graph import AttributedGraph
-from uge_core.registry import find
+from uge_core.registry import find, unknown_name
 from uge_core.split import LinkSplit, split_links
 from uge_core.store import RunStore, StoredRun
+from uge_core.views import config_words
 
 if TYPE_CHECKING:
     from uge_core.audit import Audit
+    from uge_core.audit.ndcg import BiasFree
     from uge_core.train import Fitted, Progress
 
 SCHEMA = "uge-audit/1"
 ATTACKERS = ("linear", "trees")
+DEVICES = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
 class Step:
-    """Where a long job stands.
+    """Where a long job stands, or a remark on it.
 
     Attributes:
-        stage: "training" or "auditing".
+        stage: "training", "auditing", or "note" for a remark that is to be shown.
         done: epochs or runs done.
         total: epochs or runs in all.
-        text: what is being done, for people.
+        text: what is being done, or the remark, for people.
         seconds_left: an estimate, or None.
     """
 
@@ -87,6 +92,7 @@ def plan(
 
     Raises:
         ConfigError: a value that is not allowed, or an empty list.
+        GraphError: an attribute the graph does not have.
     """
     for name, given in (
         ("methods", methods), ("seeds", seeds), ("split-seeds", split_seeds), ("backbones", backbones),
@@ -94,6 +100,10 @@ def plan(
         if not given:
             raise ConfigError(f"{name} is empty; name at least one")
     targets = [t.strip() for t in sensitive.split(",") if t.strip()] if isinstance(sensitive, str) else list(sensitive)
+    for target in targets or [""]:
+        for lam in lams or (None,):
+            # Refused even where the methods would drop it: a misspelt name is a slip of the hand.
+            RunConfig.resolve(graph, sensitive=split_names(target), lam=lam)
     training = {f.name for f in fields(RunConfig) if f.metadata}
     known_somewhere: set[str] = set(training)
     planned: dict[str, Planned] = {}
@@ -160,8 +170,6 @@ def train(
     """
     jointly = "+".join(split_names(sensitive if isinstance(sensitive, str) else list(sensitive)))
     lams = () if lam is None else (lam,)
-    if lam is not None:
-        _check_lam(lam)
     return sweep(
         graph, sensitive=jointly, methods=(method,), lams=lams, seeds=(seed,), split_seeds=(split_seed,),
         backbones=(backbone,), store=store, force=force, device=device, on_step=on_step, source=source, **settings,
@@ -181,6 +189,9 @@ def sweep(
 ) -> list[StoredRun]:
     """Trains, audits and stores every run of a grid that is not there yet.
 
+    A run whose loss leaves the finite numbers is marked as failed; the others are trained, audited
+    and stored before its error is raised.
+
     Args:
         graph: what to train on.
         store: where runs live; None means ``$UGE_STORE``, else ``./uge-store``.
@@ -193,22 +204,56 @@ def sweep(
 
     Returns:
         The runs in the grid's order.
+
+    Raises:
+        ConfigError, GraphError, StoreError, TrainingDiverged: each says what to do.
     """
-    for lam in grid.get("lams", ()):
-        _check_lam(lam)
+    if device not in DEVICES:
+        raise ConfigError(f"device = {device!r} is not allowed; allowed: {', '.join(DEVICES)}")
     store = store or RunStore()
     planned = plan(graph, **grid)
-    there = {p.run_id: store.find(p.run_id) for p in planned}
-    todo = [p for p in planned if force or (run := there[p.run_id]) is None or run.status != "finished"]
+    data = dataset_record(graph) | {"source": source}
+    todo = []
+    for p in planned:
+        run = store.find(p.run_id)
+        if force or run is None or not usable(run):
+            todo.append(p)
+        else:
+            _refresh(run, data, store)
     splits = _Splits(graph)
+    diverged: dict[str, TrainingDiverged] = {}
     if todo:
-        _train(graph, todo, store, splits, device=device, solo=solo, on_step=on_step, source=source)
-    missing = [p for p in planned if store.load(p.run_id).audit is None]
+        diverged = _train(graph, todo, store, splits, data, device=device, solo=solo, on_step=on_step)
+    missing = [p for p in planned if p.run_id not in diverged and not store.load(p.run_id).audited]
     for done, p in enumerate(missing):
         if on_step:
             on_step(Step("auditing", done, len(missing), f"auditing {p.run_id} ({_words(p.config)})"))
         store.save_audit(p.run_id, audit_record(store.load(p.run_id), graph, store, split=splits(p.config)))
+    if diverged:
+        raise next(iter(diverged.values()))
     return [store.load(p.run_id) for p in planned]
+
+
+def usable(run: StoredRun) -> bool:
+    """A finished run whose files are there and can be read."""
+    if run.status != "finished":
+        return False
+    try:
+        run.check()
+    except StoreError:
+        return False
+    return True
+
+
+def _refresh(run: StoredRun, data: dict[str, Any], store: RunStore) -> None:
+    """Notes where a reused run's data were found this time: a copy may have other ids, in another place."""
+    if data["source"] is None and data["ids"] == run.dataset.get("ids"):
+        data = data | {"source": run.dataset.get("source")}
+    if data == run.dataset:
+        return
+    store.refresh(run.id, data)
+    if run.audit is not None and run.audit["dataset"]["name"] != data["name"]:
+        store.save_audit(run.id, record(store.load(run.id), run.audit["rows"]))
 
 
 class _Splits:
@@ -230,54 +275,95 @@ def _train(
     todo: Sequence[Planned],
     store: RunStore,
     splits: _Splits,
+    data: dict[str, Any],
     *,
     device: str,
     solo: bool,
     on_step: OnStep | None,
-    source: dict[str, Any] | None,
-) -> None:
+) -> dict[str, TrainingDiverged]:
+    """Trains and stores; returns the error of each run that diverged."""
     from uge_core.train import ensembles, fit
 
     configs = [p.config for p in todo]
     groups = [[i] for i in range(len(todo))] if solo else ensembles(configs, graph)
-    record = dataset_record(graph) | {"source": source}
+    diverged: dict[str, TrainingDiverged] = {}
+    remarks: dict[str, None] = {}
     for number, group in enumerate(groups):
         members = [todo[i] for i in group]
-        words = f"training {len(members)} runs" if len(members) > 1 else f"training {_words(members[0].config)}"
-        words += f" (pass {number + 1} of {len(groups)})" if len(groups) > 1 else ""
+        while members:
+            words = f"training {len(members)} runs" if len(members) > 1 else f"training {_words(members[0].config)}"
+            words += f" (pass {number + 1} of {len(groups)})" if len(groups) > 1 else ""
 
-        def on_epoch(progress: Progress, words: str = words) -> None:
-            if on_step:
-                text = f"{words}, loss {progress.loss:.4f}"
-                on_step(Step("training", progress.epoch, progress.epochs, text, progress.seconds_left))
+            def on_epoch(progress: Progress, words: str = words) -> None:
+                if on_step:
+                    text = f"{words}, loss {progress.loss:.4f}"
+                    on_step(Step("training", progress.epoch, progress.epochs, text, progress.seconds_left))
 
-        begun: list[str] = []
-        try:
-            for p in members:
-                store.begin(p.run_id, p.config.to_json(), record)
-                begun.append(p.run_id)
-            fitted = fit(
-                [p.config for p in members], graph, splits(members[0].config), device=device, on_epoch=on_epoch
-            )
-            for p, result in zip(members, fitted, strict=True):
-                _finish(store, p.run_id, result)
-        except KeyboardInterrupt:
-            for run_id in begun:
-                store.interrupt(run_id)
-            raise
-        except ConfigError as error:
-            for run_id in begun:
-                store.withdraw(run_id, str(error))
-            raise
-        except Exception as error:
-            for run_id in begun:
-                store.fail(run_id, str(error) if isinstance(error, UgeError) else f"{type(error).__name__}: {error}")
-            raise
+            remarks |= dict.fromkeys(_begin(members, store, data))
+            try:
+                split = splits(members[0].config)
+                fitted = fit([p.config for p in members], graph, split, device=device, on_epoch=on_epoch)
+                for p, result in zip(members, fitted, strict=True):
+                    _finish(store, p.run_id, result)
+                    remarks |= dict.fromkeys(_remarks(result))
+                break
+            except TrainingDiverged as error:
+                # The others of this pass did nothing wrong: they train again without the lost ones.
+                lost = {members[i].run_id for i in error.members} or {p.run_id for p in members}
+                for run_id in lost:
+                    store.fail(run_id, str(error))
+                diverged |= dict.fromkeys(lost, error)
+                members = [p for p in members if p.run_id not in lost]
+            except BaseException as error:
+                for p in members:
+                    _give_up(store, p.run_id, error)
+                raise
+    for text in remarks:
+        if on_step:
+            on_step(Step("note", 1, 1, text))
+    return diverged
+
+
+def _begin(members: Sequence[Planned], store: RunStore, data: dict[str, Any]) -> list[str]:
+    """Marks the runs of a pass as being trained, all or none; says what dead processes had left of them."""
+    begun: list[str] = []
+    removed: list[str] = []
+    try:
+        for p in members:
+            removed += store.begin(p.run_id, p.config.to_json(), data)
+            begun.append(p.run_id)
+    except BaseException:
+        for run_id in begun:
+            with suppress(StoreError):
+                store.withdraw(run_id)
+        raise
+    return [f"removed {path}, left by a process that died" for path in removed]
+
+
+def _give_up(store: RunStore, run_id: str, error: BaseException) -> None:
+    """Says of a run that did not come to its end why; the error itself is the caller's to raise."""
+    with suppress(StoreError):
+        if isinstance(error, ConfigError):
+            store.withdraw(run_id)
+        elif isinstance(error, Exception):
+            store.fail(run_id, str(error) if isinstance(error, UgeError) else f"{type(error).__name__}: {error}")
+        else:
+            store.interrupt(run_id)
+
+
+def _remarks(result: Fitted) -> Iterable[str]:
+    """What people should know about a training: each imputation, and a split smaller than asked."""
+    yield from result.notes.values()
+    yield from (f"{note} (the twin)" for note in result.twin_notes.values() if note not in result.notes.values())
+    short = result.diagnostics["split"]["short"]
+    if short:
+        yield f"{short:,} fewer edges are held out than asked, as each of the rest is some node's last"
 
 
 def _finish(store: RunStore, run_id: str, result: Fitted) -> None:
     diagnostics = dict(result.diagnostics) | {
-        "members": list(result.members), "notes": dict(result.notes), "best_epoch": result.best_epoch,
+        "members": list(result.members), "notes": dict(result.notes), "twin_notes": dict(result.twin_notes),
+        "best_epoch": result.best_epoch,
     }  # fmt: skip
     store.finish(
         run_id, embedding=result.embedding, twin=result.twin, hidden=result.hidden, history=result.history,
@@ -287,19 +373,45 @@ def _finish(store: RunStore, run_id: str, result: Fitted) -> None:
 
 
 def dataset_record(graph: AttributedGraph) -> dict[str, Any]:
-    """What an audit says about the data: name, fingerprint and counts."""
+    """What a run keeps about its data: name, fingerprint and counts, and the SHA-256 of the node ids.
+
+    The ids are no part of the fingerprint, as no number depends on them; what is exported does.
+    """
+    ids = json.dumps(graph.ids(slice(None)))
     return {
         "name": graph.name,
         "fingerprint": graph.fingerprint,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
+        "ids": hashlib.sha256(ids.encode("utf-8", "surrogatepass")).hexdigest(),
     }
+
+
+def check_data(run: StoredRun, graph: AttributedGraph, *, ids: bool = False) -> None:
+    """Makes sure that a graph is the one a run was trained on.
+
+    Args:
+        run: the run.
+        graph: what is loaded now.
+        ids: the node ids must be the same too, as they will be written beside the embedding.
+
+    Raises:
+        StoreError: it is another one.
+    """
+    if graph.fingerprint != run.dataset["fingerprint"]:
+        raise StoreError(
+            f"run {run.id} was trained on other data than {graph.name} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); name the data it was trained on with --data DATA, or train again"
+        )
+    if ids and run.dataset.get("ids") not in (None, dataset_record(graph)["ids"]):
+        raise StoreError(
+            f"run {run.id} was trained on a graph like {graph.name} whose nodes have other ids; name the data it was trained on with --data DATA, or run uge train on this graph first, which takes over its ids"
+        )
 
 
 def audit_run(
     run: StoredRun,
     graph: AttributedGraph,
-    store: RunStore,
+    store: RunStore | None = None,
     *,
     split: LinkSplit | None = None,
     attributes: Sequence[str] | None = None,
@@ -311,7 +423,7 @@ def audit_run(
     Args:
         run: the run.
         graph: the graph it was trained on; the fingerprint is checked.
-        store: where random floors are kept.
+        store: where random floors are kept; None keeps none.
         split: the run's split, where it is at hand.
         attributes: names to audit; None audits all.
         attackers: which attackers to try.
@@ -322,10 +434,10 @@ def audit_run(
     """
     from uge_core.audit import audit_embedding
 
-    if graph.fingerprint != run.dataset["fingerprint"]:
-        raise StoreError(
-            f"run {run.id} was trained on other data than {graph.name} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); load the data it was trained on, or train again"
-        )
+    check_data(run, graph)
+    for name in attackers:
+        if name not in ATTACKERS:
+            raise ConfigError(unknown_name("attacker", name, ATTACKERS))
     config = RunConfig.from_json(run.config)
     split = split or _Splits(graph)(config)
     if on_step:
@@ -339,13 +451,23 @@ def audit_run(
         split_seed=config.split_seed,
         attackers=tuple(attackers),
         treated=config.sensitive,
-        read=find("debias", config.method).reads_attributes,
+        read=_read(config, graph),
         twin=None if run.twin is None else np.asarray(run.twin),
         bias_free=_bias_free(config, graph, split),
         calibrated=find("backbones", config.backbone).loss != "bpr",
         notes=run.diagnostics.get("notes", {}),
-        floors=store.floors,
+        twin_notes=run.diagnostics.get("twin_notes", {}),
+        floors=store.floors if store else None,
     )
+
+
+def _read(config: RunConfig, graph: AttributedGraph) -> tuple[str, ...]:
+    """The attributes whose values entered training: other ones form cells too, unless independence is assumed."""
+    if not find("debias", config.method).reads_attributes:
+        return ()
+    if config.method_options.get("independence"):
+        return config.sensitive
+    return tuple(a.name for a in graph.audited)
 
 
 def audit_record(
@@ -358,64 +480,99 @@ def audit_record(
 def record(run: StoredRun, rows: Iterable[Any]) -> dict[str, Any]:
     """A run's `uge-audit/1` record around `rows`."""
     dataset = {key: run.dataset[key] for key in ("name", "fingerprint", "num_nodes", "num_edges")}
-    body = {"schema": SCHEMA, "run_id": run.id, "dataset": dataset, "config": run.config, "rows": list(rows)}
-    cleaned: dict[str, Any] = _no_nan(body)
-    return cleaned
+    return {"schema": SCHEMA, "run_id": run.id, "dataset": dataset, "config": run.config, "rows": list(rows)}
 
 
 def audit(
-    embedding: npt.ArrayLike,
+    embedding: npt.ArrayLike | StoredRun,
     graph: AttributedGraph,
     *,
     sensitive: str | Sequence[str] | None = None,
     attackers: Sequence[str] = ATTACKERS,
-    split_seed: int | None = 0,
+    split_seed: int | None = None,
+    test_share: float | None = None,
+    validation: float | None = None,
 ) -> Audit:
-    """Audits any embedding of a graph's nodes, wherever it comes from.
+    """Audits a stored run, or any embedding of a graph's nodes, wherever it comes from.
+
+    A stored run brings its config, split and twin: the rows are those of its stored audit. Of an
+    array nobody knows which edges and whose values its training saw. Without `split_seed` no edge
+    counts as held out: link quality is not measured, and EO covers all edges. With it the split is
+    drawn again, and the NDCG is right only if training used exactly that split (the same seed and
+    shares, on the same data): an embedding that saw the held-out edges looks better than it is. The
+    exposure of an array's rows is null; leakage may be understated if training read the values.
 
     Args:
-        embedding: (N, d) one row per node, in the node table's order.
-        graph: the graph.
+        embedding: a run of `train`, `sweep` or the store; or (N, d), one row per node in the node
+            table's order.
+        graph: the graph it embeds.
         sensitive: attribute names; None audits every attribute of people.
         attackers: which attackers to try.
-        split_seed: the split the embedding was trained on, which also keys the probe's nodes; None where
-            nobody knows which edges training saw, and no link quality is measured.
+        split_seed: of an array, the split it was trained on; it keys the attackers' split of the
+            people too, which is 0's where it is not given.
+        test_share: of an array with `split_seed`, the share of edges held out; None takes the layout's.
+        validation: of an array with `split_seed`, the share of training edges set aside; None takes none.
 
     Returns:
         The audit; ``audit.frame()`` is a table.
 
     Raises:
-        ConfigError: the embedding has not one finite row per node.
+        ConfigError: the embedding has not one finite row per node, or a setting is not allowed.
         GraphError: an attribute the graph does not have.
+        StoreError: the run was trained on other data.
     """
     from uge_core.audit import audit_embedding
 
-    z = np.asarray(embedding, dtype=np.float32)
-    if z.ndim != 2 or len(z) != graph.num_nodes:
-        raise ConfigError(
-            f"the embedding has shape {z.shape}; allowed: ({graph.num_nodes}, d), one row per node of {graph.name}"
-        )
-    if not np.isfinite(z).all():
-        raise ConfigError(f"the embedding holds {int((~np.isfinite(z)).sum())} values that are not finite numbers")
-    attributes = (
-        None if sensitive is None else split_names(sensitive if isinstance(sensitive, str) else list(sensitive))
-    )
-    split = None if split_seed is None else split_links(graph, seed=split_seed)
+    names = None if sensitive is None else split_names(sensitive if isinstance(sensitive, str) else list(sensitive))
+    if names == []:
+        raise ConfigError("sensitive names no attribute; name at least one, or leave it out for all")
+    given = {"split_seed": split_seed, "test_share": test_share, "validation": validation}
+    chosen = [name for name, value in given.items() if value is not None]
+    if isinstance(embedding, StoredRun):
+        if chosen:
+            raise ConfigError(f"{', '.join(chosen)}: a stored run brings its own split; leave this out")
+        return audit_run(embedding, graph, attributes=names, attackers=attackers)
+    if chosen and split_seed is None:
+        raise ConfigError(f"{', '.join(chosen)} needs split_seed, the seed of the split that training used")
+    if split_seed is not None and (
+        isinstance(split_seed, bool) or not isinstance(split_seed, int | np.integer) or split_seed < 0
+    ):
+        raise ConfigError(f"split_seed = {split_seed!r} is not allowed; allowed: a whole number of 0 or more, or None")
+    for name, share in (("test_share", test_share), ("validation", validation)):
+        if share is not None and (isinstance(share, bool) or not isinstance(share, int | float | np.number)):
+            raise ConfigError(f"{name} = {share!r} is not a number; allowed: 0 to 0.9")
+    z = _floats(embedding, graph)
+    split = None
+    if split_seed is not None:
+        split = split_links(graph, test_share=test_share, validation_share=validation or 0.0, seed=int(split_seed))
     return audit_embedding(
-        z, graph, split, attributes=attributes, split_seed=split_seed or 0, attackers=tuple(attackers)
+        z, graph, split, attributes=names, split_seed=int(split_seed or 0), attackers=tuple(attackers)
     )
+
+
+def _floats(embedding: Any, graph: AttributedGraph) -> npt.NDArray[np.float32]:
+    """An embedding from elsewhere as numbers; its shape is the audit's to check."""
+    try:
+        z = np.asarray(embedding)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ConfigError(f"the embedding is no array: {error}; allowed: ({graph.num_nodes}, d) numbers") from None
+    if z.dtype.kind not in "fiu":
+        raise ConfigError(f"the embedding holds {z.dtype}; allowed: ({graph.num_nodes}, d) real numbers")
+    with np.errstate(over="ignore"):
+        return z.astype(np.float32)
 
 
 def training_weights(run: StoredRun, graph: AttributedGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """The training edges of a run, (2, E), and the weight R~/R of each, (E,)."""
     from uge_core.train import edge_weights
 
+    check_data(run, graph)
     config = RunConfig.from_json(run.config)
     split = _Splits(graph)(config)
     return split.train, edge_weights(config, graph, split, split.train)
 
 
-def _bias_free(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> dict[str, npt.NDArray[np.float32]]:
+def _bias_free(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> Mapping[str, BiasFree]:
     """Weights of the held-out edges by sensitive set: the run's own, or each attribute in turn for a run without."""
     from uge_core.train import bias_free_gains
 
@@ -423,25 +580,5 @@ def _bias_free(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> d
     return {"+".join(names): bias_free_gains(graph, split, names, unknown=config.unknown) for names in sets}
 
 
-def _check_lam(lam: float) -> None:
-    """Refused even where the method would drop it: a negative lambda is a slip of the hand."""
-    if not (math.isfinite(lam) and lam >= 0):
-        raise ConfigError(f"lambda = {lam} is out of range; allowed: 0 or more (0.5 is the paper's choice)")
-
-
 def _words(config: RunConfig) -> str:
-    parts = [config.backbone, config.method]
-    parts += [f"lambda {config.lam:g}"] if config.lam is not None else []
-    parts += ["+".join(config.sensitive)] if config.sensitive else []
-    return ", ".join(parts)
-
-
-def _no_nan(value: Any) -> Any:
-    """JSON has no NaN: null where a number does not apply."""
-    if isinstance(value, dict):
-        return {k: _no_nan(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_no_nan(v) for v in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return config_words(config.to_json(), "backbone", "method", "sensitive")

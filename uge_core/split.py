@@ -14,6 +14,9 @@ import numpy.typing as npt
 from uge_core.errors import ConfigError
 from uge_core.graph import Attribute, AttributedGraph, IntArray
 
+_LISTS = 8192  # candidate lists filled at once
+_SLICE = 1 << 16  # edges turned into Python numbers at once
+
 
 @dataclass(frozen=True, eq=False)
 class LinkSplit:
@@ -86,16 +89,19 @@ def split_links(
 
 def _hold_out(edges: IntArray, order: IntArray, wanted: int, left: IntArray) -> IntArray:
     """The first `wanted` edges of `order` that leave both ends another edge; `left` is consumed."""
-    ends = edges[:, order].T.tolist()
     remaining = left.tolist()
     taken: list[int] = []
-    for position, (u, v) in enumerate(ends):
+    # a slice at a time: few more edges are looked at than are held out
+    for first in range(0, len(order), _SLICE):
         if len(taken) == wanted:
             break
-        if remaining[u] > 1 and remaining[v] > 1:
-            remaining[u] -= 1
-            remaining[v] -= 1
-            taken.append(position)
+        for position, (u, v) in enumerate(edges[:, order[first : first + _SLICE]].T.tolist(), start=first):
+            if len(taken) == wanted:
+                break
+            if remaining[u] > 1 and remaining[v] > 1:
+                remaining[u] -= 1
+                remaining[v] -= 1
+                taken.append(position)
     return order[np.array(taken, dtype=np.int64)]
 
 
@@ -117,12 +123,7 @@ def ranking_task(
         the list needs, all of them are taken and the rest is padded with -1.
     """
     rng = np.random.default_rng([seed, 2])
-    if graph.bipartite:
-        source, target = held_out
-        low, high = int(graph.num_users or 0), graph.num_nodes
-    else:
-        source, target = np.concatenate([held_out, held_out[::-1]], axis=1)
-        low, high = 0, graph.num_nodes
+    source, target = held_out if graph.bipartite else np.concatenate([held_out, held_out[::-1]], axis=1)
     order = np.lexsort((rng.random(len(source)), source))
     source, target = source[order], target[order]
     targets, start, count = np.unique(source, return_index=True, return_counts=True)
@@ -133,28 +134,66 @@ def ranking_task(
     row, column = np.nonzero(relevant)
     candidates[row, column] = target[start[row] + column]
 
-    degree = graph.degree[targets]
-    strangers = (high - low) - degree - (0 if graph.bipartite else 1)
-    wanted = np.minimum(num_candidates - count, strangers)
-    keys = np.sort(
-        np.concatenate(
-            [graph.edges[0] * graph.num_nodes + graph.edges[1], graph.edges[1] * graph.num_nodes + graph.edges[0]]
-        )
-    )
-    crowded = strangers < 4 * num_candidates
-    for t in np.nonzero(crowded)[0]:
-        own = targets[t] * graph.num_nodes
-        linked = keys[np.searchsorted(keys, own) : np.searchsorted(keys, own + graph.num_nodes)] - own
-        free = np.setdiff1d(np.arange(low, high), np.append(linked, targets[t]), assume_unique=False)
-        candidates[t, count[t] : count[t] + wanted[t]] = rng.permutation(free)[: wanted[t]]
-    empty = ~relevant & ~crowded[:, None]
+    fill_strangers(candidates, relevant, targets, graph, rng)
+    return RankingTask(targets, candidates, relevant)
+
+
+def fill_strangers(
+    candidates: IntArray,
+    relevant: npt.NDArray[np.bool_],
+    targets: IntArray,
+    graph: AttributedGraph,
+    rng: np.random.Generator,
+) -> None:
+    """Fills the places of `candidates` that are not `relevant` with distinct random strangers, in place.
+
+    A stranger of a node is another node of the right side without an edge to it in any part. Where
+    fewer exist than there are places, all are taken and the rest stays -1.
+
+    Args:
+        candidates: (T, C) node numbers; relevant ones stand first.
+        relevant: (T, C) where they stand.
+        targets: (T,) whose lists they are.
+        graph: the graph with all its edges.
+        rng: draws.
+    """
+    n = graph.num_nodes
+    low, high = (0, n) if graph.num_users is None else (graph.num_users, n)
+    keys = np.sort(graph.edge_index[0] * n + graph.edge_index[1])
+    start = np.searchsorted(keys, targets * n)
+    for first in range(0, len(targets), _LISTS):
+        part = slice(first, first + _LISTS)
+        _fill(candidates[part], relevant[part], targets[part], start[part], keys, graph.degree, (low, high, n), rng)
+
+
+def _fill(
+    candidates: IntArray,
+    relevant: npt.NDArray[np.bool_],
+    targets: IntArray,
+    start: IntArray,
+    keys: IntArray,
+    degree: IntArray,
+    span: tuple[int, int, int],
+    rng: np.random.Generator,
+) -> None:
+    low, high, n = span
+    count = relevant.sum(axis=1)
+    width = candidates.shape[1]
+    itself = (targets >= low) & (targets < high)
+    few = (high - low) - degree[targets] - itself < 4 * width
+    for t in np.nonzero(few)[0]:
+        linked = keys[start[t] : start[t] + degree[targets[t]]] - targets[t] * n
+        free = rng.permutation(np.setdiff1d(np.arange(low, high), np.append(linked, targets[t])))[: width - count[t]]
+        candidates[t, count[t] : count[t] + len(free)] = free
+    # with four times as many strangers as places a few rounds of redrawing suffice
+    empty = ~relevant & ~few[:, None]
     while True:
         row, column = np.nonzero(empty)
         if not len(row):
-            return RankingTask(targets, candidates, relevant)
+            return
         drawn = rng.integers(low, high, len(row))
         candidates[row, column] = drawn
-        key = targets[row] * graph.num_nodes + drawn
+        key = targets[row] * n + drawn
         linked = keys[np.minimum(np.searchsorted(keys, key), len(keys) - 1)] == key
         empty[row, column] = linked | (drawn == targets[row])
         touched = np.unique(row)

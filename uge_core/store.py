@@ -5,14 +5,18 @@
                             diagnostics.json, environment.json, audit.json
 
 A folder is written aside and renamed, so that a killed process leaves no half run. A run that is
-trained again keeps its earlier result until the new one is complete. The store is private to its
-user (0700): embeddings and masks are made from people's protected attributes. `audit.json` is a
-copy for people; the table is what is read.
+trained again keeps its earlier result until the new one is complete: where a process is killed
+between setting the old folder aside and renaming the new one, the one set aside is read and put
+back. The store is private to its user (0700): embeddings and masks are made from people's protected
+attributes. The table holds an audit's rows without their cells, so that lists stay quick; the whole
+audit is `audit.json`, and without it a run counts as not audited.
 """
 
 from __future__ import annotations
 
 import difflib
+import errno
+import glob
 import json
 import os
 import re
@@ -20,7 +24,8 @@ import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +46,9 @@ CREATE TABLE runs (
 );
 CREATE TABLE floors (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
+_COLUMNS = (
+    "id, status, created, finished, seconds, device, pid, born, reason, config, dataset, audit IS NOT NULL AS audited"
+)
 
 
 def default_root() -> Path:
@@ -50,19 +58,21 @@ def default_root() -> Path:
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """One run as the store knows it; arrays are read when they are asked for.
+    """One run as the store knows it; files are read when they are asked for.
 
     Attributes:
         id: the run's id, from its config and its data.
-        status: running, finished, failed or interrupted.
+        status: running, finished, failed, interrupted, or damaged: its row cannot be read.
         created: when training began, seconds since 1970.
         finished: when the stored result was complete, or None.
         seconds: how long training took.
         device: what trained it.
-        reason: why it failed or was interrupted.
+        reason: why it failed or was interrupted, or what is damaged.
         config: the run's canonical config.
-        dataset: name, fingerprint, num_nodes, num_edges, and `source`, how to load it again.
-        audit: its `uge-audit/1` record, or None.
+        dataset: name, fingerprint, num_nodes, num_edges, `ids`, the SHA-256 of the node ids, and
+            `source`, how to load it again.
+        audited: it has an audit.
+        rows: the audit's rows without their cells; none where the store was asked to leave them out.
         folder: where its files lie.
     """
 
@@ -75,8 +85,14 @@ class StoredRun:
     reason: str | None
     config: dict[str, Any]
     dataset: dict[str, Any]
-    audit: dict[str, Any] | None
+    audited: bool
+    rows: tuple[dict[str, Any], ...]
     folder: Path
+
+    @cached_property
+    def audit(self) -> dict[str, Any] | None:
+        """Its `uge-audit/1` record, or None."""
+        return self._json("audit.json") if self.audited else None
 
     @cached_property
     def embedding(self) -> npt.NDArray[np.float32]:
@@ -85,27 +101,23 @@ class StoredRun:
 
     @cached_property
     def twin(self) -> npt.NDArray[np.float32] | None:
-        """(N, d) of the member that did not see the probe's test nodes, or None."""
-        return self._array("twin.npy") if (self.folder / "twin.npy").exists() else None
+        """(N, d) of the member that did not see the probe's test nodes, or None where the config has no twin."""
+        return self._array("twin.npy") if self._has_twin("twin.npy") else None
 
     @cached_property
     def hidden(self) -> dict[str, npt.NDArray[np.bool_]]:
         """Per attribute, (N,) whose values the twin did not see."""
-        path = self.folder / "hidden.npz"
-        if not path.exists():
-            return {}
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+        return self._read("hidden.npz", _load_masks) if self._has_twin("hidden.npz") else {}
 
     @cached_property
     def history(self) -> pd.DataFrame:
-        """One row an epoch: epoch, edge_loss, penalty, total."""
-        self._need("history.csv")
-        return pd.read_csv(self.folder / "history.csv")
+        """A row every tenth epoch and one for the last: epoch, edge_loss, penalty, total."""
+        table: pd.DataFrame = self._read("history.csv", pd.read_csv)
+        return table
 
     @cached_property
     def diagnostics(self) -> dict[str, Any]:
-        """What training noted: weights, imputation, members, notes."""
+        """What training noted: weights, imputation, split, members, notes."""
         return self._json("diagnostics.json")
 
     @cached_property
@@ -117,21 +129,66 @@ class StoredRun:
         """The audit's rows as a table; empty where the run has no audit."""
         return pd.DataFrame((self.audit or {}).get("rows", []))
 
-    def _need(self, name: str) -> Path:
+    def check(self) -> None:
+        """Opens what training stored.
+
+        Raises:
+            StoreError: a file is missing or damaged.
+        """
+        _ = self.embedding, self.twin, self.hidden, self.diagnostics
+
+    def _has_twin(self, name: str) -> bool:
+        return self.config.get("exposure") == "both" or (self.folder / name).exists()
+
+    def _read(self, name: str, reader: Callable[[Path], Any]) -> Any:
         path = self.folder / name
         if not path.exists():
             raise StoreError(
                 f"run {self.id} ({self.status}) has no {name} in {self.folder}; train it again with --force"
             )
-        return path
+        try:
+            return reader(path)
+        except OSError as error:
+            # numpy says OSError without a number of a file it cannot make out.
+            why = error.strerror or "truncated, or of another kind"
+        except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+            why = str(error) if isinstance(error, _Misfit) else "truncated, or of another kind"
+        raise StoreError(f"{path} of run {self.id} cannot be read ({why}); train it again with --force")
 
     def _array(self, name: str) -> npt.NDArray[np.float32]:
-        array: npt.NDArray[np.float32] = np.load(self._need(name), mmap_mode="r", allow_pickle=False)
-        return array
+        def reader(path: Path) -> npt.NDArray[np.float32]:
+            array: npt.NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
+            wanted = (self.dataset.get("num_nodes"), self.config.get("dim"))
+            if array.ndim != 2 or any(w is not None and w != n for w, n in zip(wanted, array.shape, strict=True)):
+                raise _Misfit(
+                    f"shape {array.shape}, the run has {wanted[0]} nodes and {wanted[1] or 'some'} dimensions"
+                )
+            return array
+
+        found: npt.NDArray[np.float32] = self._read(name, reader)
+        return found
 
     def _json(self, name: str) -> dict[str, Any]:
-        record: dict[str, Any] = json.loads(self._need(name).read_text(encoding="utf-8"))
+        record: dict[str, Any] = self._read(name, lambda path: _record(path.read_text(encoding="utf-8")))
         return record
+
+
+class _Misfit(ValueError):
+    """What a file holds is not what the run says; the text is fit for people."""
+
+
+def _load_masks(path: Path) -> dict[str, npt.NDArray[np.bool_]]:
+    # Opened here, as numpy leaves a file open that it cannot make out.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        return dict(zip(stored["names"].tolist(), stored["masks"], strict=True))
+
+
+def _record(text: str, *needed: str) -> dict[str, Any]:
+    """A JSON object with the keys needed; ValueError where it is none."""
+    record = json.loads(text)
+    if not isinstance(record, dict) or not set(needed) <= set(record):
+        raise ValueError
+    return record
 
 
 class RunStore:
@@ -150,8 +207,11 @@ class RunStore:
         """Cached floors of the audit, by key."""
         return Floors(self)
 
-    def begin(self, run_id: str, config: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
+    def begin(self, run_id: str, config: Mapping[str, Any], dataset: Mapping[str, Any]) -> Sequence[str]:
         """Marks a run as being trained by this process.
+
+        Returns:
+            What processes that died had left of it and was removed.
 
         Raises:
             StoreError: the store cannot be written, or another living process trains this run.
@@ -163,9 +223,15 @@ class RunStore:
             db.execute(
                 "INSERT INTO runs (id, status, created, pid, born, config, dataset) VALUES (?, 'running', ?, ?, ?, ?, ?)"
                 " ON CONFLICT (id) DO UPDATE SET status = 'running', created = excluded.created, pid = excluded.pid,"
-                " born = excluded.born, reason = NULL, dataset = excluded.dataset",
+                " born = excluded.born, reason = NULL, config = excluded.config, dataset = excluded.dataset",
                 (run_id, time.time(), os.getpid(), _birth(os.getpid()), _dumps(config), _dumps(dataset)),
             )
+            return self._tidy(run_id, lambda pid: pid != os.getpid() and _birth(pid) is None)
+
+    def refresh(self, run_id: str, dataset: Mapping[str, Any]) -> None:
+        """Notes where a run's data lie now and what they are called."""
+        with self._write() as db:
+            db.execute("UPDATE runs SET dataset = ? WHERE id = ?", (_dumps(dataset), run_id))
 
     def finish(
         self,
@@ -181,7 +247,7 @@ class RunStore:
         device: str | None = None,
     ) -> None:
         """Stores what training gave, in one step, and drops an earlier result and audit of the same run."""
-        run = self.load(run_id)
+        config = self.load(run_id).config
         aside = self.root / "runs" / f".{run_id}.{os.getpid()}.new"
         old = aside.with_suffix(".old")
         with self._writing():
@@ -192,25 +258,29 @@ class RunStore:
             if twin is not None:
                 np.save(aside / "twin.npy", np.ascontiguousarray(twin, dtype=np.float32))
             if hidden:
-                masks: dict[str, Any] = dict(hidden)
-                np.savez_compressed(aside / "hidden.npz", **masks)
+                # Under keys of our own: an attribute may be called like an argument of savez.
+                np.savez_compressed(
+                    aside / "hidden.npz", names=np.array(list(hidden)), masks=np.stack(list(hidden.values()))
+                )
             pd.DataFrame(dict(history or {})).to_csv(aside / "history.csv", index=False)
             for name, record in (
-                ("config", run.config),
+                ("config", config),
                 ("diagnostics", diagnostics or {}),
                 ("environment", environment or {}),
             ):
                 (aside / f"{name}.json").write_text(_dumps(record, indent=2), encoding="utf-8")
         with self._write() as db:
-            if run.folder.exists():
-                run.folder.rename(old)
-            aside.rename(run.folder)
+            folder = self.root / "runs" / run_id
+            if folder.exists():
+                folder.rename(old)
+            aside.rename(folder)
             db.execute(
                 "UPDATE runs SET status = 'finished', finished = ?, seconds = ?, device = ?, pid = NULL, born = NULL,"
                 " reason = NULL, audit = NULL WHERE id = ?",
                 (time.time(), seconds, device, run_id),
             )
-        shutil.rmtree(old, ignore_errors=True)
+        # What a killed process had set aside is out of date now.
+        self._tidy(run_id, lambda pid: pid == os.getpid() or _birth(pid) is None)
 
     def fail(self, run_id: str, reason: str) -> None:
         """Marks a running run as failed; an earlier complete result stays and the run counts as finished."""
@@ -220,13 +290,13 @@ class RunStore:
         """Marks a running run as interrupted; an earlier complete result stays and the run counts as finished."""
         self._end(run_id, "interrupted", reason)
 
-    def withdraw(self, run_id: str, reason: str) -> None:
-        """Takes back `begin` of a run that was refused before it trained; an earlier result stays."""
+    def withdraw(self, run_id: str) -> None:
+        """Takes back `begin` of a run that did not train; an earlier result stays."""
         with self._write() as db:
             db.execute("DELETE FROM runs WHERE id = ? AND status = 'running' AND finished IS NULL", (run_id,))
-        self._end(run_id, "finished", reason)
+        self._end(run_id, "finished", None)
 
-    def _end(self, run_id: str, status: str, reason: str) -> None:
+    def _end(self, run_id: str, status: str, reason: str | None) -> None:
         with self._write() as db:
             db.execute(
                 "UPDATE runs SET status = CASE WHEN finished IS NULL THEN ? ELSE 'finished' END, reason = ?,"
@@ -236,29 +306,28 @@ class RunStore:
 
     def save_audit(self, run_id: str, record: Mapping[str, Any]) -> None:
         """Stores a run's `uge-audit/1` record."""
-        text = _dumps(record)
+        brief = _dumps({"rows": [{**row, "cells": []} for row in record.get("rows", ())]})
         with self._write() as db:
-            done = db.execute("UPDATE runs SET audit = ? WHERE id = ?", (text, run_id))
+            done = db.execute("UPDATE runs SET audit = ? WHERE id = ?", (brief, run_id))
             if not done.rowcount:
                 raise self._not_found(db, run_id)
-        folder = self._folder(run_id)
-        if folder.exists():
-            with self._writing():
-                aside = folder / f".audit.{os.getpid()}"
-                aside.write_text(_dumps(record, indent=2), encoding="utf-8")
-                aside.replace(folder / "audit.json")
+            folder = self._folder(run_id)
+            folder.mkdir(exist_ok=True)
+            aside = folder / f".audit.{os.getpid()}"
+            aside.write_text(_dumps(record, indent=2), encoding="utf-8")
+            aside.replace(folder / "audit.json")
 
     def load(self, run_id: str) -> StoredRun:
         """The run with this id.
 
         Raises:
             RunNotFound: no run has this id; the message names the nearest ones.
+            StoreError: what the store holds about it cannot be read.
         """
-        with self._read() as db:
-            row = db.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone() if db else None
-            if row is None:
-                raise self._not_found(db, run_id)
-        return self._run(row)
+        run = self._load(run_id)
+        if run.status == "damaged":
+            raise StoreError(f"run {run_id} in {self.root}: {run.reason}")
+        return run
 
     def find(self, run_id: str) -> StoredRun | None:
         """The run with this id, or None."""
@@ -267,10 +336,15 @@ class RunStore:
         except RunNotFound:
             return None
 
-    def list(self) -> Sequence[StoredRun]:
-        """All runs, the newest first."""
+    def list(self, *, audits: bool = True) -> Sequence[StoredRun]:
+        """All runs, the newest first; a run that cannot be read is listed as damaged.
+
+        Args:
+            audits: read the rows of their audits; without, `rows` is empty.
+        """
+        what = _COLUMNS + (", audit" if audits else "")
         with self._read() as db:
-            rows = db.execute("SELECT * FROM runs ORDER BY created DESC, id").fetchall() if db else []
+            rows = db.execute(f"SELECT {what} FROM runs ORDER BY created DESC, id").fetchall() if db else []
         return [self._run(row) for row in rows]
 
     def delete(self, run_id: str) -> Sequence[str]:
@@ -280,31 +354,76 @@ class RunStore:
             RunNotFound: no run has this id.
             StoreError: a living process is training it.
         """
-        run = self.load(run_id)
+        run = self._load(run_id)
         if run.status == "running":
             raise StoreError(f"run {run_id} is being trained; stop it before deleting it")
-        removed = [f"run {run_id} ({run.status}) from the list" + (", with its audit" if run.audit else "")]
-        doomed = self.root / "runs" / f".{run_id}.{os.getpid()}.deleted"
+        removed = [f"run {run_id} ({run.status}) from the list" + (", with its audit" if run.audited else "")]
         with self._write() as db:
             db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
-            if run.folder.exists():
-                removed += sorted(str(p) for p in run.folder.iterdir())
-                run.folder.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+            folder = self.root / "runs" / run_id
+            if folder.exists():
+                removed += sorted(str(p) for p in folder.iterdir())
+                folder.rename(folder.with_name(f".{run_id}.{os.getpid()}.deleted"))
+            # Nobody trains it, so whatever lies aside is nobody's.
+            removed += [p for p in self._tidy(run_id, lambda pid: True) if not p.endswith(".deleted")]
+        return removed
+
+    def _aside(self, run_id: str) -> Sequence[Path]:
+        """Folders of a run that lie aside: `.RUN.PID.new`, `.old` and `.deleted`."""
+        return sorted((self.root / "runs").glob(f".{glob.escape(run_id)}.*"))
+
+    def _tidy(self, run_id: str, doomed: Callable[[int], bool]) -> Sequence[str]:
+        """Puts back what a killed process had set aside, removes the rest it left, and says what was removed.
+
+        Args:
+            run_id: the run.
+            doomed: says whether the leftovers of a process may go.
+        """
+        folder, removed = self.root / "runs" / run_id, []
+        if self._folder(run_id) != folder:
+            self._folder(run_id).rename(folder)
+        for path in self._aside(run_id):
+            pid = path.name.split(".")[-2]
+            if pid.isdecimal() and doomed(int(pid)):
+                shutil.rmtree(path, ignore_errors=True)
+                removed.append(str(path))
         return removed
 
     def _folder(self, run_id: str) -> Path:
-        return self.root / "runs" / run_id
+        folder = self.root / "runs" / run_id
+        if folder.exists():
+            return folder
+        return next((p for p in self._aside(run_id) if p.suffix == ".old"), folder)
+
+    def _load(self, run_id: str) -> StoredRun:
+        with self._read() as db:
+            row = db.execute(f"SELECT {_COLUMNS}, audit FROM runs WHERE id = ?", (run_id,)).fetchone() if db else None
+            if row is None:
+                raise self._not_found(db, run_id)
+        return self._run(row)
 
     def _run(self, row: sqlite3.Row) -> StoredRun:
         status, reason = row["status"], row["reason"]
         if status == "running" and not _alive(row["pid"], row["born"]):
             status = "interrupted" if row["finished"] is None else "finished"
             reason = "the process that trained it ended without a word"
-        audit = json.loads(row["audit"]) if row["audit"] else None
+        config: dict[str, Any] = {}
+        dataset: dict[str, Any] = {}
+        rows: tuple[dict[str, Any], ...] = ()
+        folder = self._folder(row["id"])
+        audited = bool(row["audited"]) and (folder / "audit.json").exists()
+        try:
+            config = _record(row["config"], "method", "backbone")
+            dataset = _record(row["dataset"], "name", "fingerprint")
+            if audited and "audit" in row.keys():  # noqa: SIM118
+                rows = tuple(_record(row["audit"], "rows")["rows"])
+        except (ValueError, TypeError):
+            what = "audit" if dataset else "data" if config else "config"
+            status, audited = "damaged", False
+            reason = f"its {what} in store.sqlite cannot be read; uge runs delete {row['id']} removes it"
         return StoredRun(
-            row["id"], status, row["created"], row["finished"], row["seconds"], row["device"], reason,
-            json.loads(row["config"]), json.loads(row["dataset"]), audit, self._folder(row["id"]),
+            row["id"], status, row["created"], row["finished"], row["seconds"], row["device"], reason, config, dataset,
+            audited, rows, folder,
         )  # fmt: skip
 
     def _not_found(self, db: sqlite3.Connection | None, run_id: str) -> RunNotFound:
@@ -328,15 +447,21 @@ class RunStore:
     @contextmanager
     def _read(self) -> Iterator[sqlite3.Connection | None]:
         """A connection for reading, or None where there is no store yet."""
-        if not (self.root / "store.sqlite").exists():
-            yield None
-            return
         db = None
         try:
+            if not self.root.exists():
+                yield None
+                return
+            if not self.root.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            if not (self.root / "store.sqlite").exists():
+                self._check_lost()
+                yield None
+                return
             db = self._connect()
             # Version 0: another process is just making the tables.
             yield db if self._check_version(db) else None
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise self._refusal("read", error) from None
         finally:
             if db is not None:
@@ -371,7 +496,17 @@ class RunStore:
             raise StoreError(
                 f"the store {self.root} was written by a newer version of uge_core (format {version}, this one reads {_VERSION}); update uge_core or name another store with --store"
             )
+        if version == 0:
+            self._check_lost()
         return version
+
+    def _check_lost(self) -> None:
+        """Refuses a store whose list of runs is gone while the runs are there."""
+        folders = self.root / "runs"
+        if folders.is_dir() and any(p.is_dir() for p in folders.iterdir()):
+            raise StoreError(
+                f"the store {self.root} has runs but {self.root / 'store.sqlite'}, their list, is empty or gone; bring it back from a copy, or name another store with --store DIR or $UGE_STORE"
+            )
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -382,9 +517,16 @@ class RunStore:
 
     def _refusal(self, what: str, error: Exception) -> StoreError:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        return StoreError(
-            f"the store {self.root} cannot be {what}: {why}; name a folder you may write to with --store DIR or $UGE_STORE"
-        )
+        another = "name another store with --store DIR or $UGE_STORE"
+        if isinstance(error, sqlite3.OperationalError) and ("locked" in why or "busy" in why):
+            advice = "another process is using it: try again, or " + another
+        elif (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)) or "full" in why:
+            advice = "make room, or " + another
+        elif isinstance(error, OSError) or "unable to open" in why or "readonly" in why:
+            advice = "name a folder you may write to with --store DIR or $UGE_STORE"
+        else:
+            advice = f"{self.root / 'store.sqlite'} is damaged or no run store: move it away, or {another}"
+        return StoreError(f"the store {self.root} cannot be {what}: {why}; {advice}")
 
 
 class Floors(MutableMapping[str, Any]):

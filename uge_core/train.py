@@ -15,7 +15,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,13 @@ import torch
 from torch import Tensor
 
 from uge_core import edge_loss
-from uge_core.audit.ndcg import ndcg_per_target, rank_candidates
+from uge_core.audit.ndcg import BiasFree, ndcg_per_target, rank_candidates
 from uge_core.backbones._inputs import Inputs
 from uge_core.backbones.base import Backbone, Parameters
 from uge_core.bias_free import CellTable, Evidence
 from uge_core.config import RunConfig
 from uge_core.debias.base import Method
-from uge_core.errors import ConfigError, TrainingDiverged
+from uge_core.errors import ConfigError, TooManyGroups, TrainingDiverged
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
 from uge_core.penalties.base import Penalty
 from uge_core.registry import build_options, find
@@ -75,7 +75,8 @@ class Fitted:
         device: where it ran.
         seconds: of the whole ensemble.
         best_epoch: the epoch kept; the last unless a validation share was asked for.
-        notes: per attribute, a remark for its audit rows.
+        notes: per attribute, a remark for the audit rows of the exported embedding.
+        twin_notes: the same for the twin's.
     """
 
     config: RunConfig
@@ -89,6 +90,7 @@ class Fitted:
     seconds: float
     best_epoch: int
     notes: dict[str, str] = field(default_factory=dict)
+    twin_notes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,7 @@ class _Member:
     penalty: Penalty
     hidden: dict[str, BoolArray]
     twin: bool
+    position: int
 
     @property
     def label(self) -> str:
@@ -122,11 +125,18 @@ def ensembles(configs: Sequence[RunConfig], graph: AttributedGraph | None = None
 
 
 def _most_members(config: RunConfig, graph: AttributedGraph) -> int:
-    """How many configs (each with a twin) fit half of the free memory, by the arrays a step holds."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4 << 30
-    encoder = find("backbones", config.backbone).uses_features
-    floats = graph.num_nodes * (6 * config.dim + (16 * 64 if encoder else 0))
-    return max(1, int(free / 2 / (2 * 4 * floats)))
+    """How many configs (each with a twin) fit half of the free memory, by the numbers a step holds."""
+    backbone: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
+    floats = backbone.step_floats(graph.num_nodes, 2 * graph.num_edges, config.dim)
+    return max(1, int(_free_memory() / 2 / (2 * 4 * floats)))
+
+
+def _free_memory() -> int:
+    if torch.cuda.is_available():
+        return int(torch.cuda.mem_get_info()[0])
+    if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 4 << 30
 
 
 def fit(
@@ -153,14 +163,18 @@ def fit(
         ConfigError: configs that cannot train together, or a method that cannot serve this graph.
         TrainingDiverged: a loss that is not finite, with member and epoch.
     """
+    if configs and configs[0].validation > 0 and not split.validation.size:
+        raise ConfigError(
+            f"validation = {configs[0].validation}: no edge could be set aside, as each is some node's last; use validation 0"
+        )
     if len(ensembles(configs)) != 1:
         raise ConfigError(f"these configs cannot train together: they differ in one of {', '.join(_SHARED)}")
     where = _device(device)
     first = configs[0]
     backbone: Backbone = build_options(find("backbones", first.backbone), first.backbone_options, first.backbone)
     build = _Builder(graph, split, backbone.loss)
-    exported = [build.member(c, twin=False) for c in configs]
-    twins = [build.member(c, twin=True) for c in configs if c.exposure == "both"]
+    exported = [build.member(c, twin=False, position=i) for i, c in enumerate(configs)]
+    twins = [build.member(c, twin=True, position=i) for i, c in enumerate(configs) if c.exposure == "both"]
     members = exported + twins
     started = time.monotonic()
     features = graph.features if backbone.uses_features else None
@@ -182,7 +196,7 @@ def fit(
     for k, m in enumerate(exported):
         t = twin_of.get(id(m.config))
         twin = members[t] if t is not None else None
-        reports = [*m.evidence.reports, *(twin.evidence.reports if twin else ())]
+        twin_reports = twin.evidence.reports if twin else ()
         out.append(
             Fitted(
                 config=m.config,
@@ -196,13 +210,20 @@ def fit(
                 diagnostics={
                     "weights": m.cells.diagnostics(split.train) if m.method.reads_attributes else None,
                     "imputation": [r.to_json() for r in m.evidence.reports],
-                    "twin_imputation": [r.to_json() for r in twin.evidence.reports] if twin else [],
+                    "twin_imputation": [r.to_json() for r in twin_reports],
+                    "split": {
+                        "train": split.train.shape[1],
+                        "validation": split.validation.shape[1],
+                        "test": split.test.shape[1],
+                        "short": split.short,
+                    },
                 },
                 members=[x.label for x in members],
                 device=str(where) if where.type == "cpu" else torch.cuda.get_device_name(where),
                 seconds=seconds,
                 best_epoch=best[k],
-                notes={r.attribute: r.note for r in reports},
+                notes={r.attribute: r.note for r in m.evidence.reports},
+                twin_notes={r.attribute: r.note for r in twin_reports},
             )
         )
     return out
@@ -217,23 +238,29 @@ def edge_weights(config: RunConfig, graph: AttributedGraph, split: LinkSplit, ed
     )
 
 
-def bias_free_gains(
-    graph: AttributedGraph, split: LinkSplit, sensitive: Sequence[str], *, unknown: str | None = None
-) -> FloatArray:
-    """(E_test,) R~/R of each held-out edge: how much it counts in `ndcg_at_10_bias_free`.
+def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequence[str], *, unknown: str) -> BiasFree:
+    """R~/R of each held-out edge: how much it counts in `ndcg_at_10_bias_free`.
 
-    The same for every method, so that runs compare: with two pseudo-edges a cell, as a held-out edge
-    may fall into a cell that training never saw, and popularity deciles as item cells.
+    The same for every method under one policy for unknown values, so that runs compare: with two
+    pseudo-edges a cell, as a held-out edge may fall into a cell that training never saw, and
+    popularity deciles as item cells. Where all attributes form more groups than a table can hold,
+    the independence form of Sec. 5.1 is taken, and the note says so.
     """
-    config = RunConfig.resolve(
-        graph,
-        sensitive=list(sensitive),
-        method="uge-w",
-        unknown=unknown,
-        exposure="seen",
-        options={"shrinkage": 2.0, "item_cells": "popularity" if graph.bipartite else "none"},
-    )
-    return edge_weights(config, graph, split, split.test)
+    options = {"shrinkage": 2.0, "item_cells": "popularity" if graph.bipartite else "none"}
+
+    def weights(independence: bool) -> FloatArray:
+        config = RunConfig.resolve(
+            graph, sensitive=list(sensitive), method="uge-w", unknown=unknown, exposure="seen",
+            options={**options, "independence": independence},
+        )  # fmt: skip
+        return edge_weights(config, graph, split, split.test)
+
+    try:
+        return BiasFree(weights(False))
+    except TooManyGroups as error:
+        return BiasFree(
+            weights(True), f"attributes taken as independent, as together they form {error.num_groups} groups"
+        )
 
 
 class _Builder:
@@ -244,20 +271,11 @@ class _Builder:
         self.evidences: dict[str, tuple[Evidence, dict[str, BoolArray]]] = {}
         self.tables: dict[str, CellTable] = {}
 
-    def member(self, config: RunConfig, *, twin: bool) -> _Member:
-        """One member of the ensemble."""
+    def member(self, config: RunConfig, *, twin: bool, position: int = 0) -> _Member:
+        """One member of the ensemble; `position` is its config's among those given."""
         method: Method = build_options(find("debias", config.method), config.method_options, config.method)
-        key = repr(
-            (
-                config.sensitive,
-                config.attributes,
-                config.unknown,
-                config.hidden if twin else None,
-                twin,
-                config.seed,
-                config.split_seed,
-            )
-        )
+        drawn = config.seed if "impute" in (config.unknown, config.hidden) else None
+        key = repr((config.sensitive, config.unknown, config.hidden if twin else None, twin, drawn, config.split_seed))
         if key not in self.evidences:
             self.evidences[key] = self._evidence(config, twin)
         evidence, hidden = self.evidences[key]
@@ -265,27 +283,23 @@ class _Builder:
         table_key = repr((key, config.method, config.method_options)) if method.reads_attributes else "neutral"
         if table_key not in self.tables:
             self.tables[table_key] = method.cells(evidence)
-        return _Member(config, method, evidence, self.tables[table_key], method.penalty(evidence), hidden, twin)
+        return _Member(
+            config, method, evidence, self.tables[table_key], method.penalty(evidence), hidden, twin, position
+        )
 
     def _evidence(self, config: RunConfig, twin: bool) -> tuple[Evidence, dict[str, BoolArray]]:
-        chosen = (
-            set(config.attributes) | set(config.sensitive)
-            if config.attributes
-            else {a.name for a in self.graph.audited}
-        )
         hidden: dict[str, BoolArray] = {}
         values = {}
-        for a in self.graph.audited:
-            if a.name not in chosen or not config.sensitive:
-                continue
+        for a in self.graph.audited if config.sensitive else ():
             if twin and a.name in config.sensitive:
-                probe = probe_split(a, unknown=str(config.unknown), seed=config.split_seed)
-                hidden[a.name] = np.isin(np.arange(self.graph.num_nodes), probe.test)
+                probe = probe_split(a, unknown=config.unknown, seed=config.split_seed)
+                hidden[a.name] = np.zeros(self.graph.num_nodes, dtype=bool)
+                hidden[a.name][probe.test] = True
             values[a.name] = resolve_values(
                 a,
                 self.graph,
                 self.split.train,
-                unknown=str(config.unknown),
+                unknown=config.unknown,
                 hidden=hidden.get(a.name),
                 hidden_policy=str(config.hidden),
                 rng=np.random.default_rng([config.seed, 6, zlib.crc32(a.name.encode())]),
@@ -356,10 +370,11 @@ def _train(
             )
     with torch.no_grad():
         last = backbone.encode(parameters, inputs).detach()
-    if not bool(torch.isfinite(last).all()):
-        raise TrainingDiverged(
-            f"an embedding is not finite after {config.epochs} epochs; lower the learning rate or lambda"
-        )
+    _refuse(
+        members,
+        torch.isfinite(last).flatten(1).all(1).tolist(),
+        f"embedding is not finite after {config.epochs} epochs",
+    )
     kept, best = watch.result(last, config.epochs)
     return [np.ascontiguousarray(k.cpu().numpy().astype(np.float32)) for k in kept], history, best
 
@@ -373,12 +388,21 @@ def _log(
     lams: list[float],
 ) -> float:
     total = [e + lam * g for e, g, lam in zip(edges, gaps, lams, strict=True)]
-    for m, t in zip(members, total, strict=True):
-        if not np.isfinite(t):
-            raise TrainingDiverged(f"the loss of {m.label} is {t} at epoch {epoch}; lower the learning rate or lambda")
+    _refuse(members, np.isfinite(total).tolist(), f"loss is not finite at epoch {epoch}")
     for name, row in (("epoch", epoch), ("edge_loss", edges), ("penalty", gaps), ("total", total)):
         history[name].append(row)
     return float(np.mean(total))
+
+
+def _refuse(members: list[_Member], finite: list[bool], what: str) -> None:
+    """Raises where a member has left the numbers, naming all that have."""
+    lost = [m for m, ok in zip(members, finite, strict=True) if not ok]
+    if lost:
+        which = "; ".join(m.label for m in lost)
+        raise TrainingDiverged(
+            f"the {what} of {which}; lower the learning rate or lambda, and look for huge features",
+            tuple(sorted({m.position for m in lost})),
+        )
 
 
 class _LastEpoch:
@@ -396,7 +420,9 @@ class _BestEpoch:
     """Keeps each member's embedding at its best NDCG@10 on validation links, looked at 40 times."""
 
     def __init__(self, graph: AttributedGraph, split: LinkSplit, config: RunConfig) -> None:
-        self.task = ranking_task(graph, split.validation, seed=config.split_seed)
+        # test edges must not shape the choice, not even by being kept out of the strangers
+        seen = np.concatenate([split.train, split.validation], axis=1)
+        self.task = ranking_task(replace(graph, edges=seen), split.validation, seed=config.split_seed)
         self.seed, self.epochs = config.split_seed, config.epochs
         self.every = max(1, config.epochs // 40)
         self.best: list[tuple[float, int, Tensor]] = []

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,9 @@ METRIC_LABELS = {
     "micro_f1": "Micro-F1", "balanced_accuracy": "balanced accuracy", "auc": "AUC", "ndcg_at_10": "NDCG@10",
     "ndcg_at_10_bias_free": "bias-free NDCG@10", "dp": "DP gap", "eo": "EO gap",
 }  # fmt: skip
-_LEAKAGE = ("micro_f1", "balanced_accuracy", "auc")
+# AUC first: it has one floor for every attribute, where a low Micro-F1 can be a balanced probe of a rare value
+_LEAKAGE = ("auc", "micro_f1", "balanced_accuracy")
+_SHORT = ("method", "sensitive", "backbone", "seed")
 _ATTACKER_ORDER = {"worst": 0, "linear": 1, "trees": 2}
 
 
@@ -32,6 +35,32 @@ def method_class(name: str) -> type[Method]:
         found: type[Method] = registry.find("debias", name)
         return found
     return type("Foreign", (Method,), {"label": name})
+
+
+def config_parts(config: Mapping[str, Any], *, typed: bool = True) -> dict[str, str]:
+    """A run's config in words, by field, empty where it does not apply.
+
+    Args:
+        config: the record of a `RunConfig`.
+        typed: names as they are typed in commands; else the method's label.
+    """
+    method, lam = config.get("method", ""), config.get("lambda")
+    penalty = "" if lam is None else f" {'lambda' if typed else 'λ'} {lam:g}"
+    return {
+        "backbone": config.get("backbone", ""),
+        "method": (method if typed else method_class(method).label) + penalty,
+        "sensitive": "+".join(config.get("sensitive", ())),
+        "dim": f"dim {config['dim']}" if "dim" in config else "",
+        "seed": f"seed {config['seed']}" if "seed" in config else "",
+        "split": f"split {config['split_seed']}" if "split_seed" in config else "",
+        "epochs": f"{config['epochs']} epochs" if "epochs" in config else "",
+    }
+
+
+def config_words(config: Mapping[str, Any], *fields: str, typed: bool = True, joint: str = ", ") -> str:
+    """Some `fields` of `config_parts` in one line; all of them where none is named."""
+    parts = config_parts(config, typed=typed)
+    return joint.join(parts[f] for f in fields or parts if parts[f])
 
 
 @dataclass(frozen=True)
@@ -58,7 +87,7 @@ class Overview:
 def overview(store: RunStore) -> Overview:
     """The stored runs with their leakage and utility beside the floors."""
     runs = store.list()
-    audited = sorted((r for r in runs if r.audit), key=_order)
+    audited = sorted((r for r in runs if r.audited), key=_order)
     names = labels(audited)
     table = pd.DataFrame([row for run in audited for row in _overview_rows(run, names[run.id])])
     waiting = pd.DataFrame(
@@ -66,13 +95,13 @@ def overview(store: RunStore) -> Overview:
             {
                 "Run": run.id,
                 "Status": run.status if run.status != "finished" else "finished, not audited yet",
-                "Config": _config_label(run.config),
-                "Data": run.dataset["name"],
+                "Config": config_words(run.config, *_SHORT, typed=False, joint=" · "),
+                "Data": run.dataset.get("name", ""),
                 "Started": time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)),
                 "Reason": run.reason or "",
             }
             for run in runs
-            if not run.audit
+            if not run.audited
         ]
     )
     first = (
@@ -83,38 +112,15 @@ def overview(store: RunStore) -> Overview:
 
 def labels(runs: Sequence[StoredRun]) -> dict[str, str]:
     """A short name per run id, told apart where two would read the same: method, lambda, what was treated."""
-    parts = {run.id: _config_parts(run) for run in runs}
-    told = {i: [text for _, text, always in p if always] for i, p in parts.items()}
-    for position in range(max((len(p) for p in parts.values()), default=0)):
-        values = {p[position][1] for p in parts.values()}
-        if len(values) > 1:
-            for i, p in parts.items():
-                if not p[position][2]:
-                    told[i].append(p[position][1])
-    names = {i: " · ".join(t for t in texts if t) for i, texts in told.items()}
-    repeated = [n for n in names.values() if list(names.values()).count(n) > 1]
-    return {i: f"{n} · {i[:6]}" if n in repeated else n for i, n in names.items()}
-
-
-def _config_parts(run: StoredRun) -> list[tuple[str, str, bool]]:
-    """(field, text, always shown) in a fixed order."""
-    c = run.config
-    lam = f" λ {c['lambda']:g}" if c["lambda"] is not None else ""
-    return [
-        ("method", method_class(c["method"]).label + lam, True),
-        ("sensitive", "+".join(c["sensitive"]), True),
-        ("dataset", run.dataset["name"], False),
-        ("backbone", c["backbone"], False),
-        ("seed", f"seed {c['seed']}", False),
-        ("split", f"split {c['split_seed']}", False),
-        ("epochs", f"{c['epochs']} epochs", False),
+    parts = {run.id: {"dataset": run.dataset["name"]} | config_parts(run.config, typed=False) for run in runs}
+    differing = [
+        field
+        for field in ("dataset", "backbone", "dim", "seed", "split", "epochs")
+        if len({p[field] for p in parts.values()}) > 1
     ]
-
-
-def _config_label(config: dict[str, Any]) -> str:
-    lam = f" λ {config['lambda']:g}" if config["lambda"] is not None else ""
-    parts = [method_class(config["method"]).label + lam, "+".join(config["sensitive"])]
-    return " · ".join([*filter(None, parts), config["backbone"], f"seed {config['seed']}"])
+    names = {i: " · ".join(filter(None, (p[f] for f in ("method", "sensitive", *differing)))) for i, p in parts.items()}
+    count = Counter(names.values())
+    return {i: f"{n} · {i[:6]}" if count[n] > 1 else n for i, n in names.items()}
 
 
 def _order(run: StoredRun) -> tuple[Any, ...]:
@@ -126,8 +132,7 @@ def _order(run: StoredRun) -> tuple[Any, ...]:
 
 
 def _rows(run: StoredRun, **criteria: Any) -> list[dict[str, Any]]:
-    rows = (run.audit or {}).get("rows", [])
-    return [r for r in rows if all(r.get(k) == v for k, v in criteria.items())]
+    return [r for r in run.rows if all(r.get(k) == v for k, v in criteria.items())]
 
 
 def _lead(rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
@@ -150,8 +155,12 @@ def _attributes(run: StoredRun) -> list[str]:
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with an AUC below 0.5 turned round."""
-    if row["metric"] != "auc" or row["value"] is None or row["value"] >= 0.5:
+    """The row with an AUC below 0.5 turned round, and its random floor likewise."""
+    if row["metric"] != "auc":
+        return row
+    if row["floor_random"] is not None and row["floor_random"] < 0.5:
+        row = dict(row, floor_random=1 - row["floor_random"])
+    if row["value"] is None or row["value"] >= 0.5:
         return row
     turned = dict(row, value=1 - row["value"], turned=True)
     if row["ci_low"] is not None:
@@ -194,36 +203,62 @@ def _interval(row: dict[str, Any] | None) -> str:
     return "" if row is None or row["ci_low"] is None else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
 
 
+_COMPARED = ("backbone", "split_seed", "epochs", "dim")
+
+
 def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[str]:
-    """Per data set and attribute: the untreated run, the least leaking one, and what guessing gives."""
-    for dataset in dict.fromkeys(r.dataset["fingerprint"] for r in runs):
-        group = [r for r in runs if r.dataset["fingerprint"] == dataset]
+    """Per attribute: the untreated run, the least leaking one, and what guessing gives.
+
+    Only runs that differ in nothing but method, lambda, attributes and seed are compared.
+    """
+    groups: dict[tuple[Any, ...], list[StoredRun]] = {}
+    for run in runs:
+        key = (run.dataset["fingerprint"], *(run.config.get(f) for f in _COMPARED))
+        groups.setdefault(key, []).append(run)
+    data = {key[0]: g[0].dataset["name"] for key, g in groups.items()}
+    count = Counter(data.values())
+    data = {f: f"{name} {f[:8]}" if count[name] > 1 else name for f, name in data.items()}
+    firsts = [{"dataset": data[key[0]]} | config_parts(g[0].config) for key, g in groups.items()]
+    told = [f for f in ("dataset", "backbone", "split", "epochs", "dim") if len({p[f] for p in firsts}) > 1]
+    for group, first in zip(groups.values(), firsts, strict=True):
+        where = ", ".join(first[f] for f in told)
         for attribute in dict.fromkeys(a for r in group for a in _attributes(r)):
-            found = []
-            for run in group:
-                row = _lead(_rows(run, metric="auc", attribute=attribute, attacker="worst"))
-                if row and row["value"] is not None and row["evidence"] == "ok":
-                    found.append((run, _shown(row)))
-            if not found:
-                yield f"**{attribute}**: not enough evidence in any run to say how much of it can be read."
-                continue
-            plain = [(run, row) for run, row in found if run.config["method"] == "none"]
-            treated = [(run, row) for run, row in found if attribute in run.config["sensitive"]]
-            text = []
-            if plain:
-                run, row = plain[0]
-                text.append(f"without debiasing the strongest attacker picks the right one {_share(row)}")
-            if treated:
-                run, row = min(treated, key=lambda pair: pair[1]["value"])
-                several = f"the lowest of {len(treated)} treated runs" if len(treated) > 1 else "the treated run"
-                text.append(f"with {names[run.id]}, {several}, {_share(row)}")
-            if not text:
-                run, row = min(found, key=lambda pair: pair[1]["value"])
-                text.append(f"with {names[run.id]} the strongest attacker picks the right one {_share(row)}")
-            yield (
-                f"**{attribute}**: given two people with different values, {'; '.join(text)}. "
-                f"A coin gets 50 %. {_utility(plain, treated)}"
-            ).strip()
+            yield f"**{attribute}**{f' ({where})' if where else ''}: {_sentence(attribute, group, names)}"
+
+
+def _sentence(attribute: str, group: Sequence[StoredRun], names: dict[str, str]) -> str:
+    found = []
+    for run in group:
+        row = _lead(_rows(run, metric="auc", attribute=attribute, attacker="worst"))
+        if row and row["value"] is not None and row["evidence"] == "ok":
+            found.append((run, _shown(row)))
+    if not found:
+        return "not enough evidence in any run to say how much of it can be read."
+    plain = _comparable([pair for pair in found if pair[0].config["method"] == "none"])
+    treated = _comparable([pair for pair in found if attribute in pair[0].config["sensitive"]])
+    best = min(treated, key=lambda pair: pair[1]["value"], default=None)
+    text = []
+    before = next((pair for pair in plain if best and pair[0].config["seed"] == best[0].config["seed"]), None)
+    before = before or next(iter(plain), None)
+    if before:
+        text.append(f"without debiasing the strongest attacker picks the right one {_share(before[1])}")
+    if best:
+        several = f"the lowest of {len(treated)} treated runs" if len(treated) > 1 else "the treated run"
+        text.append(f"with {names[best[0].id]}, {several}, {_share(best[1])}")
+    if not text:
+        run, row = min(_comparable(found), key=lambda pair: pair[1]["value"])
+        text.append(f"with {names[run.id]} the strongest attacker picks the right one {_share(row)}")
+    return (
+        f"given two people with different values, {'; '.join(text)}. A coin gets 50 %. {_utility(before, best)}".strip()
+    )
+
+
+_Measured = tuple[StoredRun, dict[str, Any]]
+
+
+def _comparable(found: list[_Measured]) -> list[_Measured]:
+    """Those measured on people whose values training did not see, where there are any."""
+    return [pair for pair in found if pair[1]["exposure"] != "seen"] or found
 
 
 def _share(row: dict[str, Any]) -> str:
@@ -231,24 +266,19 @@ def _share(row: dict[str, Any]) -> str:
         "" if row["ci_low"] is None else f", 95 % interval {100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f}"
     )
     coin = ", not told apart from a coin" if row["ci_low"] is not None and row["ci_low"] <= 0.5 else ""
-    return f"{100 * row['value']:.1f} % of the time (n = {row['n']:,}{interval}{coin})"
+    seen = ", measured on people whose values training saw" if row["exposure"] == "seen" else ""
+    return f"{100 * row['value']:.1f} % of the time (n = {row['n']:,}{interval}{coin}{seen})"
 
 
-def _utility(plain: list[tuple[StoredRun, Any]], treated: list[tuple[StoredRun, Any]]) -> str:
+def _utility(before: _Measured | None, after: _Measured | None) -> str:
     """Link quality of the same members."""
-
-    def ndcg(run: StoredRun, exposure: str | None) -> float | None:
-        row = _matching(_rows(run, metric="ndcg_at_10", variant="held-out"), exposure)
-        return row["value"] if row else None
-
-    before = ndcg(plain[0][0], plain[0][1]["exposure"]) if plain else None
-    after = None
-    if treated:
-        run, row = min(treated, key=lambda pair: pair[1]["value"])
-        after = ndcg(run, row["exposure"])
-    if before is None or after is None:
+    values = []
+    for run, row in filter(None, (before, after)):
+        ndcg = _matching(_rows(run, metric="ndcg_at_10", variant="held-out"), row["exposure"])
+        values.append(ndcg["value"] if ndcg else None)
+    if len(values) < 2 or None in values:
         return ""
-    return f"Link quality NDCG@10 goes from {before:.3f} to {after:.3f}."
+    return f"Link quality NDCG@10 goes from {values[0]:.3f} to {values[1]:.3f}."
 
 
 @dataclass(frozen=True)
@@ -272,7 +302,7 @@ class LeakageChoices:
 
 def leakage_choices(store: RunStore) -> LeakageChoices:
     """What there is to choose from in the stored audits."""
-    runs = sorted((r for r in store.list() if r.audit), key=_order)
+    runs = sorted((r for r in store.list() if r.audited), key=_order)
     rows = [r for run in runs for r in _rows(run) if r["attacker"] and r["metric"] in _LEAKAGE]
     exposures = {r["exposure"] for r in rows}
     attackers = sorted({r["attacker"] for r in rows}, key=lambda a: (_ATTACKER_ORDER.get(a, 9), a))
@@ -331,7 +361,7 @@ def leakage_view(
         runs: run ids; None takes all.
         attributes: names; None takes all.
     """
-    chosen = sorted((r for r in store.list() if r.audit and (runs is None or r.id in runs)), key=_order)
+    chosen = sorted((r for r in store.list() if r.audited and (runs is None or r.id in runs)), key=_order)
     names = labels(chosen)
     records, other = [], []
     for run in chosen:
@@ -380,13 +410,13 @@ _LEAKAGE_COLUMNS = [
 
 def _leakage_record(run: StoredRun, label: str, attribute: str, row: dict[str, Any]) -> dict[str, Any]:
     shown = _shown(row)
-    floors = [f for f in (row["floor_majority"], row["floor_random"]) if f is not None]
+    floors = [f for f in (shown["floor_majority"], shown["floor_random"]) if f is not None]
     low = shown["ci_low"] if shown["ci_low"] is not None else shown["value"]
     telling = row["evidence"] == "ok" and low is not None and (not floors or low > max(floors))
     return {
         "attribute": attribute, "run": label, "run_id": run.id, "method": run.config["method"],
         "value": shown["value"], "ci_low": shown["ci_low"], "ci_high": shown["ci_high"],
-        "majority": row["floor_majority"], "random": row["floor_random"], "n": row["n"],
+        "majority": shown["floor_majority"], "random": shown["floor_random"], "n": row["n"],
         "evidence": "ok" if row["evidence"] == "ok" else "not enough", "telling": bool(telling), "turned": bool(shown.get("turned")),
         "treated": attribute in run.config["sensitive"], "exposure": row["exposure"] or "not read", "note": row.get("note") or "",
     }  # fmt: skip

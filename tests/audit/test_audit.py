@@ -10,6 +10,7 @@ import pytest
 from strategies import attribute
 
 from uge_core.audit import METRICS, Audit, Row, audit_embedding
+from uge_core.audit.ndcg import BiasFree
 from uge_core.errors import ConfigError, GraphError
 from uge_core.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, Defaults
 from uge_core.split import split_links
@@ -74,9 +75,9 @@ def one():
         graph,
         split,
         treated=["CITY"],
-        read=True,
+        read=["city"],
         twin=twin,
-        bias_free={"city": np.ones(split.test.shape[1])},
+        bias_free={"city": BiasFree(np.ones(split.test.shape[1], np.float32))},
         notes={"city": "a remark"},
         calibrated=False,
         floors=floors,
@@ -123,7 +124,7 @@ def test_micro_f1_has_its_floors_and_its_as_coded_variant(one):
 
 def test_an_attribute_nobody_knows_is_insufficient_everywhere(one):
     rows = one[3].select(attribute="blank", variant="standard") + one[3].select(attribute="blank", metric="dp")
-    assert len(rows) == 9
+    assert len(rows) == 10
     for row in rows:
         assert row.value is None and row.evidence == "insufficient" and row.floor_random is None and row.note
 
@@ -225,7 +226,7 @@ def test_what_is_refused():
     with pytest.raises(ConfigError, match="twin"):
         audit_embedding(z, graph, split, twin=z)
     with pytest.raises(ConfigError, match=r"bias_free\['city'\] has shape \(2,\)"):
-        audit_embedding(z, graph, split, bias_free={"city": np.ones(2)})
+        audit_embedding(z, graph, split, bias_free={"city": BiasFree(np.ones(2, np.float32))})
     item = Attribute("genre", np.zeros(N, np.int64), ("a",), side="items")
     with pytest.raises(ConfigError, match="an attribute of items"):
         audit_embedding(z, AttributedGraph("g", N, graph.edges, (item,)), split, attributes=["genre"])

@@ -80,9 +80,21 @@ def test_leakage_draws_bars_with_floors(app: AppTest, seeded: Path, monkeypatch:
     assert {t["name"] for t in traces if t["type"] == "scatter"} == {"majority", "random", "numbers"}
     assert "city, No debiasing: 0." in chart.proto.alt and "majority" in chart.proto.alt
     before = json.loads(chart.proto.spec)["data"]
-    app.button_group(key="metric").set_value("auc").run()
+    app.button_group(key="metric").set_value("micro_f1").run()
     assert not app.exception
     assert json.loads(app.get("plotly_chart")[0].proto.spec)["data"] != before
+
+
+def test_runs_without_an_attribute_are_no_fault(app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    edges = [f"p{i},p{(i + step) % 30}" for i in range(30) for step in (1, 2)]
+    (tmp_path / "data" / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")
+    (tmp_path / "data" / "nodes.csv").write_text("\n".join(["id", *(f"p{i}" for i in range(30))]) + "\n")
+    monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
+    uge.train(uge.load(tmp_path / "data"), epochs=2, device="cpu")
+    opened(app, "overview.py")
+    opened(app, "leakage.py")
+    assert len(app.info) == 1 and not app.get("plotly_chart")
 
 
 def test_a_store_that_cannot_be_read_is_a_sentence(

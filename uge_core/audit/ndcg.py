@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
-from uge_core.split import RankingTask
+from uge_core.split import RankingTask, fill_strangers
 
 TOP = 10
 MAX_POSITIVES = 100  # the authors' script leaves out nodes with as many
@@ -145,6 +145,19 @@ def weighted_mean(value: _Float64, weight: _Float64, *, seed: int = 0) -> tuple[
 
 
 @dataclass(frozen=True, eq=False)
+class BiasFree:
+    """What each held-out edge counts for in the bias-free form.
+
+    Attributes:
+        weight: (E_test,) w_e = R~/R.
+        note: how it was estimated, where that was not the usual way.
+    """
+
+    weight: FloatArray
+    note: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class EdgeGains:
     """Weights of held-out edges, brought to the lists.
 
@@ -196,45 +209,13 @@ def as_coded_task(graph: AttributedGraph, *, num_candidates: int = 100, seed: in
     """
     if graph.bipartite:
         raise ValueError("the authors' ranking script for one-mode graphs does not apply to a bipartite graph")
-    rng = np.random.default_rng([seed, 12])
-    n = graph.num_nodes
-    key = np.sort(graph.edge_index[0] * n + graph.edge_index[1])
+    key = np.sort(graph.edge_index[0] * graph.num_nodes + graph.edge_index[1])
     start = np.cumsum(graph.degree) - graph.degree
     positives = graph.degree // 10 + 1
     targets = np.nonzero((graph.degree > 0) & (positives < min(MAX_POSITIVES, num_candidates)))[0]
-    positives = positives[targets]
-    relevant = np.arange(num_candidates)[None, :] < positives[:, None]
+    relevant = np.arange(num_candidates)[None, :] < positives[targets][:, None]
     candidates = np.full(relevant.shape, -1, dtype=np.int64)
     row, column = np.nonzero(relevant)
-    candidates[row, column] = key[start[targets][row] + column] % n
-    strangers = n - 1 - graph.degree[targets]
-    few = strangers < 4 * num_candidates
-    for t in np.nonzero(few)[0]:
-        u = targets[t]
-        taken = np.append(key[start[u] : start[u] + graph.degree[u]] % n, u)
-        free = rng.permutation(np.setdiff1d(np.arange(n), taken))[: num_candidates - positives[t]]
-        candidates[t, positives[t] : positives[t] + len(free)] = free
-    # With at least four times as many strangers as places a few rounds of redrawing suffice.
-    row, column = np.nonzero(~relevant & ~few[:, None])
-    while len(row):
-        drawn = rng.integers(0, n, len(row))
-        candidates[row, column] = drawn
-        wanted = targets[row] * n + drawn
-        bad = (key[np.minimum(np.searchsorted(key, wanted), len(key) - 1)] == wanted) | (drawn == targets[row])
-        redraw = np.zeros(relevant.shape, dtype=bool)
-        redraw[row[bad], column[bad]] = True
-        touched = np.unique(row)
-        redraw[touched] |= _later_equal(candidates[touched])
-        row, column = np.nonzero(redraw)
+    candidates[row, column] = key[start[targets][row] + column] % graph.num_nodes
+    fill_strangers(candidates, relevant, targets, graph, np.random.default_rng([seed, 12]))
     return RankingTask(targets, candidates, relevant)
-
-
-def _later_equal(rows: IntArray) -> npt.NDArray[np.bool_]:
-    """Where a list holds a node that stands further left in it; positives stand first, so they stay."""
-    order = np.argsort(rows, axis=1, kind="stable")
-    values = np.take_along_axis(rows, order, axis=1)
-    equal = np.zeros(rows.shape, dtype=bool)
-    equal[:, 1:] = values[:, 1:] == values[:, :-1]
-    out = np.zeros(rows.shape, dtype=bool)
-    np.put_along_axis(out, order, equal, axis=1)
-    return out

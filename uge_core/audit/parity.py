@@ -16,7 +16,6 @@ per pair of combinations, and each attribute's cells are sums of those.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.environment import cores
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
 
 EXACT_NODES = 100_000
@@ -150,16 +150,11 @@ def _joint_sums(
         return tile_sum(rows, columns, group, starts, begin, end, not graph.bipartite)
 
     # Tiles are added in their order, whatever thread finished first: same input, same digits.
-    with ThreadPoolExecutor(threads or _cores()) as pool:
+    with ThreadPoolExecutor(threads or cores()) as pool:
         for begin, part in zip(begins, _bounded_map(pool, one, begins), strict=True):
             sums[group[begin] : group[begin] + len(part)] += part
             progress(1.0 - ((len(order) - begin) / len(order)) ** 2)
     return sums, order[np.cumsum(size) - size]
-
-
-def _cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _bounded_map(

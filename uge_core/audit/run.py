@@ -13,6 +13,7 @@ import numpy.typing as npt
 from uge_core.audit import leakage, ndcg, parity
 from uge_core.audit.base import METRICS, Audit, Cell, Row
 from uge_core.audit.leakage import ATTACKERS, Estimate, Prediction
+from uge_core.audit.ndcg import BiasFree
 from uge_core.errors import ConfigError
 from uge_core.graph import Attribute, AttributedGraph, FloatArray, IntArray
 from uge_core.registry import unknown_name
@@ -21,6 +22,8 @@ from uge_core.split import LinkSplit, ProbeSplit, RankingTask, probe_classes, pr
 Floors = MutableMapping[str, Any]
 
 POLICIES = ("level", "exclude", "impute")
+LEAKAGE_VERSION = 1  # counts up when an attacker changes, so that kept floors are measured anew
+_LARGEST = 1e18  # a larger coordinate overflows float32 dot products
 
 
 def audit_embedding(
@@ -33,11 +36,12 @@ def audit_embedding(
     split_seed: int = 0,
     attackers: Sequence[str] = ATTACKERS,
     treated: Sequence[str] = (),
-    read: bool = False,
+    read: Sequence[str] = (),
     twin: FloatArray | None = None,
-    bias_free: Mapping[str, npt.NDArray[Any]] | None = None,
+    bias_free: Mapping[str, BiasFree] | None = None,
     calibrated: bool = True,
     notes: Mapping[str, str] | None = None,
+    twin_notes: Mapping[str, str] | None = None,
     floors: Floors | None = None,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
@@ -57,13 +61,15 @@ def audit_embedding(
         split_seed: keys the probe's split, the candidate lists and the random floor.
         attackers: some of "linear", "trees".
         treated: the attributes that training tried to remove.
-        read: training read attribute values, so every row is "seen" unless it is the twin's.
+        read: the attributes whose values training read: rows about them, and about link quality, are
+            "seen" unless they are the twin's.
         twin: (N, d) the same training without the tested nodes' values of the treated attributes:
             gives the "unseen" rows of their leakage, and of NDCG.
-        bias_free: by name of what the graph is freed of ("region", "gender+region"), (E_test,) the
-            weight R~/R of each held-out edge; a row `ndcg_at_10_bias_free` each.
+        bias_free: by name of what the graph is freed of ("region", "gender+region"), what each
+            held-out edge counts; a row `ndcg_at_10_bias_free` each.
         calibrated: the sigmoid of a score is a probability; False under BPR, and the rows say so.
-        notes: by attribute, a remark for its rows.
+        notes: by attribute, a remark for the embedding's rows.
+        twin_notes: the same for the twin's rows.
         floors: kept between audits of one sweep, so that random embeddings are attacked once.
         seed: keys resampling and the order of ties.
         progress: called with what is being done and the share done.
@@ -86,10 +92,11 @@ def audit_embedding(
         split_seed,
         tuple(attackers),
         frozenset(graph.attribute(name).name for name in treated),
-        "seen" if read else None,
+        frozenset(graph.attribute(name).name for name in read),
         dict(bias_free or {}),
         calibrated,
-        {_canonical(graph, name): text for name, text in (notes or {}).items()},
+        _by_name(graph, notes),
+        _by_name(graph, twin_notes),
         {} if floors is None else floors,
         seed,
     )
@@ -97,11 +104,13 @@ def audit_embedding(
         if name not in ATTACKERS:
             raise ConfigError(unknown_name("attacker", name, ATTACKERS))
     if twin is not None and not read:
-        raise ConfigError("a twin was given with read=False; only a method that reads attributes has unseen rows")
-    for name, weight in job.bias_free.items():
-        if split is None or np.shape(weight) != (split.test.shape[1],):
+        raise ConfigError(
+            "a twin was given with no attribute read; only a method that reads attributes has unseen rows"
+        )
+    for name, gains in job.bias_free.items():
+        if split is None or np.shape(gains.weight) != (split.test.shape[1],):
             raise ConfigError(
-                f"bias_free[{name!r}] has shape {np.shape(weight)}; one weight per held-out edge is needed, "
+                f"bias_free[{name!r}] has shape {np.shape(gains.weight)}; one weight per held-out edge is needed, "
                 f"{0 if split is None else split.test.shape[1]} here"
             )
     # Shares of the time a large graph takes; attacking is most of it.
@@ -139,12 +148,22 @@ class _Job:
     split_seed: int
     attackers: tuple[str, ...]
     treated: frozenset[str]
-    exposure: str | None
-    bias_free: Mapping[str, npt.NDArray[Any]]
+    read: frozenset[str]
+    bias_free: Mapping[str, BiasFree]
     calibrated: bool
     notes: Mapping[str, str]
+    twin_notes: Mapping[str, str]
     floors: Floors
     seed: int
+
+    @property
+    def exposure(self) -> str | None:
+        """That of rows about no attribute."""
+        return "seen" if self.read else None
+
+    def exposure_of(self, attribute: str) -> str | None:
+        """Whether training read this attribute's values."""
+        return "seen" if attribute in self.read else None
 
 
 def _checked(embedding: npt.NDArray[Any], graph: AttributedGraph, name: str) -> FloatArray:
@@ -152,14 +171,17 @@ def _checked(embedding: npt.NDArray[Any], graph: AttributedGraph, name: str) -> 
     z = np.asarray(embedding)
     if z.ndim != 2 or z.shape[0] != graph.num_nodes or z.shape[1] == 0:
         raise ConfigError(f"{name} has shape {z.shape}; {graph.name} needs ({graph.num_nodes}, d), a row per node")
-    z = np.ascontiguousarray(z, dtype=np.float32)
+    if not np.issubdtype(z.dtype, np.number) or np.issubdtype(z.dtype, np.complexfloating):
+        raise ConfigError(f"{name} holds {z.dtype}, real numbers are needed")
     bad = np.nonzero(~np.isfinite(z).all(axis=1))[0]
     if len(bad):
         raise ConfigError(
             f"{name} has {len(bad)} rows that are not finite numbers, first node {graph.ids([int(bad[0])])[0]}; "
             "mend or drop them first"
         )
-    return z
+    if z.size and np.abs(z).max() > _LARGEST:
+        raise ConfigError(f"{name} has numbers up to {np.abs(z).max():.3g}, allowed: {_LARGEST:g}; scale it down first")
+    return np.ascontiguousarray(z, dtype=np.float32)
 
 
 def _attributes(graph: AttributedGraph, names: Sequence[str] | None) -> tuple[Attribute, ...]:
@@ -186,17 +208,17 @@ def _policies(graph: AttributedGraph, unknown: Mapping[str, str] | str | None) -
     return policies
 
 
-def _canonical(graph: AttributedGraph, name: str) -> str:
-    """The graph's spelling of an attribute; a joint name such as "gender+region" stays."""
-    return name if "+" in name else graph.attribute(name).name
+def _by_name(graph: AttributedGraph, notes: Mapping[str, str] | None) -> dict[str, str]:
+    """Remarks under the graph's spelling of each attribute."""
+    return {graph.attribute(name).name: text for name, text in (notes or {}).items()}
 
 
 def _row(metric: str, estimate: Estimate, *notes: str | None, ci_kind: str | None = "nodes", **values: Any) -> Row:
     """A row from an estimate, with the metric's direction and the remarks joined."""
-    ok = estimate.value is not None
+    ok = estimate.value is not None and bool(np.isfinite(estimate.value))
     return Row(
         metric,
-        value=estimate.value,
+        value=estimate.value if ok else None,
         ci_low=estimate.low,
         ci_high=estimate.high,
         ci_kind=ci_kind if estimate.low is not None else None,
@@ -213,7 +235,7 @@ def _row(metric: str, estimate: Estimate, *notes: str | None, ci_kind: str | Non
 def _leakage_rows(job: _Job, attribute: Attribute, step: Callable[[float], None]) -> list[Row]:
     """All attacks on one attribute."""
     probe = probe_split(attribute, unknown=job.policies[attribute.name], seed=job.split_seed)
-    members: list[tuple[str | None, FloatArray]] = [(job.exposure, job.embedding)]
+    members: list[tuple[str | None, FloatArray]] = [(job.exposure_of(attribute.name), job.embedding)]
     if job.twin is not None and attribute.name in job.treated:
         members.append(("unseen", job.twin))
     rows: list[Row] = []
@@ -224,13 +246,15 @@ def _leakage_rows(job: _Job, attribute: Attribute, step: Callable[[float], None]
             mine += _attack_rows(job, attribute, probe, attacker, "standard", exposure, embedding)
             step(len(rows + mine) / (3 * fits + 3))
         rows += mine
-        rows += [_worst(mine, metric) for metric in ("auc", "micro_f1")] if mine else []
+        rows += [_worst(mine, metric) for metric in ("auc", "micro_f1", "balanced_accuracy")] if mine else []
     first = job.graph.defaults.as_coded_rows
     if first is not None and "linear" in job.attackers:
         classes, labels = probe_classes(attribute, "level")
         taking_part = np.nonzero(classes >= 0)[0]
         as_coded = ProbeSplit(taking_part[taking_part < first], taking_part[taking_part >= first], classes, labels)
-        found = _attack_rows(job, attribute, as_coded, "linear", "as-coded", job.exposure, job.embedding)
+        found = _attack_rows(
+            job, attribute, as_coded, "linear", "as-coded", job.exposure_of(attribute.name), job.embedding
+        )
         rows += [r for r in found if r.metric == "micro_f1"]
     return rows
 
@@ -257,7 +281,7 @@ def _attack_rows(
     if any(e.value is not None for e in found.values()):
         policy = job.policies[attribute.name] if scaled else "level"
         dim = embedding.shape[1]
-        key = f"{job.graph.fingerprint}/{attribute.name}/{policy}/{job.split_seed}/{dim}/{attacker}/{variant}"
+        key = f"{LEAKAGE_VERSION}/{job.graph.fingerprint}/{attribute.name}/{policy}/{job.split_seed}/{dim}/{attacker}/{variant}"
         if key not in job.floors:
             random = leakage.random_embedding(job.graph.num_nodes, dim, seed=job.split_seed)
             measured = leakage.measure(predict(random), probe.labels, seed=job.seed)
@@ -275,7 +299,7 @@ def _attack_rows(
             metric,
             estimate,
             remark,
-            job.notes.get(attribute.name),
+            (job.twin_notes if exposure == "unseen" else job.notes).get(attribute.name),
             attribute=attribute.name,
             attacker=attacker,
             variant=variant,
@@ -318,8 +342,8 @@ def _ndcg_rows(job: _Job) -> list[Row]:
         for exposure, embedding in members:
             ranking = ndcg.rank_candidates(embedding, task, seed=job.seed)
             rows.append(_ranked("ndcg_at_10", job, task, ranking, None, variant="held-out", exposure=exposure))
-            for name, weight in job.bias_free.items():
-                gains = ndcg.edge_gains(ranking, task, graph, job.split.test, weight)
+            for name, given in job.bias_free.items():
+                gains = ndcg.edge_gains(ranking, task, graph, job.split.test, given.weight)
                 rows.append(
                     _ranked(
                         "ndcg_at_10_bias_free",
@@ -327,7 +351,7 @@ def _ndcg_rows(job: _Job) -> list[Row]:
                         task,
                         ranking,
                         gains,
-                        job.notes.get(name),
+                        given.note,
                         attribute=name,
                         variant="held-out",
                         exposure=exposure,
@@ -358,11 +382,14 @@ def _ranked(
     gain = np.ones(len(ranking.rank)) if gains is None else gains.gain
     weight = np.ones(num) if gains is None else gains.target_weight
     value = ndcg.ndcg_per_target(ranking, gain, num)
-    keep = np.isfinite(value) & (weight > 0)
+    # a list in which everything is relevant is ranked right by any order
+    contested = ((task.candidates >= 0) & ~task.relevant).any(axis=1)
+    keep = np.isfinite(value) & (weight > 0) & contested
     counted = int(keep.sum())
     if counted < ndcg.MIN_TARGETS:
         few = Estimate(
-            None, note=f"{counted} nodes have held-out edges to rank, at least {ndcg.MIN_TARGETS} are needed"
+            None,
+            note=f"{counted} nodes have held-out edges to rank among strangers, at least {ndcg.MIN_TARGETS} are needed",
         )
         return _row(metric, few, *notes, n=counted, **values)
     mean, low, high = ndcg.weighted_mean(value[keep], weight[keep], seed=job.seed)

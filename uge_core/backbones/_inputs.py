@@ -16,7 +16,6 @@ from uge_core.autograd import apply
 from uge_core.graph import FloatArray, IntArray
 
 TABLE_WIDTH = 64
-INPUT = ("auto", "table", "degree")
 
 
 @dataclass(frozen=True, eq=False)

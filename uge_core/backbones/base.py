@@ -49,6 +49,16 @@ class Backbone:
     loss: ClassVar[str] = "cross-entropy"
     uses_features: ClassVar[bool] = True
 
+    def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:
+        """About how many float32 numbers one member holds during a step: parameters, Adam's state and the graph of a pass.
+
+        Args:
+            num_nodes: N.
+            num_messages: edges in both directions.
+            dim: d.
+        """
+        return 8 * num_nodes * dim + 2 * num_messages
+
     def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
         """Fresh parameters of one member, without the member axis; all draws from `generator`."""
         raise NotImplementedError

@@ -11,7 +11,7 @@ from uge_core.registry import option, register
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-    from uge_core.backbones._inputs import Inputs
+    from uge_core.backbones._inputs import Gather, Inputs
 
 
 @register
@@ -32,6 +32,14 @@ class GAT(Backbone):
     input: str = option(
         "auto", "auto: features, else a learned table; table; degree", choices=("auto", "table", "degree")
     )
+
+    def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:
+        """As `Backbone.step_floats`."""
+        return (
+            super().step_floats(num_nodes, num_messages, dim)
+            + num_nodes * 20 * 64
+            + num_messages * (self.heads * self.width + dim) * 3
+        )
 
     def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
         """Glorot matrices, zero biases."""
@@ -56,7 +64,7 @@ class GAT(Backbone):
         )
 
     def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:
-        """Two attention layers, each member in turn: the edge tensors of all at once would not fit."""
+        """Two attention layers, a member at a time: softmax and messages are per edge, head and member."""
         import torch
         from torch.nn.functional import elu
 
@@ -89,14 +97,10 @@ def _attend(x: Tensor, source: Tensor, target: Tensor, inputs: Inputs) -> Tensor
     return by_target.collect(message.view(-1, heads * width))
 
 
-def _segment_max(logit: Tensor, by_target: object) -> Tensor:
+def _segment_max(logit: Tensor, by_target: Gather) -> Tensor:
     """(M, H) the largest logit among each edge's fellow edges into the same node."""
     import torch
 
-    from uge_core.backbones._inputs import Gather
-
-    assert isinstance(by_target, Gather)
     index = by_target.index[:, None].expand_as(logit)
     top = torch.full((by_target.rows.shape[0], logit.shape[1]), -torch.inf, device=logit.device)
-    top = top.scatter_reduce(0, index, logit, "amax")
-    return top.index_select(0, by_target.index)
+    return top.scatter_reduce(0, index, logit, "amax").index_select(0, by_target.index)

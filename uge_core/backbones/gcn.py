@@ -31,6 +31,10 @@ class GCN(Backbone):
         "auto", "auto: features, else a learned table; table; degree", choices=("auto", "table", "degree")
     )
 
+    def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:
+        """As `Backbone.step_floats`."""
+        return super().step_floats(num_nodes, num_messages, dim) + 20 * num_nodes * self.hidden
+
     def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
         """Glorot matrices, zero biases."""
         import torch

@@ -20,13 +20,17 @@ class Node2Vec(Backbone):
     r"""z_u is a row of a table. Paper: Sec. 6.1 and App. A, node2vec of walk length 1, which turns skip-gram into link prediction.
 
     Shapes: table (N, d); embeddings (K, N, d). Features are not used.
+
+    The first vectors are small: with N(0, 1) the start has not worn off after 800 epochs. NDCG@10 on
+    validation links (5 % of the training edges, seed 0) with deviations 0.03, 0.1, 0.3, 1: LastFM Asia
+    .664, .657, .639, .425; Deezer .484, .474, .454, .284; Pokec-n (without 0.03) .537, .523, .410.
     """
 
     label: ClassVar[str] = "node2vec (walk length 1)"
     citation: ClassVar[str] = "Grover and Leskovec, KDD 2016"
     uses_features: ClassVar[bool] = False
 
-    init_std: float = option(1.0, "deviation of the first vectors", low=1e-6, high=10)
+    init_std: float = option(0.1, "deviation of the first vectors", low=1e-6, high=10)
 
     def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
         """Normal rows."""

@@ -31,6 +31,10 @@ class SGC(Backbone):
         "auto", "auto: features, else a learned table; table; degree", choices=("auto", "table", "degree")
     )
 
+    def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:
+        """As `Backbone.step_floats`."""
+        return super().step_floats(num_nodes, num_messages, dim) + (self.hops + 6) * num_nodes * 64
+
     def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
         """A Glorot matrix, zero bias."""
         import torch

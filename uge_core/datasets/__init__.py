@@ -56,8 +56,7 @@ def load(spec: str | Path, *, attributes: Sequence[str] | None = None) -> Attrib
         DatasetMissing: the folder, or a file the layout needs, is not there.
         GraphError: the files are not recognised, or contradict each other.
     """
-    folder, wanted = _locate(spec)
-    layout, found = _choose(folder, wanted)
+    layout, found = locate(spec)
     if attributes is None:
         return layout.read(found, None)
     listed = attributes.split(",") if isinstance(attributes, str) else attributes
@@ -68,6 +67,16 @@ def load(spec: str | Path, *, attributes: Sequence[str] | None = None) -> Attrib
     for name in asked:
         _check_asked(graph, name)
     return graph
+
+
+def locate(spec: str | Path) -> tuple[Layout, Found]:
+    """Which graph `spec` names, without reading it.
+
+    Raises:
+        DatasetMissing: a file or folder is not there.
+        GraphError: the folder has no known layout, or holds several graphs and none was named.
+    """
+    return _choose(*_locate(spec))
 
 
 def _locate(spec: str | Path) -> tuple[Folder, str | Path | None]:

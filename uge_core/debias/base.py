@@ -8,7 +8,7 @@ options, one file per method.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class Method:
     color: ClassVar[str] = "#56B4E9"
     symbol: ClassVar[str] = "triangle-up"
     position: ClassVar[int] = 99
+
+    def unread(self, bipartite: bool) -> set[str]:
+        """Options that change nothing on this kind of graph or with these other options."""
+        return set() if bipartite else {"item_cells"} & {f.name for f in fields(self)}
 
     def check(self, evidence: Evidence, loss: str) -> None:
         """Raises ConfigError where the method cannot serve this graph or loss, with the reason."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.bias_free import Evidence
-from uge_core.debias.base import Method
 from uge_core.debias.uge_o import UGEO
 from uge_core.penalties.base import Penalty
 from uge_core.penalties.kernel_gap import KernelGap
@@ -15,7 +14,7 @@ from uge_core.registry import option, register
 
 @register
 @dataclass(frozen=True)
-class UGEOK(UGEO, Method):
+class UGEOK(UGEO):
     r"""Offset of UGE-O + lambda * sum over sensitive attributes of sum_g (n_g / N) MMD^2(z | g, z)."""
 
     label: ClassVar[str] = "UGE-OK (ours)"
@@ -28,6 +27,10 @@ class UGEOK(UGEO, Method):
 
     num_features: int = option(128, "random Fourier features per step", low=16, high=4096)
     moments: int = option(0, "0: Gaussian kernels; 2: first and second moments, cheaper", choices=(0, 2))
+
+    def unread(self, bipartite: bool) -> set[str]:
+        """Moments need no random features."""
+        return super().unread(bipartite) | ({"num_features"} if self.moments else set())
 
     def penalty(self, evidence: Evidence) -> Penalty:
         """The kernel gap of each sensitive attribute."""

@@ -35,6 +35,11 @@ class UGER(Method):
     scores: str = option("raw", "raw dot products, or their sigmoid (sampled only)", choices=_options.SCORES)
     item_cells: str = option("none", "bipartite: none (the paper), popularity, or an attribute of items")
 
+    def unread(self, bipartite: bool) -> set[str]:
+        """The exact estimator draws nothing."""
+        drawn = {"num_group_pairs", "scores"} if self.estimator == "exact" and self.scores == "raw" else set()
+        return super().unread(bipartite) | drawn
+
     def check(self, evidence: Evidence, loss: str) -> None:
         """Refuses sigmoid scores with the exact estimator."""
         _options.check_scores(self.scores, self.estimator)

@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from uge_core.autograd import apply
-from uge_core.graph import IntArray
-from uge_core.group_means import group_means
+from uge_core.group_means import Groups
 
 _ROWS = 4096  # rows of features held at once: they stay in the cache and memory stays flat
 
 
-def fourier_gap(z: Tensor, groups: tuple[IntArray, ...], weight: Tensor, phase: Tensor) -> Tensor:
+def fourier_gap(z: Tensor, groups: list[Groups], weight: Tensor, phase: Tensor) -> Tensor:
     """Sum over attributes of sum_g (n_g / N) mean_D (mu_g - mu)^2 for features sqrt(2) cos(z W + b)."""
-    codes = [torch.as_tensor(np.where(g >= 0, g, g.max() + 1), device=z.device) for g in groups]
-    sizes = [torch.as_tensor(np.bincount(g[g >= 0]), dtype=z.dtype, device=z.device) for g in groups]
-    return apply(_FourierGap, z, weight, phase, codes, sizes)
+    return apply(_FourierGap, z, weight, phase, [g.index for g in groups], [g.size.to(z.dtype) for g in groups])
 
 
 class _FourierGap(torch.autograd.Function):
@@ -61,15 +57,14 @@ class _FourierGap(torch.autograd.Function):
         return out * grads[0], None, None, None, None
 
 
-def moment_gap(z: Tensor, group: IntArray, median: Tensor) -> Tensor:
+def moment_gap(z: Tensor, groups: Groups, median: Tensor) -> Tensor:
     """sum_g (n_g / N) |mean_g phi - mean phi|^2 for phi = (z, vec(z z^T)) in units of the median distance."""
     x = z / median.sqrt()
     i, j = torch.triu_indices(x.shape[1], x.shape[1], device=z.device)
     # an off-diagonal product stands twice in z z^T
     twice = torch.where(i == j, 1.0, math.sqrt(2.0)).to(z.dtype)
     phi = torch.cat([x, x.index_select(1, i) * x.index_select(1, j) * twice], dim=1)
-    num = int(group.max()) + 1
-    size = torch.as_tensor(np.bincount(group[group >= 0], minlength=num), dtype=z.dtype, device=z.device)
-    mean = group_means(phi, group, num)
+    size = groups.size.to(z.dtype)
+    mean = groups.means(phi)
     overall = (mean * size[:, None]).sum(0) / size.sum()
     return ((mean - overall).square().sum(1) * size).sum() / size.sum()

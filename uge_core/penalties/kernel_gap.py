@@ -20,7 +20,10 @@ import numpy as np
 from uge_core.graph import IntArray
 
 if TYPE_CHECKING:
+    import torch
     from torch import Generator, Tensor
+
+    from uge_core.group_means import Groups
 
 SCALES = (0.1, 0.3, 1.0, 3.0)
 
@@ -44,6 +47,18 @@ class KernelGap:
         """Nodes that have a group, from which the median distance is taken."""
         return np.nonzero(self.groups[0] >= 0)[0]
 
+    @cached_property
+    def _devices(self) -> dict[str, list[Groups]]:
+        return {}
+
+    def _prepared(self, device: torch.device) -> list[Groups]:
+        """The groups on a device, made once."""
+        from uge_core.group_means import Groups
+
+        if str(device) not in self._devices:
+            self._devices[str(device)] = [Groups.of(g, int(g.max()) + 1, device) for g in self.groups]
+        return self._devices[str(device)]
+
     def __call__(self, z: Tensor, generator: Generator) -> Tensor:
         """The penalty of `z` (N, d), a scalar of at least 0."""
         import torch
@@ -55,9 +70,9 @@ class KernelGap:
             some = z.index_select(0, torch.as_tensor(self._people)[drawn].to(z.device))
             median = (some[:1024] - some[1024:]).square().sum(1).median().clamp_min(1e-12)
         if self.moments:
-            return sum((moment_gap(z, g, median) for g in self.groups), z.new_zeros(()))
+            return sum((moment_gap(z, g, median) for g in self._prepared(z.device)), z.new_zeros(()))
         scale = torch.tensor(SCALES)[torch.randint(4, (self.num_features,), generator=generator)]
         weight = torch.randn(z.shape[1], self.num_features, generator=generator) * (2.0 / scale).sqrt()
         phase = torch.rand(self.num_features, generator=generator) * (2 * torch.pi)
         weight = weight.to(z.device) / median.sqrt()
-        return fourier_gap(z, self.groups, weight, phase.to(z.device)) * len(SCALES)
+        return fourier_gap(z, self._prepared(z.device), weight, phase.to(z.device)) * len(SCALES)

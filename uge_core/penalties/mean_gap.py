@@ -13,6 +13,7 @@ or by the number of cells, so that lambda means the same on every graph.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,19 @@ import numpy as np
 from uge_core.graph import IntArray
 
 if TYPE_CHECKING:
+    import torch
     from torch import Generator, Tensor
+
+    from uge_core.group_means import Groups
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    fine: Groups
+    coarse: Tensor
+    total: Tensor
+    users: Tensor
+    coarse_users: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,40 +66,54 @@ class MeanGap:
         """The penalty of `z` (N, d), a float32 scalar."""
         import torch
 
-        from uge_core.group_means import group_means
-
-        n = np.bincount(self.group[self.group >= 0], minlength=len(self.coarse)).astype(np.float64)
-        size = torch.as_tensor(n, device=z.device)
-        coarse = torch.as_tensor(self.coarse, device=z.device)
-        mean = group_means(z, self.group, len(n)).double()
-        k = int(self.coarse.max()) + 1
-        total = torch.zeros(k, dtype=torch.float64, device=z.device).index_add_(0, coarse, size)
-        merged = (
-            torch.zeros(k, z.shape[1], dtype=torch.float64, device=z.device).index_add(0, coarse, mean * size[:, None])
-            / total[:, None]
-        )
-        bipartite = bool((self.group_side == 1).any())
+        g = self._prepared(z.device)
+        size, total, coarse = g.fine.size, g.total, g.coarse
+        mean = g.fine.means(z).double()
+        merged = torch.zeros(len(total), z.shape[1], dtype=torch.float64, device=z.device)
+        merged = merged.index_add(0, coarse, mean * size[:, None]) / total[:, None]
         if self.estimator == "sampled":
             return self._sampled(z, mean, merged, size, generator).float()
         if self.pair_weighting == "pairs" and self.norm == "squared":
-            users = torch.as_tensor(self.group_side == 0, device=z.device)
-            coarse_users = torch.zeros(k, dtype=torch.bool, device=z.device).index_put_(
-                (coarse[users],), torch.tensor(True, device=z.device)
-            )
-            left, left_ = _second(mean, size * users), _second(merged, total * coarse_users)
-            if not bipartite:
+            left, left_ = _second(mean, size * g.users), _second(merged, total * g.coarse_users)
+            if not self.bipartite:
                 return ((left.square().sum() - left_.square().sum()) / size.sum().square()).float()
-            right, right_ = _second(mean, size * ~users), _second(merged, total * ~coarse_users)
-            return (
-                ((left * right).sum() - (left_ * right_).sum()) / ((size * users).sum() * (size * ~users).sum())
-            ).float()
-        gap = mean @ mean.T - (merged @ merged.T)[coarse][:, coarse]
+            right, right_ = _second(mean, size * ~g.users), _second(merged, total * ~g.coarse_users)
+            pairs = (size * g.users).sum() * (size * ~g.users).sum()
+            return (((left * right).sum() - (left_ * right_).sum()) / pairs).float()
+        spread = merged.index_select(0, coarse)
+        gap = mean @ mean.T - spread @ spread.T
         gap = gap.square() if self.norm == "squared" else gap.abs()
         weight = torch.outer(size, size) if self.pair_weighting == "pairs" else torch.ones_like(gap)
-        if bipartite:
-            side = torch.as_tensor(self.group_side, device=z.device)
-            weight = weight * (side[:, None] != side[None, :])
+        if self.bipartite:
+            weight = weight * (g.users[:, None] != g.users[None, :])
         return ((gap * weight).sum() / weight.sum()).float()
+
+    @property
+    def bipartite(self) -> bool:
+        """Whether items form groups of their own."""
+        return bool((self.group_side == 1).any())
+
+    @cached_property
+    def _devices(self) -> dict[str, _Prepared]:
+        return {}
+
+    def _prepared(self, device: torch.device) -> _Prepared:
+        """Index tensors on a device, made once: a step must not copy them anew."""
+        import torch
+
+        from uge_core.group_means import Groups
+
+        if str(device) not in self._devices:
+            fine = Groups.of(self.group, len(self.coarse), device)
+            users = self.group_side == 0
+            num = int(self.coarse.max()) + 1
+            total = np.bincount(self.coarse, fine.size.cpu().numpy(), num)
+            coarse_users = np.zeros(num, dtype=bool)
+            coarse_users[self.coarse[users]] = True
+            self._devices[str(device)] = _Prepared(
+                fine, *(torch.as_tensor(x, device=device) for x in (self.coarse, total, users, coarse_users))
+            )
+        return self._devices[str(device)]
 
     def _sampled(self, z: Tensor, mean: Tensor, merged: Tensor, size: Tensor, generator: Generator) -> Tensor:
         """Mean over drawn group pairs; "pairs" draws groups by their size, "cells" uniformly."""
@@ -95,12 +122,15 @@ class MeanGap:
         m = self.num_group_pairs or max(1, round(0.1 * len(size)))
         side = torch.as_tensor(self.group_side)
         weight = size.cpu() if self.pair_weighting == "pairs" else torch.ones(len(size), dtype=torch.float64)
-        bipartite = bool((side == 1).any())
         a = torch.multinomial(weight * (side == 0), m, replacement=True, generator=generator)
-        b = torch.multinomial(weight * (side == 1) if bipartite else weight, m, replacement=True, generator=generator)
+        b = torch.multinomial(
+            weight * (side == 1) if self.bipartite else weight, m, replacement=True, generator=generator
+        )
         coarse = torch.as_tensor(self.coarse)
         if self.scores == "raw":
-            gap = again = (mean[a] * mean[b]).sum(1) - (merged[coarse[a]] * merged[coarse[b]]).sum(1)
+            fine = mean.index_select(0, a.to(z.device)) * mean.index_select(0, b.to(z.device))
+            rough = merged.index_select(0, coarse[a].to(z.device)) * merged.index_select(0, coarse[b].to(z.device))
+            gap = again = (fine - rough).sum(1)
         else:
             merged_group = np.where(self.group >= 0, self.coarse[self.group], -1)
             # the square of one noisy gap is biased upwards; the product of two independent ones is not
