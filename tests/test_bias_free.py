@@ -107,6 +107,20 @@ def test_weighted_edges_of_a_non_sensitive_cell_keep_their_number_when_covered(g
         assert w[key == k].sum() == pytest.approx((key == k).sum(), rel=1e-5)
 
 
+@given(graphs())
+def test_weighted_edges_per_pair_are_equal_inside_a_non_sensitive_cell(graph):
+    """The claim of the method in finite form: no sensitive pair of groups is denser than another."""
+    member = evidence(graph)
+    _, counts = member.joint()
+    weight = weight_cells(member, **PLAIN).weight[:-1, :-1]
+    held = counts.edges > 0
+    density = np.divide(counts.edges * weight, counts.pairs, out=np.zeros_like(counts.edges), where=held)
+    cell = counts.coarse[:, None] * 100 + counts.coarse[None, :]
+    for c in np.unique(cell[held]):
+        inside = density[held & (cell == c)]
+        np.testing.assert_allclose(inside, inside[0], rtol=1e-5)
+
+
 @given(graphs(bipartite=False), st.randoms(use_true_random=False))
 def test_renaming_values_and_permuting_nodes_changes_nothing(graph, random):
     order = list(range(graph.num_nodes))

@@ -111,6 +111,16 @@ def test_a_member_does_not_see_its_neighbours(name):
 
 
 @pytest.mark.parametrize("name", names("backbones"))
+def test_gradients_reach_every_parameter_of_every_member(name):
+    data = inputs()
+    backbone, parameters = member(name, data, members=2)
+    direction = torch.randn(2, 30, 16, generator=torch.Generator().manual_seed(2))
+    (backbone.encode(parameters, data) * direction).sum().backward()
+    for key, value in {**parameters.tables, **parameters.layers}.items():
+        assert value.grad is not None and (value.grad.flatten(1).abs().sum(1) > 0).all(), key
+
+
+@pytest.mark.parametrize("name", names("backbones"))
 def test_describes_itself(name):
     cls = find("backbones", name)
     assert cls.label and cls.citation and cls.__doc__ and "Shapes" in cls.__doc__

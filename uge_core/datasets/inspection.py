@@ -64,10 +64,14 @@ def describe(graph: AttributedGraph) -> str:
         text = f"{m.level}: {m.text}" + (f" ({'; '.join(m.examples)})" if m.examples else "")
         lines += _wrapped(text + (f". {m.remedy}" if m.remedy else ""))
     d = graph.defaults
+    settings = [f"{name} with {k}={v}" for name, own in d.backbone_options.items() for k, v in own.items()]
+    options = f", {', '.join(settings)}" if settings else ""
     script = f", the authors' script probes the first {d.as_coded_rows:,} rows" if d.as_coded_rows else ""
     lines += [
         "",
-        *_wrapped(f"Defaults: missing values {d.unknown}, {d.test_share:.0%} of the edges held out{script}", 0),
+        *_wrapped(
+            f"Defaults: missing values {d.unknown}, {d.test_share:.0%} of the edges held out{script}{options}", 0
+        ),
     ]
     return "\n".join(map(_plain, lines))
 
