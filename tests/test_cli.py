@@ -406,12 +406,17 @@ def test_ctrl_c_in_mid_training(town: Path, store_copy: Path) -> None:
     process = subprocess.Popen(
         [*command, "--epochs", "1000000", "--device", "cpu", "--store", str(store_copy)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        # a shell starts its background jobs, and so tests run from one, with Ctrl-C ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
-    assert process.stderr is not None
-    assert "training" in process.stderr.readline()
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    try:
+        assert process.stderr is not None
+        assert "training" in process.stderr.readline()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130, err
     assert out == "" and err.splitlines()[-1] == "uge: interrupted" and "Traceback" not in err
     runs = {r.id: r for r in uge.RunStore(store_copy).list()}

@@ -75,10 +75,10 @@ def test_a_deep_link_on_a_fresh_server_shows_the_frame(page: str, server: str, c
         if page == "leakage":
             expect(tab.get_by_test_id("stPlotlyChart")).to_be_visible(timeout=60_000)
             assert "exposure" not in tab.url
-            tab.get_by_role("radio", name="AUC").click()
-            expect(tab).to_have_url(re.compile(r"metric=AUC"), timeout=60_000)
+            tab.get_by_role("radio", name="Micro-F1").click()
+            expect(tab).to_have_url(re.compile(r"metric=Micro-F1"), timeout=60_000)
             tab.reload()
-            expect(tab.get_by_role("radio", name="AUC")).to_be_checked(timeout=60_000)
+            expect(tab.get_by_role("radio", name="Micro-F1")).to_be_checked(timeout=60_000)
         browser.close()
     assert errors == []
     assert [u for u in outside if not u.startswith(server.replace("http", "ws", 1))] == []
