@@ -4,11 +4,9 @@
 # make acceptance  the paper's tables and the statistical proofs: long
 # make bench       timings
 #
-# PYTHON names the interpreter that makes .venv; TORCH the build of torch to install, where the
-# default (the newest, with CUDA on Linux) is not wanted: make test TORCH=torch==2.13.0
+# PYTHON names the interpreter that makes .venv. Another build of torch: install it into .venv by hand.
 
 PYTHON ?= python3
-TORCH ?= torch
 VENV ?= .venv
 BIN := $(VENV)/bin
 
@@ -35,9 +33,9 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.app: requirements.txt pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install "$(TORCH)" -r requirements.txt -e .
+	$(BIN)/python -m pip install -r requirements.txt -e .
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.app
-	$(BIN)/python -m pip install "$(TORCH)" -r requirements-dev.txt
+	$(BIN)/python -m pip install -r requirements-dev.txt
 	@touch $@
