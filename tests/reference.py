@@ -158,3 +158,51 @@ def mmd2(x, y, scales):
         return sum(np.exp(-d / s) for s in scales).mean()
 
     return k(x, x) - 2 * k(x, y) + k(y, y)
+
+
+# Planted graphs
+
+
+def planted_probabilities(recipe, codes, structural, bias_free=False):
+    """{(u, v): P} for u < v, Eq. (3) or (4) before clipping, by loops over pairs.
+
+    codes: {trait: (N,) value of each node}; structural: function (u, v) -> P_M.
+    """
+    n = recipe.num_people + recipe.num_items
+    traits = {t.name: t for t in recipe.traits}
+
+    def factor(u, v):  # u < v, so that on a bipartite graph u is the person
+        out = 1.0
+        for e in recipe.effects:
+            out *= e.table[codes[e.first][u]][codes[e.second][v]]
+        return out
+
+    def rest(u):
+        open_values = [int(codes[t][u]) for t in traits if not traits[t].sensitive]
+        return (u >= recipe.num_people, *open_values)
+
+    pairs = [(u, v) for u, v in combinations(range(n), 2) if not recipe.num_items or u < recipe.num_people <= v]
+    mass = {(u, v): structural(u, v) for u, v in pairs}
+    scale = sum(mass.values()) / sum(mass[p] * factor(*p) for p in pairs)
+    observed = {p: mass[p] * factor(*p) * scale for p in pairs}
+    if not bias_free:
+        return observed
+    total, weight = {}, {}
+    for u, v in pairs:
+        cell = frozenset([(rest(u), "x"), (rest(v), "y" if rest(u) == rest(v) else "x")])
+        total[cell] = total.get(cell, 0.0) + observed[u, v]
+        weight[cell] = weight.get(cell, 0.0) + mass[u, v]
+    return {
+        (u, v): mass[u, v]
+        * total[c := frozenset([(rest(u), "x"), (rest(v), "y" if rest(u) == rest(v) else "x")])]
+        / weight[c]
+        for u, v in pairs
+    }
+
+
+def kronecker_power(initiator, levels):
+    """(2^levels, 2^levels) the Kronecker power itself."""
+    power = np.ones((1, 1))
+    for _ in range(levels):
+        power = np.kron(power, np.array(initiator))
+    return power

@@ -352,7 +352,7 @@ def test_what_inspect_calls_a_fault_of_the_data(town: Path, tmp_path: Path, caps
     assert "shoe" in refused(capsys, "data", "inspect", str(town), "--attributes", "shoe")
     assert "names nothing" in refused(capsys, "data", "inspect", "")
     (tmp_path / "empty").mkdir()
-    for spec in (f"{town}:other", str(tmp_path / "empty"), "sample:town", "x" * 5000):
+    for spec in (f"{town}:other", str(tmp_path / "empty"), "sample:twon", "x" * 5000):
         refused(capsys, "data", "inspect", spec)
 
 

@@ -129,6 +129,20 @@ def parser() -> argparse.ArgumentParser:
     _data_arguments(one)
     one.add_argument("--json", action="store_true", help="print one JSON object")
     one.set_defaults(command=_inspect)
+    one = data.add_parser(
+        "make-sample",
+        parents=[common],
+        help="write a graph whose true R and bias-free graph are known",
+        description="Writes a planted graph as CSV, its card and its truth. The same arguments write the same bytes.",
+    )
+    one.add_argument("name", metavar="NAME", help="town (people) or titles (people and titles)")
+    one.add_argument("out", type=_text, metavar="OUT", help="a new or empty folder")
+    one.add_argument("--seed", type=_whole, required=True, help="keys all draws")
+    one.add_argument("--nodes", type=_whole, metavar="N", help="people (default: town 2000, titles 600)")
+    one.add_argument("--items", type=_whole, metavar="M", help="titles (default 400)")
+    one.add_argument("--edges", type=_whole, metavar="E", help="expected edges (default: ten a person in town)")
+    one.add_argument("--structure", help="chung-lu (default) or kronecker")
+    one.set_defaults(command=_make_sample)
 
     one = commands.add_parser("train", parents=[stored], help="train one run and audit it")
     _training_arguments(one)
@@ -190,7 +204,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _data_arguments(one: argparse.ArgumentParser) -> None:
-    one.add_argument("data", type=_text, metavar="DATA", help="a folder, FOLDER:NAME where it holds several graphs")
+    one.add_argument(
+        "data",
+        type=_text,
+        metavar="DATA",
+        help="a folder, FOLDER:NAME where it holds several graphs, or sample:town, sample:titles",
+    )
     one.add_argument(
         "--attributes",
         type=_listed,
@@ -337,6 +356,18 @@ def _inspect(args: argparse.Namespace) -> int:
     else:
         print(describe(graph))
     return CHECK_FAILED if any(m["level"] == "blocking" for m in found["messages"]) else DONE
+
+
+def _make_sample(args: argparse.Namespace) -> int:
+    from uge_core.samples import make_sample
+
+    written = make_sample(
+        args.name, args.out, seed=args.seed, nodes=args.nodes, items=args.items, edges=args.edges,
+        structure=args.structure,
+    )  # fmt: skip
+    for line in (*map(str, written.paths), *written.summary):
+        print(line)
+    return DONE
 
 
 def _content_is_at_fault(spec: str, columns: list[str] | None) -> bool:

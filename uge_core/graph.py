@@ -122,6 +122,25 @@ class Defaults:
 
 
 @dataclass(frozen=True, eq=False)
+class PlantedTruth:
+    """What is known of a generated graph and of no real one. Training never reads it; an audit does.
+
+    Attributes:
+        bias_free: (2, E~) int64 edges of the bias-free graph, smaller end first, over the same nodes.
+        sensitive: names of the attributes that had no part in it.
+        group: (N,) each node's combination of attribute values.
+        ratio: (G, G) R by group, Eq. (3).
+        bias_free_ratio: (G, G) R~ by group, Eq. (4).
+    """
+
+    bias_free: IntArray
+    sensitive: tuple[str, ...]
+    group: IntArray
+    ratio: npt.NDArray[np.float64]
+    bias_free_ratio: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
 class AttributedGraph:
     """A graph of people (or of people and items) with categorical attributes.
 
@@ -138,6 +157,7 @@ class AttributedGraph:
         columns: the role each column got.
         messages: what was found in the files.
         defaults: what the layout fixes.
+        truth: what a generated graph was drawn from, or None; no part of the fingerprint.
 
     Raises:
         GraphError: the arrays contradict each other, or the graph has no usable edge.
@@ -155,6 +175,7 @@ class AttributedGraph:
     columns: tuple[Column, ...] = ()
     messages: tuple[Message, ...] = ()
     defaults: Defaults = field(default_factory=Defaults)
+    truth: PlantedTruth | None = None
 
     def __post_init__(self) -> None:
         edges = self.edges

@@ -94,7 +94,8 @@ class Row:
         metric: a name in `METRICS`.
         attribute: whose leakage or gap it is; for the bias-free NDCG what the graph is freed of.
         attacker: "linear", "trees", or "worst" (the note names which one that was).
-        variant: "standard", "as-coded" (the authors' script), "held-out", "all-edges".
+        variant: "standard", "as-coded" (the authors' script), "held-out", "planted-truth" (the bias-free
+            graph of generated data), "all-edges".
         exposure: "seen" or "unseen" (had training read the tested nodes' values?); None counts as both.
         value: the number, or None when the evidence is insufficient.
         ci_low: lower end of a 95 % interval.

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
-from uge_core.split import RankingTask, fill_strangers
+from uge_core.split import RankingTask, fill_strangers, ranking_task
 
 TOP = 10
 MAX_POSITIVES = 100  # the authors' script leaves out nodes with as many
@@ -219,3 +219,28 @@ def as_coded_task(graph: AttributedGraph, *, num_candidates: int = 100, seed: in
     candidates[row, column] = key[start[targets][row] + column] % graph.num_nodes
     fill_strangers(candidates, relevant, targets, graph, np.random.default_rng([seed, 12]))
     return RankingTask(targets, candidates, relevant)
+
+
+def planted_task(graph: AttributedGraph, *, num_candidates: int = 100, seed: int = 0) -> RankingTask:
+    """Lists that ask a planted graph's embedding for the bias-free graph itself.
+
+    Relevant are a node's bias-free edges that are no observed edge, among strangers with an edge in neither
+    graph. The two graphs are drawn independently, so among pairs without an observed edge each is relevant
+    with exactly the probability P_M R~ of Eq. (4): what training saw, or held out, tilts nothing.
+
+    Args:
+        graph: with its truth.
+        num_candidates: length of a list.
+        seed: keys the draws.
+
+    Raises:
+        ValueError: the graph has no truth.
+    """
+    if graph.truth is None:
+        raise ValueError(f"{graph.name} has no planted truth")
+    n = graph.num_nodes
+    observed, free = (e[0] * n + e[1] for e in (graph.edges, graph.truth.bias_free))
+    either = np.union1d(observed, free)
+    new = np.setdiff1d(free, observed)
+    union = AttributedGraph(graph.name, n, np.stack([either // n, either % n]), num_users=graph.num_users)
+    return ranking_task(union, np.stack([new // n, new % n]), num_candidates=num_candidates, seed=seed)

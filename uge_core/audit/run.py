@@ -328,7 +328,7 @@ def _worst(rows: list[Row], metric: str) -> Row:
 
 
 def _ndcg_rows(job: _Job) -> list[Row]:
-    """Held-out, bias-free and as-coded NDCG@10."""
+    """Held-out, bias-free, planted-truth and as-coded NDCG@10."""
     graph = job.graph
     rows: list[Row] = []
     members: list[tuple[str | None, FloatArray]] = [(job.exposure, job.embedding)]
@@ -357,6 +357,17 @@ def _ndcg_rows(job: _Job) -> list[Row]:
                         exposure=exposure,
                     )
                 )
+    if graph.truth is not None:
+        task = ndcg.planted_task(graph, seed=job.split_seed)
+        remark = (
+            f"ranks the edges of the bias-free graph, free of {', '.join(graph.truth.sensitive)}, "
+            "that are not in the observed one"
+        )
+        for exposure, embedding in members:
+            ranking = ndcg.rank_candidates(embedding, task, seed=job.seed)
+            rows.append(
+                _ranked("ndcg_at_10", job, task, ranking, None, remark, variant="planted-truth", exposure=exposure)
+            )
     if not graph.bipartite:
         task = ndcg.as_coded_task(graph, seed=job.split_seed)
         ranking = ndcg.rank_candidates(job.embedding, task, seed=job.seed)
@@ -389,7 +400,7 @@ def _ranked(
     if counted < ndcg.MIN_TARGETS:
         few = Estimate(
             None,
-            note=f"{counted} nodes have held-out edges to rank among strangers, at least {ndcg.MIN_TARGETS} are needed",
+            note=f"{counted} nodes have edges to rank among strangers, at least {ndcg.MIN_TARGETS} are needed",
         )
         return _row(metric, few, *notes, n=counted, **values)
     mean, low, high = ndcg.weighted_mean(value[keep], weight[keep], seed=job.seed)
