@@ -16,9 +16,9 @@ LAYERS = (
     ("errors", "autograd", "environment"),
     ("registry",),
     ("graph",),
-    ("split", "values", "group_means"),
+    ("split", "values", "group_means", "planted"),
     ("bias_free",),
-    ("datasets", "backbones", "penalties", "audit"),
+    ("datasets", "backbones", "penalties", "audit", "samples"),
     ("debias",),
     ("_kernels",),
     ("edge_loss",),
@@ -85,7 +85,8 @@ def test_plug_in_folders_keep_apart() -> None:
 @pytest.mark.parametrize("part", ["audit", "datasets", "store", "views", "figures", "environment", "graph", "cli"])
 def test_no_torch(part: str) -> None:
     for name, path in modules():
-        if name == part:
+        # A .pt file is read by torch alone; that layout loads it when one is read.
+        if name == part and path.name != "pyg_data.py":
             assert not {i.split(".")[0] for i in imports(path)} & {"torch", "torch_geometric"}, path
 
 

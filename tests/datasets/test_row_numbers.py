@@ -15,7 +15,7 @@ EDGES = "0.000000000000000000e+00 1.000000000000000000e+00\n1.0e+00 0.0e+00\n2.0
 FILES = {"german.csv": GERMAN, "german_edges.txt.gz": EDGES}
 
 
-def test_german_credit_has_its_own_list(write):
+def test_german_credit_has_its_own_list(write, about_files):
     graph = load(write(FILES))
     assert (graph.layout, graph.num_nodes, graph.edges.tolist()) == ("row-numbers", 4, [[0, 2], [1, 3]])
     assert [a.name for a in graph.attributes] == ["Gender", "ForeignWorker", "Age"]
@@ -25,7 +25,7 @@ def test_german_credit_has_its_own_list(write):
     assert graph.feature_names == ("LoanAmount",)
     roles = {c.name: c.role for c in graph.columns}
     assert (roles["GoodCustomer"], roles["PurposeOfLoan"]) == ("label", "ignored")
-    assert [(m.code, m.count) for m in graph.messages] == [("duplicate-edges", 1)]
+    assert [(m.code, m.count) for m in about_files(graph)] == [("duplicate-edges", 1)]
 
 
 def test_other_tables_go_by_their_values(write):

@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from uge_core.datasets import authors, edges_target, fairgnn, movielens, numpy_pairs, row_numbers, tables
+from uge_core.datasets import (
+    authors,
+    described,
+    edges_target,
+    fairgnn,
+    graph_files,
+    movielens,
+    numpy_pairs,
+    pyg_data,
+    row_numbers,
+    sample,
+    tables,
+)
 from uge_core.datasets._tables import Folder
 from uge_core.datasets.base import Found, Layout
 from uge_core.datasets.inspection import describe, inspect
@@ -21,6 +33,8 @@ from uge_core.registry import unknown_name
 __all__ = ["LAYOUTS", "describe", "inspect", "load"]
 
 LAYOUTS: tuple[Layout, ...] = (
+    *sample.LAYOUTS,
+    *described.LAYOUTS,
     *movielens.LAYOUTS,
     *fairgnn.LAYOUTS,
     *authors.LAYOUTS,
@@ -28,11 +42,15 @@ LAYOUTS: tuple[Layout, ...] = (
     *row_numbers.LAYOUTS,
     *numpy_pairs.LAYOUTS,
     *tables.LAYOUTS,
+    *graph_files.LAYOUTS,
+    *pyg_data.LAYOUTS,
 )
 
-_NOT_READ = {
-    ".graphml": "GraphML", ".gexf": "GEXF", ".gml": "GML", ".parquet": "Parquet",
-    ".pt": "PyTorch", ".yaml": "dataset.yaml", ".yml": "dataset.yaml",
+_PICKLE = "is a pickle, which is never loaded"
+_REFUSED = {
+    ".zip": "is an archive, which is not opened: unpack it into a folder of its own", ".tar": "is an archive, which is not opened: unpack it",
+    ".pkl": _PICKLE, ".pickle": _PICKLE, ".joblib": _PICKLE, ".gpickle": _PICKLE,
+    ".xlsx": "is a spreadsheet: save each sheet as CSV UTF-8", ".xls": "is a spreadsheet: save each sheet as CSV UTF-8",
 }  # fmt: skip
 _LONGEST_SPEC = 200
 _REWRITE = "write the graph as edges.csv (source,target) and nodes.csv (id and the attributes)"
@@ -96,7 +114,7 @@ def _locate(spec: str | Path) -> tuple[Folder, str | Path | None]:
         if path.is_file():
             return Folder.open(path.parent), path
         if colon and head == "sample":
-            raise GraphError(f"{shown}: sample graphs are not in this version; give a folder with files")
+            return Folder.open(sample.folder(tail)), None
         if colon and parent.is_dir():
             return Folder.open(parent), tail
     except (OSError, RuntimeError, ValueError) as e:  # RuntimeError: no home folder of that user
@@ -145,9 +163,9 @@ def _by_file(folder: Folder, path: Path, present: list[tuple[Layout, Found]]) ->
             return layout, found
     if members:
         raise _incomplete(folder, *members[0])
-    kind = _NOT_READ.get(path.suffix.lower())
-    if kind:
-        raise GraphError(f"{path}: {kind} files are not read in this version; {_REWRITE}")
+    reason = _REFUSED.get(path.suffix.lower())
+    if reason:
+        raise GraphError(f"{path}: {reason}; {_REWRITE}")
     raise GraphError(f"{path}: not a file of a recognised layout; {_REWRITE}. Recognised: {_layouts()}")
 
 
@@ -170,8 +188,8 @@ def _unrecognised(folder: Folder) -> GraphError:
     shown = ", ".join(folder.files[:10]) or "no files"
     if len(folder.files) > 10:
         shown += f" and {len(folder.files) - 10} more"
-    later = sorted({kind for f in folder.files if (kind := _NOT_READ.get(Path(f).suffix.lower()))})
-    hint = f"; {' and '.join(later)} is not read in this version" if later else ""
+    refused = next((f for f in folder.files if Path(f).suffix.lower() in _REFUSED), None)
+    hint = f"; {refused} {_REFUSED[Path(refused).suffix.lower()]}" if refused else ""
     return GraphError(
         f"{folder.path}: no recognised layout. Found: {shown}{hint}. Recognised: {_layouts()}; or {_REWRITE}"
     )

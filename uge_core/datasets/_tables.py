@@ -8,14 +8,15 @@ unpickles.
 
 from __future__ import annotations
 
+import codecs
 import csv
-import gzip
 import re
 import unicodedata
 import warnings
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.datasets._bounded import is_gzip, open_bytes
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph import IntArray
 
-_GZIP = b"\x1f\x8b"
 _PEEK = 2**16
 _LONGEST = 2**24
 _SHOWN = 3
@@ -168,7 +169,6 @@ def read_table(
         "skip_blank_lines": False,
         "skipinitialspace": names is None,
         "quoting": csv.QUOTE_MINIMAL if names is None else csv.QUOTE_NONE,
-        "compression": "gzip" if path.suffix == ".gz" else None,
         "encoding": encoding,
         "low_memory": False,
     }
@@ -179,7 +179,8 @@ def read_table(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(path, **options)
+            with open_bytes(path) as f:
+                frame = pd.read_csv(f, **options)
     except pd.errors.ParserWarning:  # its first row goes on beyond the extra column, after a line break in a cell
         raise GraphError(f"{path.name}: {_too_long(1 + int(names is None), len(header))}") from None
     except pd.errors.ParserError as e:
@@ -206,7 +207,7 @@ def read_lines(path: Path, encoding: str) -> list[str]:
     """
     _first_lines(path, encoding)
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as f:
+        with open_bytes(path) as f:
             return f.read().decode(encoding).splitlines()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
         raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
@@ -366,8 +367,21 @@ def by_row_number(edges: Table, column: str, num_nodes: int) -> IntArray:
     return np.where(fits, numbers, -1).astype(np.int64)
 
 
-def refuse_unknown(edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntArray], allowed: str) -> None:
+def refuse_unknown(
+    edges: Table,
+    columns: tuple[str, str],
+    ends: tuple[IntArray, IntArray],
+    allowed: str,
+    ids: pd.Index | None = None,
+) -> None:
     """Checks that every edge joins two nodes.
+
+    Args:
+        edges: the edges.
+        columns: the names of its two ends.
+        ends: the node of each cell, -1 where it is none.
+        allowed: what the cells may hold, in words.
+        ids: the ids of the nodes, to see whether cells are ids that are only written differently.
 
     Raises:
         GraphError: an edge names something else; count, first lines, and what is `allowed`.
@@ -375,10 +389,32 @@ def refuse_unknown(edges: Table, columns: tuple[str, str], ends: tuple[IntArray,
     wrong = (ends[0] < 0) | (ends[1] < 0)
     if wrong.any():
         verb = "names" if wrong.sum() == 1 else "name"
+        near = "" if ids is None else _near_ids(edges, columns, ends, ids)
         raise GraphError(
             f"{edges.file}: {_count(wrong, 'edge')} {verb} a node that does not exist, first: "
-            f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; add the nodes or remove these rows"
+            f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; {near or 'add the nodes or remove these rows'}"
         )
+
+
+def _near_ids(edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntArray], ids: pd.Index) -> str:
+    """What is to be done where cells would be ids without blanks or as numbers, else nothing."""
+    odd = pd.Index(pd.unique(pd.concat([edges.frame[c][e < 0] for c, e in zip(columns, ends, strict=True)])))
+    stripped = ids.str.strip()
+    bare = odd.str.strip()
+    same = bare.isin(stripped)
+    if same.any():
+        return (
+            f"{counted(int(same.sum()), 'id')} would match without the blanks around "
+            f"{'it' if same.sum() == 1 else 'them'} ({odd[same][0]!r}); remove the blanks in both files"
+        )
+    numbers = as_numbers(pd.Series(stripped))
+    same = np.isin(as_numbers(pd.Series(bare)), numbers[~np.isnan(numbers)])
+    if same.any():
+        return (
+            f"{counted(int(same.sum()), 'id')} would match as {'a number' if same.sum() == 1 else 'numbers'} "
+            f"({odd[same][0]!r}); write each id in the same way in both files"
+        )
+    return ""
 
 
 def as_numbers(cells: pd.Series) -> npt.NDArray[np.float64]:
@@ -401,18 +437,19 @@ def _refuse_empty(edges: Table, column: str) -> None:
 def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
     """The first two lines of a text file, after checking that it is one."""
     try:
-        with path.open("rb") as raw:
-            zipped = raw.read(2) == _GZIP
+        zipped = is_gzip(path)
         if path.suffix == ".gz" and not zipped:
             raise GraphError(f"{path.name}: is not gzip data although its name ends in .gz; rename it or compress it")
         if path.suffix != ".gz" and zipped:
             raise GraphError(f"{path.name}: is gzip data; rename it to {path.name}.gz or unpack it")
-        with gzip.open(path, "rb") if zipped else path.open("rb") as f:
+        with open_bytes(path) as f:
             head = f.readline(_LONGEST) + f.readline(_LONGEST)
             peek = head + f.read(_PEEK)
     except (OSError, EOFError, zlib.error) as e:
         raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
-    if b"\0" in peek:
+    if peek[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) and not encoding.lower().startswith("utf-16"):
+        raise GraphError(f"{path.name}: is UTF-16 text; save it as UTF-8 (in Excel: CSV UTF-8)")
+    if b"\0" in peek and not encoding.lower().startswith(("utf-16", "utf-32")):
         raise GraphError(f"{path.name}: is not text (it holds zero bytes); save it as plain text separated by commas")
     first, second = [*re.split(rb"\r\n|\n|\r", head, maxsplit=2), b""][:2]
     try:
@@ -463,12 +500,28 @@ def _too_long(line: int, width: int) -> str:
 def _reason(path: Path, error: Exception, encoding: str) -> str:
     """Why a file could not be read, without the exception's type."""
     if isinstance(error, UnicodeDecodeError):
-        return f"is not {encoding.removesuffix('-sig').upper()} text; save it in that encoding"
+        return _encoding_reason(path, encoding)
     if isinstance(error, PermissionError):
         return "may not be read by this user; change its permissions"
     if path.suffix == ".gz" and not isinstance(error, ValueError):
         return "the gzip data are damaged or cut off; compress or download it again"
     return f"cannot be read ({str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'})"
+
+
+def _encoding_reason(path: Path, encoding: str) -> str:
+    """Where a file stops being text of the encoding, and whether it mixes two."""
+    name = encoding.removesuffix("-sig").upper()
+    first, others = 0, False
+    with suppress(OSError, EOFError, zlib.error, GraphError), open_bytes(path) as f:
+        for number, line in enumerate(iter(lambda: f.readline(_LONGEST), b""), start=1):
+            try:
+                others = (not line.decode(encoding).removeprefix("\ufeff").isascii()) or others
+            except UnicodeDecodeError:
+                first = first or number
+            if first and others:
+                break
+    mixed = f"line {first} is not {name} text but other lines are, so that two encodings are mixed"
+    return (mixed if others else f"is not {name} text (first: line {first})") + "; save the whole file as UTF-8"
 
 
 def _count(wrong: npt.NDArray[np.bool_], noun: str) -> str:

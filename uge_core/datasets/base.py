@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -25,6 +26,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.datasets._tables import Folder, Table, as_numbers, counted, usable_names
+from uge_core.datasets.findings import about_attributes, probable_code
 from uge_core.errors import GraphError
 from uge_core.graph import (
     NOT_APPLICABLE,
@@ -47,11 +49,19 @@ Asked = frozenset[str] | None
 MAX_ATTRIBUTES = 8
 MAX_VALUES = 50
 MAX_TEXTS = 200
+MANY_NUMBERS = 30
+"""A numeric attribute with more values is offered bins."""
+FEWEST_IDENTIFIERS = 10
+"""In a smaller table values that are all different may be chance."""
 MAX_FEATURE = 1e18
 """Squares of larger numbers overflow single precision."""
 _CONSTANT = ("no value", "one value")
 _NOT_NAMED = "not named by --attributes"
 _TOO_LARGE = "values too large for a feature"
+_OWN_VALUE = "every node has a value of its own"
+_NEVER_ZIPPED = (".npy", ".npz", ".parquet", ".pt", ".yaml")
+_FIRST = 3
+BINS = "bins in dataset.yaml: quantile:5, width:10 or a list of edges"
 
 
 @dataclass(frozen=True)
@@ -127,7 +137,7 @@ class Layout:
             if path is not None:
                 files[part.key] = path
             elif not part.optional:
-                endings = " or ".join(o if o.endswith(".npy") else f"{o}[.gz]" for o in options)
+                endings = " or ".join(o if o.endswith(_NEVER_ZIPPED) else f"{o}[.gz]" for o in options)
                 missing.append(f"{endings} is missing; it must hold {part.contents.replace('{}', stem)}")
         fixed = all("{}" not in pattern for part in self.parts for pattern in part.patterns)
         return Found(folder.path.resolve().name if fixed else self.named.format(stem), files, tuple(missing))
@@ -143,6 +153,7 @@ class Role:
         aliases: further names of the attribute.
         missing: cells that mean "not given" besides the empty one.
         bands: numbers at which a new band starts; empty: each value stands for itself.
+        bins: "quantile:N" or "width:W", from which the bands follow.
         ordered: the values have an order.
         detail: said about the column.
     """
@@ -151,7 +162,8 @@ class Role:
     name: str | None = None
     aliases: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    bands: tuple[int, ...] = ()
+    bands: tuple[float, ...] = ()
+    bins: str = ""
     ordered: bool = False
     detail: str = ""
 
@@ -194,8 +206,12 @@ class NodeColumns:
             codes[start : start + len(a.codes)] = a.codes
             return replace(a, codes=codes, side=side)
 
-        # A matrix of one side alone has no rows for the other; no bipartite layout has features.
-        return replace(self, attributes=tuple(map(spread, self.attributes)), features=None, feature_names=())
+        # A matrix of one side alone has no rows for the other.
+        unused = "features of one side alone are not used"
+        columns = tuple(replace(c, role="ignored", detail=unused) if c.role == "feature" else c for c in self.columns)
+        return replace(
+            self, attributes=tuple(map(spread, self.attributes)), features=None, feature_names=(), columns=columns
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,9 +228,14 @@ class _Cells:
     def where(self) -> str:
         return f"{self.table.file}: column {self.name!r}"
 
-    @property
+    @cached_property
     def num_values(self) -> int:
         return int(self.values.nunique())
+
+    @property
+    def identifies(self) -> bool:
+        """Whether every node has a value of its own."""
+        return self.num_values == len(self.table) >= FEWEST_IDENTIFIERS
 
     @property
     def numbers(self) -> npt.NDArray[np.float64] | None:
@@ -269,7 +290,8 @@ def assign(table: Table, roles: Mapping[str, Role], rest: Role, asked: Asked, *,
         if only_asked and not forced and kind == "attribute" and column.num_values > 1:
             kind, detail = "ignored", _NOT_NAMED
         out.append(_become(column, kind, detail))
-    out.append(NodeColumns(messages=_about_columns(table, cells, [c for part in out for c in part.columns])))
+    columns = [c for part in out for c in part.columns]
+    out.append(NodeColumns(messages=(*_about_columns(table, cells, columns), *_about_values(table, cells, columns))))
     if crowded_out:
         text = (
             f"{table.file}: {counted(len(crowded_out), 'further column')} could be attributes; the first "
@@ -289,17 +311,70 @@ def _about_columns(table: Table, cells: Sequence[_Cells], columns: Sequence[Colu
         text = (
             f"{table.file}: {counted(len(renamed), 'column')} renamed, as names are separated by commas and plus signs"
         )
-        messages.append(Message("note", "renamed-column", text, len(renamed), tuple(renamed[:5])))
+        remedy = "rename them in the file, or use the new names"
+        messages.append(Message("note", "renamed-column", text, len(renamed), tuple(renamed[:5]), remedy))
     constant = [c.name for c in columns if c.role == "ignored" and c.detail in _CONSTANT]
     if constant:
         text = f"{table.file}: {counted(len(constant), 'column')} with fewer than two values ignored"
-        messages.append(Message("note", "constant-column", text, len(constant), tuple(constant[:5])))
+        remedy = "nothing to do; with one value there is nothing to compare"
+        messages.append(Message("note", "constant-column", text, len(constant), tuple(constant[:5]), remedy))
     large = [c.name for c in columns if c.role == "ignored" and c.detail.startswith(_TOO_LARGE)]
     if large:
         text = f"{table.file}: {counted(len(large), 'column')} with numbers beyond {MAX_FEATURE:g} ignored"
         remedy = "rescale them, or write codes such as 1e300 for a missing value as an empty cell"
         messages.append(Message("warning", "large-values", text, len(large), tuple(large[:5]), remedy))
     return tuple(messages)
+
+
+def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Column]) -> tuple[Message, ...]:
+    """Identifiers, probable codes for a missing value, and numbers that bins would make groups of."""
+    owners: list[str] = []
+    codes: list[str] = []
+    many: list[str] = []
+    fed = False
+    for cell, column in zip(cells, columns, strict=True):
+        if column.detail == _OWN_VALUE:
+            owners.append(column.name)
+        if column.role not in ("attribute", "feature") or cell.role.kind == "label":
+            continue
+        # Of an attribute the few values are looked at, of a feature all cells.
+        shown = cell.values if column.role == "feature" else pd.Series(cell.values.dropna().unique(), dtype=object)
+        numbers = as_numbers(shown)
+        if np.isnan(numbers[shown.notna().to_numpy()]).any():
+            continue
+        if column.role == "feature" and cell.identifies and _counts_up(numbers):
+            owners.append(column.name)
+            fed = True
+        code = probable_code(cell.name, numbers)
+        if code is not None:
+            cells_with = int((as_numbers(cell.values) == code).sum())
+            codes.append(f"{column.name}: {code:g}, {counted(cells_with, 'cell')}")
+        banded = bool(cell.role.bands or cell.role.bins)
+        if (column.role == "attribute" and cell.num_values > MANY_NUMBERS and not banded) or (
+            column.role == "feature" and cell.role.kind == "auto" and column.name not in owners
+        ):
+            many.append(f"{column.name}: {cell.num_values:,}")
+    messages: list[Message] = []
+    if owners:
+        text = f"{table.file}: {counted(len(owners), 'column')} with another value for every node, an identifier and no group"
+        remedy = "leave it out of the features (ignore: in dataset.yaml)" if fed else "nothing to do; it is ignored"
+        level: Literal["warning", "note"] = "warning" if fed else "note"
+        messages.append(Message(level, "identifier-column", text, len(owners), tuple(owners[:5]), remedy))
+    if codes:
+        text = f"{table.file}: {counted(len(codes), 'column')} with a number far from the rest, which probably means that the value is missing; it counts as a value"
+        remedy = "declare it as missing: in dataset.yaml, or leave these cells empty"
+        messages.append(Message("warning", "probable-missing-code", text, len(codes), tuple(codes[:5]), remedy))
+    if many:
+        text = f"{table.file}: {counted(len(many), 'numeric column')} with more than {MANY_NUMBERS} values; as groups they need bins"
+        messages.append(Message("note", "many-values", text, len(many), tuple(many[:5]), BINS))
+    return tuple(messages)
+
+
+def _counts_up(numbers: npt.NDArray[np.float64]) -> bool:
+    """Whether numbers that are all different are whole and dense, as row numbers are."""
+    if np.isnan(numbers).any() or not (numbers == np.rint(numbers)).all():
+        return False
+    return bool(numbers.max() - numbers.min() < 10 * len(numbers))
 
 
 def _cells(table: Table, name: str, used: str, role: Role) -> _Cells:
@@ -322,13 +397,15 @@ def _answers(column: _Cells, asked: frozenset[str]) -> bool:
 def _by_values(column: _Cells) -> tuple[Kind, str]:
     """The role that a column's values suggest, and why when it is ignored."""
     n = column.num_values
-    if n <= MAX_VALUES:
+    if n <= MAX_VALUES and not column.identifies:
         return "attribute", ""
     if column.numbers is not None:
         return "feature", ""
+    if n == len(column.table):
+        return "ignored", _OWN_VALUE
     if n > MAX_TEXTS:
         return "ignored", f"{n:,} different texts; an attribute has at most {MAX_TEXTS}"
-    return ("ignored", "every node has a value of its own") if n == len(column.table) else ("attribute", "")
+    return "attribute", ""
 
 
 def _check_asked(column: _Cells) -> None:
@@ -348,7 +425,7 @@ def _check_asked(column: _Cells) -> None:
         cuts = ", ".join(f"{q:g}" for q in quantiles[np.isfinite(quantiles)])
         raise GraphError(
             f"{where} is continuous ({n:,} different numbers); an attribute has at most {MAX_VALUES} values: "
-            f"bin it first, for instance at {cuts}"
+            f"bin it first, for instance at {cuts} ({BINS})"
         )
     if n > MAX_TEXTS:
         raise GraphError(f"{where} has {n:,} different values; an attribute has at most {MAX_TEXTS}: group them first")
@@ -358,7 +435,7 @@ def _become(column: _Cells, kind: Kind, detail: str) -> NodeColumns:
     """What a column becomes in the role `kind`."""
     if kind == "attribute" and column.num_values < 2:
         return NodeColumns(columns=(column.became("ignored", _CONSTANT[column.num_values]),))
-    if kind == "attribute" and column.num_values > MAX_TEXTS and not column.role.bands:
+    if kind == "attribute" and column.num_values > MAX_TEXTS and not (column.role.bands or column.role.bins):
         detail = f"{column.num_values:,} different values; an attribute has at most {MAX_TEXTS}"
         text = f"{column.where} was ignored: {detail}"
         note = Message("warning", "too-many-values", text, 1, (column.used,), "bin it first")
@@ -366,13 +443,13 @@ def _become(column: _Cells, kind: Kind, detail: str) -> NodeColumns:
     if kind == "attribute":
         attribute = _attribute(column)
         said = [detail] if detail else []
-        if column.role.bands:
+        if column.role.bands or column.role.bins:
             said.append(f"in bands: {', '.join(attribute.labels)}")
         if column.role.missing and attribute.unknown.any():
             said.append(f"{attribute.unknown_label} means not given")
         if attribute.name != column.used:
             said.insert(0, f"called {attribute.name}")
-        messages = () if column.role.bands else _similar_values(column, attribute)
+        messages = () if column.role.bands or column.role.bins else _similar_values(column, attribute)
         return NodeColumns((attribute,), columns=(column.became(kind, "; ".join(said)),), messages=messages)
     if kind == "feature":
         return _feature(column, detail)
@@ -429,7 +506,7 @@ def _meaning(label: str) -> str | Decimal:
 def _attribute(column: _Cells) -> Attribute:
     """The attribute of a column with at least two values."""
     role = column.role
-    if role.bands:
+    if role.bands or role.bins:
         codes, labels = _banded(column)
     else:
         codes, values = pd.factorize(column.values)
@@ -449,7 +526,7 @@ def _attribute(column: _Cells) -> Attribute:
         labels=tuple(labels),
         aliases=(*role.aliases, column.name) if column.used != column.name else role.aliases,
         unknown_label=str(declared.mode().iloc[0]) if len(declared) else plain,
-        ordered=role.ordered or bool(role.bands),
+        ordered=role.ordered or bool(role.bands or role.bins),
     )
 
 
@@ -462,20 +539,54 @@ def _banded(column: _Cells) -> tuple[IntArray, list[str]]:
             f"{column.where} must hold numbers, found: {column.table.first_lines(wrong, column.name)}; "
             "correct these cells or leave them empty"
         )
-    edges = column.role.bands
-    inner = [f"{low}-{high - 1}" for low, high in pairwise(edges)]
-    names = [f"under {edges[0]}", *inner, f"{edges[-1]}+"]
-    band = np.searchsorted(edges, numbers, side="right")
     known = ~np.isnan(numbers)
+    edges = column.role.bands or _bands(column, numbers[known])
+    whole = bool((numbers[known] == np.rint(numbers[known])).all()) and all(e == int(e) for e in edges)
+    inner = [
+        (f"{low:.15g}" if low == high - 1 else f"{low:.15g}-{high - 1:.15g}")
+        if whole
+        else f"{low:.15g} to under {high:.15g}"
+        for low, high in pairwise(edges)
+    ]
+    names = [f"under {edges[0]:.15g}", *inner, f"{edges[-1]:.15g}+"]
+    band = np.searchsorted(edges, numbers, side="right")
     used = np.unique(band[known])
     return np.where(known, np.searchsorted(used, band), UNKNOWN).astype(np.int64), [names[i] for i in used]
 
 
-def edge_columns(edges: Table, ends: tuple[str, str]) -> NodeColumns:
-    """The roles of the columns of an edge file; weights are named, and said not to be used yet."""
+def _bands(column: _Cells, numbers: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    """The edges of bins of equal size or of equal width."""
+    rule, _, amount = column.role.bins.partition(":")
+    if rule == "quantile":
+        cuts = np.unique(np.quantile(numbers, np.arange(1, int(amount)) / int(amount)))
+    else:
+        width = float(amount)
+        first, last = np.floor(numbers.min() / width) + 1, np.floor(numbers.max() / width)
+        if not last - first < MAX_VALUES - 1:
+            raise GraphError(
+                f"{column.where}: bins of width {width:g} over {numbers.min():g} to {numbers.max():g} are more than "
+                f"the {MAX_VALUES} allowed; take wider ones, or quantile:5"
+            )
+        cuts = np.arange(first, last + 1) * width
+    if (numbers == np.rint(numbers)).all() and rule == "quantile":
+        cuts = np.unique(np.ceil(cuts))  # the same groups, and edges that read well
+    cuts = cuts[(cuts > numbers.min()) & (cuts <= numbers.max())]
+    if not len(cuts):
+        raise GraphError(f"{column.where}: {column.role.bins} puts all values into one bin; take more or narrower bins")
+    return tuple(map(float, cuts))
+
+
+def edge_columns(edges: Table, ends: tuple[str, str], weight: str | None = None) -> NodeColumns:
+    """The roles of the columns of an edge file; weights are named, and said not to be used yet.
+
+    Args:
+        edges: the file.
+        ends: the columns with the ends of every edge.
+        weight: the column with weights; None: one called weight or w.
+    """
     columns: list[Column] = []
     messages: list[Message] = []
-    weight = edges.column("weight", "w")
+    weight = weight or edges.column("weight", "w")
     for name in edges.names:
         if name in ends:
             columns.append(Column(edges.file, name, "source" if name == ends[0] else "target"))
@@ -486,7 +597,8 @@ def edge_columns(edges: Table, ends: tuple[str, str]) -> NodeColumns:
         else:
             columns.append(Column(edges.file, name, "weight", "not used yet: every edge counts the same"))
             text = f"{edges.file}: the weights in column {name!r} are not used yet; every edge counts the same"
-            messages.append(Message("note", "weights-unused", text, len(edges)))
+            remedy = "nothing to do; leave out the edges that should not count"
+            messages.append(Message("note", "weights-unused", text, len(edges), remedy=remedy))
     return NodeColumns(columns=tuple(columns), messages=tuple(messages))
 
 
@@ -506,7 +618,8 @@ def drop_isolated_items(
     kept = np.bincount(items, minlength=num_items) > 0
     dropped = int((~kept).sum())
     text = f"{name}: {counted(dropped, 'item')} without an edge {'was' if dropped == 1 else 'were'} dropped"
-    notes = (Message("note", "items-without-edges", text, dropped),) if dropped else ()
+    remedy = "nothing to do; an item that nobody chose describes nobody"
+    notes = (Message("note", "items-without-edges", text, dropped, remedy=remedy),) if dropped else ()
     return (np.cumsum(kept) - 1)[items], kept, notes
 
 
@@ -543,16 +656,27 @@ def finish(
         found = "only self-loops" if loops else "no edge between its nodes"
         raise GraphError(f"{name}: the graph has {found}; at least one edge between two different nodes is needed")
     messages = list(nodes.messages)
+
+    def named(rows: IntArray) -> tuple[str, ...]:
+        ends = ((source[r], target[r]) for r in rows[:_FIRST])
+        return tuple(f"{a} - {b}" if node_ids is None else f"{node_ids[a]} - {node_ids[b]}" for a, b in ends)
+
     if loops:
         text = f"{name}: {counted(loops, 'self-loop')} dropped; a node's edge to itself is no link to predict"
-        messages.append(Message("note", "self-loops", text, loops))
+        remedy = "nothing to do; remove these rows to be rid of this note"
+        messages.append(Message("note", "self-loops", text, loops, named(np.flatnonzero(source == target)), remedy))
     if repeated:
         text = f"{name}: {counted(repeated, 'repeated row')} dropped; a pair and its reverse are the same edge"
-        messages.append(Message("note", "duplicate-edges", text, repeated))
-    alone = int((np.bincount(edges.ravel(), minlength=num_nodes) == 0).sum())
-    if alone:
-        text = f"{name}: {counted(alone, 'node')} without an edge; no link trains their embeddings"
-        messages.append(Message("note", "nodes-without-edges", text, alone))
+        remedy = "nothing to do; how often a pair stands is not used"
+        rows = _repeated_rows(source, target, num_nodes)
+        messages.append(Message("note", "duplicate-edges", text, repeated, named(rows), remedy))
+    lonely = np.flatnonzero(np.bincount(edges.ravel(), minlength=num_nodes) == 0)
+    if len(lonely):
+        text = f"{name}: {counted(len(lonely), 'node')} without an edge; no link trains their embeddings"
+        shown = tuple(str(i if node_ids is None else node_ids[i]) for i in lonely[:_FIRST])
+        remedy = "remove them, or read their figures with care"
+        messages.append(Message("note", "nodes-without-edges", text, len(lonely), shown, remedy))
+    messages += about_attributes(name, edges, num_users, nodes.attributes, nodes.features, nodes.feature_names)
     if num_users is not None:
         genre = next((a.name for a in nodes.attributes if a.side == "items"), None)
         text = (
@@ -575,3 +699,13 @@ def finish(
         messages=tuple(messages),
         defaults=defaults or Defaults(),
     )
+
+
+def _repeated_rows(source: IntArray, target: IntArray, num_nodes: int) -> IntArray:
+    """The first rows that repeat an edge of an earlier one."""
+    for size in (100_000, len(source)):  # they mostly stand early, and all rows take long to look through
+        key = np.minimum(source, target)[:size] * np.int64(num_nodes) + np.maximum(source, target)[:size]
+        twice = pd.Series(key).duplicated().to_numpy() & (source[:size] != target[:size])
+        if twice.any():
+            break
+    return np.flatnonzero(twice)[:_FIRST]

@@ -25,7 +25,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     if all(map(is_number, ends)) or all(end in ids for end in ends):
         refuse_headless(edges, ends, "node_1,node_2")
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
-    refuse_unknown(edges, ends, (source, target), f"the {len(ids):,} ids of {nodes.file}, compared as text")
+    refuse_unknown(edges, ends, (source, target), f"the {len(ids):,} ids of {nodes.file}, compared as text", ids)
     called = next((name for stem, name in _CALLED.items() if stem in edges.file.lower()), None)
     role = Role("attribute", name=called, aliases=("target",) if called else ())
     columns = assign(nodes, {id_column.lower(): Role("id"), target_column.lower(): role}, Role("auto"), asked)

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from uge_core.datasets.mixing import mixing
 from uge_core.graph import Attribute, AttributedGraph
 
 _WIDTH = 88
+_MOST_CELLS = 12
 
 
 def inspect(graph: AttributedGraph) -> dict[str, Any]:
@@ -25,7 +27,8 @@ def inspect(graph: AttributedGraph) -> dict[str, Any]:
         fingerprint, `columns` with roles, `attributes` with sizes, `messages`, and `defaults`. An
         attribute of all nodes also has `same_group_share`, the share of edges within a group among
         edges whose two ends are known, and `chance`, sum_a (n_a / n)^2: that share in a graph whose
-        edges ignore the attribute. Both are null on a bipartite graph.
+        edges ignore the attribute. Both are null on a bipartite graph. `mixing` lists every pair of
+        groups, a pair once, with the edges `observed`, those `expected` by chance and their `ratio`.
     """
     return {
         "name": graph.name,
@@ -55,6 +58,7 @@ def describe(graph: AttributedGraph) -> str:
         f"{record['num_features']:,} features",
         "",
         *_attribute_lines(record["attributes"]),
+        *_mixing_lines(record["attributes"]),
         "",
         *_column_lines(graph),
     ]
@@ -100,6 +104,7 @@ def _attribute(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
         "unknown_label": a.unknown_label,
         "same_group_share": same,
         "chance": chance,
+        "mixing": list(mixing(graph.edges, graph.num_users, a).records()),
     }
 
 
@@ -122,6 +127,28 @@ def _attribute_lines(attributes: list[dict[str, Any]]) -> list[str]:
         rest = a["num_values"] - len(largest)
         text = ", ".join(f"{label}: {n:,}" for label, n in largest)
         lines += _wrapped(text + (f", and {rest} more" if rest else ""), 4)
+    return lines
+
+
+def _mixing_lines(attributes: list[dict[str, Any]]) -> list[str]:
+    """The edges of each attribute's pairs of groups against chance; of many the largest."""
+    lines: list[str] = []
+    for a in attributes:
+        cells = sorted(a["mixing"], key=lambda c: -c["observed"])[:_MOST_CELLS]
+        if not cells:
+            continue
+        lines += ["", f"Edges between groups of {_plain(a['name'])}"]
+        pairs = [f"{c['a']} - {c['b']}" for c in cells]
+        width = min(max(len(_plain(p)) for p in pairs), _WIDTH // 2)
+        for pair, c in zip(pairs, cells, strict=True):
+            ratio = "none" if c["ratio"] is None else f"{c['ratio']:.2f}"
+            lines += _wrapped(
+                f"{_plain(pair):{width}}  {c['observed']:12,} edges, {c['expected']:,.1f} by chance, ratio {ratio}", 4
+            )
+        if len(a["mixing"]) > len(cells):
+            lines.append(
+                f"    the {len(cells)} with most edges of {len(a['mixing']):,} pairs of groups; --json has all"
+            )
     return lines
 
 

@@ -1,5 +1,7 @@
 """Any graph as two tables: ``edges.csv`` and ``nodes.csv``, comma, semicolon or tab, ids of any kind.
 
+Either may be Parquet; ``edges.npz`` is a scipy matrix whose row i is the i-th row of the nodes.
+
 The ends of an edge are the columns source and target (or src and dst, from and to, u and v, or
 else the first two); a node's id is the column id (or node, node_id, user_id, or else the first).
 Ids are compared as text. What the other columns are is decided by their values, see `base`.
@@ -7,8 +9,12 @@ Ids are compared as text. What the other columns are is decided by their values,
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from uge_core.datasets._tables import Table, by_id, is_number, node_index, read_table, refuse_headless, refuse_unknown
 from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
+from uge_core.datasets.parquet import read_parquet
+from uge_core.datasets.sparse import read_sparse
 from uge_core.errors import GraphError
 from uge_core.graph import AttributedGraph
 
@@ -19,20 +25,48 @@ _IDS = ("id", "node", "node_id", "user_id")
 
 def _read(found: Found, asked: Asked) -> AttributedGraph:
     """The graph."""
-    nodes, edges = read_table(found.files["nodes"], sep=None), read_table(found.files["edges"], sep=None)
-    id_column = nodes.column(*_IDS) or nodes.names[0]
-    ends = _ends(edges)
+    nodes = read_any(found.files["nodes"])
+    if found.files["edges"].suffix == ".npz":
+        return _read_matrix(found, nodes, asked)
+    edges = read_any(found.files["edges"])
+    id_column = guess_id(nodes)
+    ends = guess_ends(edges)
     _check_headers(nodes, edges, id_column, ends)
     ids = node_index(nodes, id_column)
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
     allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text (7 and 7.0 differ)"
-    refuse_unknown(edges, ends, (source, target), allowed)
+    refuse_unknown(edges, ends, (source, target), allowed, ids)
     columns = assign(nodes, {id_column.lower(): Role("id")}, Role("auto"), asked)
     described = NodeColumns.join([columns, edge_columns(edges, ends)])
     return finish(found.name, "tables", source, target, len(ids), described, node_ids=ids)
 
 
-def _ends(edges: Table) -> tuple[str, str]:
+def read_any(path: Path, sep: str | None = None, encoding: str = "utf-8-sig") -> Table:
+    """A table, Parquet or text by the file's name."""
+    return read_parquet(path) if path.suffix == ".parquet" else read_table(path, sep=sep, encoding=encoding)
+
+
+def _read_matrix(found: Found, nodes: Table, asked: Asked) -> AttributedGraph:
+    """The graph of a sparse matrix and a table whose rows are its nodes."""
+    source, target, size, described = read_sparse(found.files["edges"])
+    if size != len(nodes):
+        raise GraphError(
+            f"{nodes.file}: {len(nodes):,} rows, but the matrix in {found.files['edges'].name} has {size:,}; "
+            "row i of each is the same node, so they must be equally many"
+        )
+    id_column = nodes.column(*_IDS)
+    roles = {} if id_column is None else {id_column.lower(): Role("id")}
+    ids = None if id_column is None else node_index(nodes, id_column)
+    columns = NodeColumns.join([assign(nodes, roles, Role("auto"), asked), described])
+    return finish(found.name, "tables", source, target, size, columns, node_ids=ids)
+
+
+def guess_id(nodes: Table) -> str:
+    """The column that holds the ids of the nodes."""
+    return nodes.column(*_IDS) or nodes.names[0]
+
+
+def guess_ends(edges: Table) -> tuple[str, str]:
     """The two columns that hold the ends of an edge."""
     for pair in _ENDS:
         source, target = map(edges.column, pair)
@@ -64,8 +98,12 @@ LAYOUTS = (
         "tables",
         "two tables",
         (
-            Part("edges", ("edges.csv",), "the header source,target and one row per edge"),
-            Part("nodes", ("nodes.csv",), "a header with the column id and one row per node, attributes in the others"),
+            Part("edges", ("edges.csv", "edges.parquet", "edges.npz"), "the header source,target and one row per edge"),
+            Part(
+                "nodes",
+                ("nodes.csv", "nodes.parquet"),
+                "a header with the column id and one row per node, attributes in the others",
+            ),
         ),
         _read,
     ),

@@ -1,0 +1,270 @@
+"""dataset.yaml: the schema, what it does to any files, and every refusal."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uge_core.datasets import card, describe, load
+from uge_core.errors import DatasetMissing, GraphError
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+PEOPLE = "person;age;region;pay;phone\n" + "".join(
+    f"p{i};{[0, -1, 20, 31, 44.5, 60][i % 6]};{'NSW'[i % 3]};{i + 0.25};t{i}\n" for i in range(60)
+)
+FRIENDS = "from;when;to;strength\n" + "".join(f"p{i};1;p{(i + 1) % 60};{i % 3}\n" for i in range(60))
+CARD = """
+name: my-town
+licence: CC0
+source: survey of 2024
+edges: {file: friends.csv, source: from, target: to, weight: strength}
+nodes: {file: people.csv, id: person}
+separator: ";"
+directed: true
+attributes:
+  age: {missing: [0, -1], bins: [30, 45]}
+  region:
+sensitive: [region]
+ignore: [phone]
+"""
+
+
+@pytest.fixture
+def town(write):
+    def _town(text: str = CARD, **more):
+        return write({"dataset.yaml": text, "people.csv": PEOPLE, "friends.csv.gz": FRIENDS, **more})
+
+    return _town
+
+
+def section(name: str) -> str:
+    return README.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def test_readme_lists_the_schema():
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in section("Describing a dataset").splitlines()]
+    rows = [r for r in rows if len(r) == 3 and r[0].startswith("`")]
+    assert {r[0].strip("`"): r[1] for r in rows} == dict(card.SCHEMA)
+    assert all(r[2] for r in rows)
+
+
+def test_readmes_example_and_the_docstrings_are_valid(tmp_path):
+    path = tmp_path / "dataset.yaml"
+    path.write_text(re.search(r"```yaml\n(.*?)```", section("Describing a dataset"), re.DOTALL).group(1))
+    assert card.read_card(path).get("name") == "my-town"
+    text = card.__doc__.split("::\n", 1)[1].split("\nThe file is read", 1)[0]
+    seen = {line.split("#")[0].strip() for line in text.splitlines()}
+    for key in card.SCHEMA:
+        assert any(s.startswith(f"{key.rpartition('.')[2]}:") for s in seen), key
+    path.write_text(
+        re.sub(r"\n(?:users|items|sides):[^\n]*(?:\n  [^\n]*)*", "", "\n".join(line[4:] for line in text.splitlines()))
+    )
+    assert card.read_card(path).attributes["age"].bins == "quantile:5"
+
+
+def test_a_card_describes_any_files(town):
+    graph = load(town())
+    assert (graph.name, graph.layout, graph.num_nodes, graph.num_edges) == ("my-town", "dataset-yaml", 60, 60)
+    age = graph.attribute("age")
+    assert age.labels == ("under 30", "30 to under 45", "45+")
+    assert (age.unknown.sum(), age.ordered) == (20, True)
+    assert [a.name for a in graph.attributes] == ["age", "region"]
+    assert graph.feature_names == ("pay",)
+    what = {c.name: (c.role, c.detail) for c in graph.columns}
+    assert what["region"] == ("attribute", "sensitive")
+    assert what["phone"] == ("ignored", "by dataset.yaml")
+    assert what["strength"][0] == "weight"
+    assert (what["person"][0], what["from"][0], what["to"][0]) == ("id", "source", "target")
+    codes = {m.code for m in graph.messages}
+    assert codes >= {"origin", "directed-as-undirected", "weights-unused"}
+    assert "licence CC0, source survey of 2024" in describe(graph)
+    assert "probable-missing-code" not in codes
+
+
+def test_a_card_comes_first_and_can_be_named(town):
+    folder = town(**{"edges.csv": "source,target\n0,1\n", "nodes.csv": "id,g\n0,a\n1,b\n"})
+    assert load(folder).layout == "dataset-yaml"
+    assert load(folder / "dataset.yaml").fingerprint == load(folder).fingerprint
+    assert load(folder / "edges.csv").layout == "tables"
+
+
+def test_the_users_attributes_replace_the_cards(town):
+    graph = load(town(), attributes="region")
+    assert [a.name for a in graph.attributes] == ["region"]
+    assert {c.name: c.detail for c in graph.columns}["age"] == "not named by --attributes"
+    with pytest.raises(GraphError, match="unknown column 'colour'"):
+        load(town(), attributes="colour")
+
+
+@pytest.mark.parametrize(
+    ("bins", "labels", "sizes"),
+    [
+        ("quantile:4", ["under 16", "16-30", "31-45", "46+"], [15, 15, 15, 15]),
+        ("width:20", ["under 20", "20-39", "40-59", "60+"], [19, 20, 20, 1]),
+        ("[2, 3, 50]", ["under 2", "2", "3-49", "50+"], [1, 1, 47, 11]),
+    ],
+)
+def test_bins(write, bins, labels, sizes):
+    text = f"edges: e.csv\nnodes: n.csv\nattributes: {{age: {{bins: '{bins}'}}}}\n".replace("'[", "[").replace(
+        "]'", "]"
+    )
+    nodes = "id,age\n" + "".join(f"n{i},{i}\n" for i in range(1, 61))
+    graph = load(write({"dataset.yaml": text, "n.csv": nodes, "e.csv": "source,target\nn1,n2\n"}))
+    assert list(graph.attribute("age").labels) == labels
+    assert graph.attribute("age").sizes.tolist() == sizes
+
+
+def test_lists_choose_features(town):
+    base = "edges: friends.csv\nnodes: people.csv\nseparator: ';'\n"
+    graph = load(town(base + "attributes: [region]\nfeatures: [age]\n"))
+    assert graph.feature_names == ("age",)
+    assert {c.name: c.detail for c in graph.columns}["pay"] == "not named in dataset.yaml"
+    graph = load(town(base + "features: [pay]\n"))
+    assert [a.name for a in graph.attributes] == ["age", "region"]
+    assert load(town(base)).feature_names == ("pay",)
+    assert load(town(base + "features: []\n")).features is None
+
+
+USERS = "who,sex\n" + "".join(f"u{i},{'fm'[i % 2]}\n" for i in range(12))
+TITLES = "title,kind\n" + "".join(f"t{i},{'ab'[i % 2]}\n" for i in range(8))
+SEEN = "user,film\n" + "".join(f"u{i % 12},t{i % 7}\n" for i in range(40))
+
+
+def test_two_sides(write):
+    text = "edges: seen.csv\nusers: {file: u.csv, id: who}\nitems: {file: t.csv, id: title}\n"
+    graph = load(write({"dataset.yaml": text, "u.csv": USERS, "t.csv": TITLES, "seen.csv": SEEN}))
+    assert (graph.num_users, graph.num_items, graph.num_nodes) == (12, 7, 19)
+    assert graph.ids([0, 12, 18]) == ["u0", "t0", "t6"]
+    assert [(a.name, a.side) for a in graph.attributes] == [("sex", "users"), ("kind", "items")]
+    assert {m.code for m in graph.messages} >= {"items-without-edges"}
+    alone = load(write({"dataset.yaml": "edges: seen.csv\nusers: u.csv\n"}))
+    assert (alone.num_users, alone.num_items) == (12, 7)
+    assert [a.name for a in alone.attributes] == ["sex"]
+    assert "ids-on-both-sides" not in {m.code for m in alone.messages}
+
+
+def test_ids_of_two_sides_may_be_the_same(write):
+    text = "edges: seen.csv\nusers: u.csv\n"
+    files = {
+        "dataset.yaml": text,
+        "u.csv": USERS.replace("u", "1"),
+        "seen.csv": SEEN.replace("u", "1").replace("t", "1"),
+    }
+    graph = load(write({**files, "seen.csv": files["seen.csv"].replace("1ser", "user")}))
+    assert graph.ids([0, 12]) == ["user:10", "item:10"]
+    (warning,) = [m for m in graph.messages if m.code == "ids-on-both-sides"]
+    assert (warning.level, warning.count) == ("warning", 40)
+    assert "name items in dataset.yaml" in warning.remedy
+
+
+def test_two_sides_in_one_table(write):
+    nodes = "id,kind,group,born\n" + "".join(f"u{i},person,{'xy'[i % 2]},\n" for i in range(12))
+    nodes += "".join(f"t{i},title,{'ab'[i % 2]},{1990 + i % 2}\n" for i in range(8))
+    text = "edges: seen.csv\nnodes: n.csv\nsides: {column: kind, users: person}\n"
+    links = SEEN + "t7,u3\n"
+    graph = load(write({"dataset.yaml": text, "n.csv": nodes, "seen.csv": links}))
+    assert (graph.num_users, graph.num_items) == (12, 8)
+    assert [(a.name, a.side, a.labels) for a in graph.attributes] == [
+        ("group", "users", ("x", "y")), ("item_group", "items", ("a", "b")), ("born", "items", ("1990", "1991")),
+    ]  # fmt: skip
+    assert graph.ids([0, 12, 19]) == ["u0", "t0", "t7"]
+    assert len({(c.file, c.name) for c in graph.columns}) == len(graph.columns)
+
+
+def test_an_edge_inside_one_side_blocks(write):
+    nodes = "id,kind\nu1,person\nu2,person\nt1,title\n"
+    links = "source,target\nu1,t1\nu1,u2\n"
+    text = "edges: e.csv\nnodes: n.csv\nsides: {column: kind, users: person}\n"
+    expected = "e.csv: 1 edge inside one side, first: line 3 ('u1', 'u2'); every edge of a bipartite graph joins a user"
+    with pytest.raises(GraphError) as error:
+        load(write({"dataset.yaml": text, "n.csv": nodes, "e.csv": links}))
+    assert str(error.value).startswith(expected)
+    text = "edges: e.csv\nusers: u.csv\nitems: t.csv\n"
+    with pytest.raises(GraphError) as error:
+        load(write({"dataset.yaml": text, "u.csv": "id\nu1\nu2\n", "t.csv": "id\nt1\n"}))
+    assert str(error.value).startswith(expected)
+
+
+def test_parquet_encoding_and_matrices(write):
+    import io
+
+    import scipy.sparse as sp
+
+    buffer = io.BytesIO()
+    sp.save_npz(buffer, sp.csr_array(np.ones((3, 3))))
+    text = "edges: m.npz\nnodes: n.csv\nencoding: latin-1\n"
+    nodes = "id,ort\n1,Zürich\n2,Köln\n3,Köln\n".encode("latin-1")
+    graph = load(write({"dataset.yaml": text, "n.csv": nodes, "m.npz": buffer.getvalue()}))
+    assert graph.attribute("ort").labels == ("Köln", "Zürich")
+    assert graph.num_edges == 3
+
+
+FILES = "edges: friends.csv\nnodes: people.csv\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "dataset.yaml: found nothing; a mapping with the keys edges and nodes is needed"),
+        ("- 1\n", "dataset.yaml: found [1]; a mapping"),
+        ("a: [\n", "dataset.yaml: line 2: "),
+        ("name: x\n", "dataset.yaml: edges is missing"),
+        (FILES + "colour: red\n", "dataset.yaml: unknown key 'colour'; allowed: name, licence, source, edges, nodes, users"),
+        (FILES + "lisence: x\n", "Did you mean 'licence'?"),
+        ("nodes: {ids: a}\n", "dataset.yaml: unknown key in nodes 'ids'; allowed: file, id"),
+        (FILES + "sides: person\n", "dataset.yaml: sides: found 'person'; allowed: a mapping with the keys column, users"),
+        ("edges: a.csv\nnodes: {id: a}\n", "dataset.yaml: nodes.file is missing; it must name a file"),
+        ("edges: 5\n", "dataset.yaml: edges: found 5; allowed: a mapping with the keys file, source, target, weight"),
+        (FILES + "name: [a]\n", "dataset.yaml: name: found ['a']; allowed: text"),
+        (FILES + "directed: maybe\n", "dataset.yaml: directed: found 'maybe'; allowed: true or false"),
+        (FILES + "separator: ';;'\n", "dataset.yaml: separator: found ';;'; allowed: one character, or tab"),
+        (FILES + "encoding: klingon\n", "dataset.yaml: encoding: found 'klingon'; allowed: the name of a text encoding"),
+        (FILES + "encoding: rot13\n", "dataset.yaml: encoding: found 'rot13'; allowed: the name of a text encoding"),
+        (FILES + "ignore: phone\n", "dataset.yaml: ignore: found 'phone'; allowed: list of names"),
+        (FILES + "ignore: [no]\n", "dataset.yaml: ignore: found False; allowed: names of columns (write yes, no,"),
+        (FILES + "attributes: {age: {missing: 0}}\n", "dataset.yaml: attributes.age.missing: found 0; allowed: list of values"),
+        (FILES + "attributes: {age: {missing: [no]}}\n", "dataset.yaml: attributes.age.missing: found [False]; allowed: list of numbers and texts"),
+        (FILES + "attributes: {age: {bins: 5}}\n", "dataset.yaml: attributes.age.bins: found 5; allowed: quantile:N, width:W, or a list of rising numbers"),
+        (FILES + "attributes: {age: {bins: [5, 5]}}\n", "dataset.yaml: attributes.age.bins: found [5, 5]; allowed"),
+        (FILES + "attributes: {age: {bins: 'quantile:1'}}\n", "dataset.yaml: attributes.age.bins: found 'quantile:1'; allowed"),
+        (FILES + "attributes: {age: {bins: 'width:0'}}\n", "dataset.yaml: attributes.age.bins: found 'width:0'; allowed"),
+        (FILES + "attributes: {age: {bands: 5}}\n", "dataset.yaml: unknown key in attributes.age 'bands'; allowed: missing, bins, ordered"),
+        (FILES + "attributes: {age: 5}\n", "dataset.yaml: attributes.age: found 5; allowed: a mapping with the keys missing, bins, ordered"),
+        (FILES + "attributes: [age]\nignore: [AGE]\n", "dataset.yaml: AGE stands in attributes and again in ignore; keep one"),
+        (FILES + "attributes: [age]\nsensitive: [region]\n", "dataset.yaml: sensitive: unknown attribute 'region'; allowed: age"),
+        ("edges: friends.csv\n", "dataset.yaml: name either nodes, or users"),
+        ("edges: ../x.csv\nnodes: people.csv\n", "dataset.yaml: edges.file: found '../x.csv'; allowed: a file in the folder"),
+        ("edges: /etc/passwd\nnodes: people.csv\n", "dataset.yaml: edges.file: found '/etc/passwd'; allowed: a file in the folder"),
+        (FILES + "sides: {column: region}\n", "dataset.yaml: sides needs both column and users"),
+        ("name: a\nname: b\n", "dataset.yaml: line 2: key 'name' stands twice"),
+        ("a: &x [1]\nb: *x\n", "dataset.yaml: line 2: aliases (*name) are not allowed"),
+        ("name: !!python/object/apply:os.system [id]\n", "dataset.yaml: line 1: could not determine a constructor"),
+        ("[" * 5000, "dataset.yaml: cannot be read as YAML"),
+        ("edges: friends.csv\nnodes: {file: people.csv, id: nobody}\nseparator: ';'\n", "dataset.yaml: nodes.id: unknown column 'nobody'; allowed: person, age"),
+        (FILES + "separator: ';'\nattributes: [colour]\n", "dataset.yaml: attributes: unknown column 'colour'; allowed: person, age"),
+        (FILES + "separator: ';'\nfeatures: [colour]\n", "dataset.yaml: features: unknown column 'colour'; allowed: person, age"),
+        ("edges: {file: friends.csv, source: to, target: to}\nnodes: people.csv\nseparator: ';'\n", "dataset.yaml: edges.source and edges.target are both 'to'"),
+        (FILES + "separator: ';'\nattributes: {pay: {bins: 'width:0.1'}}\n", "people.csv: column 'pay': bins of width 0.1 over 0.25 to 59.25 are more than the 50 allowed"),
+        (FILES + "separator: ';'\nattributes: {region: {bins: 'width:1'}}\n", "people.csv: column 'region' must hold numbers"),
+        (FILES + "separator: ';'\nsides: {column: region, users: Q}\n", "dataset.yaml: sides.users: 'Q' must be the value of some nodes and not of all; found in region: 'N', 'S', 'W'"),
+    ],
+)  # fmt: skip
+def test_refusals(town, text, message):
+    with pytest.raises(GraphError) as error:
+        load(town(text))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there(town):
+    with pytest.raises(DatasetMissing, match=r"dataset.yaml: edges.file: x.csv is not in the folder; found: dataset"):
+        load(town("edges: x.csv\nnodes: people.csv\n"))
+
+
+def test_a_link_out_of_the_folder_is_refused(town, tmp_path):
+    (tmp_path / "secret.csv").write_text(FRIENDS)
+    folder = town("edges: e.csv\nnodes: people.csv\n")
+    (folder / "e.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(GraphError, match=r"edges.file: found 'e.csv'; allowed: a file in the folder"):
+        load(folder)

@@ -1,0 +1,151 @@
+"""What is said about a graph before anyone trains on it: each message with its count, first rows and remedy."""
+
+import numpy as np
+import pytest
+
+from uge_core.datasets import load
+from uge_core.datasets.findings import association, probable_code
+from uge_core.errors import GraphError
+from uge_core.graph import Attribute
+
+
+def ring(n: int) -> str:
+    return "source,target\n" + "".join(f"{i},{(i + 1) % n}\n{i},{(i + 3) % n}\n" for i in range(n))
+
+
+def table(n: int, **columns) -> str:
+    names = list(columns)
+    rows = (",".join([str(i), *(str(columns[c][i]) for c in names)]) for i in range(n))
+    return "\n".join([",".join(["id", *names]), *rows]) + "\n"
+
+
+def found(graph, code: str):
+    (message,) = [m for m in graph.messages if m.code == code]
+    assert message.remedy and message.text and message.count
+    return message
+
+
+def test_dropped_rows_are_shown(write):
+    edges = "source,target\na,b\nb,a\nc,c\na,b\nb,c\n"
+    graph = load(write({"nodes.csv": "id,g\na,1\nb,2\nc,1\nd,2\n", "edges.csv": edges}))
+    loops, twice, alone = (found(graph, c) for c in ("self-loops", "duplicate-edges", "nodes-without-edges"))
+    assert (loops.level, loops.count, loops.examples) == ("note", 1, ("c - c",))
+    assert (twice.level, twice.count, twice.examples) == ("note", 2, ("b - a", "a - b"))
+    assert (alone.level, alone.count, alone.examples) == ("note", 1, ("d",))
+
+
+def test_late_duplicates_are_shown_too(write):
+    n = 100_100
+    edges = "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(n)) + f"{n},{n - 1}\n"
+    nodes = table(n + 1, g=np.arange(n + 1) % 2)
+    assert found(load(write({"nodes.csv": nodes, "edges.csv": edges})), "duplicate-edges").examples == (
+        f"{n} - {n - 1}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "text"),
+    [
+        (["a ", "b", "c"], [("a", "b"), ("b", "c")], "1 id would match without the blanks around it ('a'); remove the blanks in both files"),
+        (["a", "b", "c"], [("a ", "b"), ("b ", "c")], "2 ids would match without the blanks around them ('a '); remove"),
+        (["1", "2", "3"], [("1.0", "2.0"), ("2", "3")], "2 ids would match as numbers ('1.0'); write each id in the same way"),
+        (["007", "8", "9"], [("7", "8"), ("8", "9")], "1 id would match as a number ('7'); write each id in the same way"),
+        (["a", "b", "c"], [("x", "b"), ("b", "c")], "add the nodes or remove these rows"),
+    ],
+)  # fmt: skip
+def test_ids_that_match_only_when_rewritten_block(write, nodes, edges, text):
+    rows = "id,g\n" + "".join(f'"{v}",{i % 2}\n' for i, v in enumerate(nodes))
+    links = "source,target\n" + "".join(f'"{a}","{b}"\n' for a, b in edges)
+    with pytest.raises(GraphError) as error:
+        load(write({"nodes.csv": rows, "edges.csv": links}))
+    assert text in str(error.value)
+
+
+def test_small_groups_and_cells_without_edges(write):
+    group = ["big"] * 30 + ["few"] * 4 + ["one"]
+    edges = "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(33)) + "33,1\n34,0\n"
+    graph = load(write({"nodes.csv": table(35, g=group), "edges.csv": edges}))
+    small, empty = found(graph, "small-groups"), found(graph, "cells-without-edges")
+    assert (small.level, small.count, small.examples) == ("warning", 2, ("g one: 1", "g few: 4"))
+    # A group of one node has no pair within, so only few - one is missing.
+    assert (empty.level, empty.count, empty.examples) == ("note", 1, ("few - one",))
+
+
+def test_an_attribute_under_another_name(write):
+    n = 200
+    rng = np.random.default_rng(0)
+    region = rng.integers(0, 3, n)
+    columns = {
+        "region": [f"r{v}" for v in region],
+        "city": [f"c{v}{i % 4}" for i, v in enumerate(region)],
+        "other": rng.integers(0, 2, n),
+        "flag": [int(i == 0) for i in range(n)],
+        "rent": region * 1000 + rng.normal(0, 20, n),
+        "income": rng.normal(0, 1, n),
+    }
+    graph = load(write({"nodes.csv": table(n, **columns), "edges.csv": ring(n)}))
+    pairs, feature = found(graph, "proxy-attributes"), found(graph, "proxy-features")
+    assert (pairs.level, pairs.count, pairs.examples) == ("warning", 1, ("region and city: Cramér's V 0.977",))
+    assert "--sensitive A,B" in pairs.remedy
+    assert feature.count == 2
+    assert feature.examples[0].startswith("rent by region: correlation ratio ")
+
+
+def test_association_is_corrected_for_chance():
+    rng = np.random.default_rng(1)
+    a = Attribute("a", rng.integers(0, 2, 300), ("x", "y"))
+    b = Attribute("b", rng.integers(0, 150, 300), tuple(map(str, range(150))))
+    assert association(a, b) < 0.3
+    noisy = Attribute("c", np.where(np.arange(300) < 15, 1 - a.codes, a.codes), ("x", "y"))
+    # A plain oracle: V of a 2 x 2 table is |phi| = 1 - 2 * share flipped on balanced margins.
+    assert association(a, noisy) == pytest.approx(0.9, abs=0.01)
+    assert association(a, a) == 1.0
+    assert association(a, Attribute("d", np.full(300, -1), ("x", "y"))) == 0.0
+
+
+def test_identifiers(write):
+    n = 300
+    columns = {"name": [f"n{i}" for i in range(n)], "row": range(1000, 1000 + n), "pay": np.arange(n) * 37 + 0.5}
+    graph = load(write({"nodes.csv": table(n, g=np.arange(n) % 2, **columns), "edges.csv": ring(n)}))
+    message = found(graph, "identifier-column")
+    assert (message.level, message.count, message.examples) == ("warning", 2, ("name", "row"))
+    assert [a.name for a in graph.attributes] == ["g"]
+    few = load(write({"nodes.csv": table(12, g=[0, 1] * 6, name=[f"n{i}" for i in range(12)]), "edges.csv": ring(12)}))
+    message = found(few, "identifier-column")
+    assert (message.level, message.examples) == ("note", ("name",))
+    assert [a.name for a in few.attributes] == ["g"]
+
+
+def test_a_probable_missing_code_and_many_values(write):
+    n = 400
+    age = np.where(np.arange(n) % 10 == 0, 0, 18 + np.arange(n) % 37)
+    pay = np.where(np.arange(n) % 50 == 0, 99999, 1000 + np.arange(n) * 1.5)
+    graph = load(write({"nodes.csv": table(n, age=age, pay=pay), "edges.csv": ring(n)}))
+    code, many = found(graph, "probable-missing-code"), found(graph, "many-values")
+    assert (code.level, code.count, code.examples) == ("warning", 2, ("age: 0, 40 cells", "pay: 99999, 8 cells"))
+    assert "missing: in dataset.yaml" in code.remedy
+    assert (many.level, many.count) == ("note", 2)
+    assert many.examples == ("age: 38", "pay: 393")
+    assert "quantile:5, width:10" in many.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "code"),
+    [
+        ("age", [0, 18, 25, 60], 0),
+        ("user_age", [-1, 18, 25, 60], -1),
+        ("average", [0, 18, 25, 60], None),
+        ("children", [0, 1, 2, 3], None),
+        ("job", [-1, 0, 1, 2], -1),
+        ("score", [-3, -2, -1, 0, 1], None),
+        ("sign", [-1, 1], None),
+        ("x", [1, 5, 40, 999], 999),
+        ("x", [1, 5, 40, 9999999], 9999999),
+        ("x", [1, 5, 40, 41000], None),
+        ("x", [-999, 1, 5, 40], -999),
+        ("x", [np.nan, np.nan], None),
+        ("x", [4, 4, 4], None),
+    ],
+)
+def test_which_numbers_are_codes(name, values, code):
+    assert probable_code(name, np.array(values, dtype=float)) == code

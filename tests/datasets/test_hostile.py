@@ -1,0 +1,213 @@
+"""Hostile and odd inputs: each kind of failure once, with one message of one line and no traceback."""
+
+import gzip
+import io
+import pickle
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uge_core.cli import run
+from uge_core.datasets import describe, load
+from uge_core.datasets._bounded import LIMIT, unpacked_limit
+from uge_core.errors import ConfigError, GraphError
+
+NODES = "id,g\n1,a\n2,b\n3,a\n"
+EDGES = "source,target\n1,2\n2,3\n"
+SIDED = "edges: edges.csv\nnodes: nodes.csv\nsides: {column: kind, users: u}\n"
+ENTITY = (
+    '<?xml version="1.0"?>\n<!DOCTYPE graphml [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n'
+    '<graphml xmlns="urn:x"><graph><node id="&x;"/></graph></graphml>'
+)
+LAUGHS = (
+    '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "'
+    + "&a;" * 99
+    + '"><!ENTITY c "'
+    + "&b;" * 99
+    + '">]><graphml>&c;</graphml>'
+)
+
+
+class Bomb:
+    """Unpickled, it would leave a file behind."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (Path(self.path),)
+
+
+def archive(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as z:
+        for name, content in members.items():
+            z.writestr(name, content)
+    return buffer.getvalue()
+
+
+def objects() -> bytes:
+    buffer = io.BytesIO()
+    data = np.array([Bomb("exploded")], dtype=object)
+    np.savez(buffer, format=b"csr", shape=[3, 3], data=data, indices=[1], indptr=[0, 1, 1, 1])
+    return buffer.getvalue()
+
+
+def frame(**columns) -> bytes:
+    pytest.importorskip("pyarrow")
+    buffer = io.BytesIO()
+    pd.DataFrame(columns).to_parquet(buffer)
+    return buffer.getvalue()
+
+
+def huge_array() -> bytes:
+    """A numpy header that claims 10^15 numbers."""
+    header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (1000000000000000,), }"
+    header += b" " * (118 - len(header)) + b"\n"
+    member = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    return archive(**{"format.npy": member, "shape.npy": member, "data.npy": member})
+
+
+REFUSED = {
+    "UTF-16": ({"nodes.csv": NODES.encode("utf-16"), "edges.csv": EDGES}, "nodes.csv: is UTF-16 text; save it as UTF-8"),
+    "UTF-16 without a mark": ({"nodes.csv": NODES.encode("utf-16-le"), "edges.csv": EDGES}, "nodes.csv: is not text (it holds zero bytes)"),
+    "mixed encodings": ({"nodes.csv": "id,g\n1,Köln\n2,".encode() + b"Z\xfcrich\n3,a\n", "edges.csv": EDGES}, "nodes.csv: line 3 is not UTF-8 text but other lines are, so that two encodings are mixed; save the whole file as UTF-8"),
+    "Latin-1": ({"nodes.csv": b"id,g\n1,a\n2,Z\xfcrich\n3,a\n", "edges.csv": EDGES}, "nodes.csv: is not UTF-8 text (first: line 3); save"),
+    "no header": ({"nodes.csv": "1,a\n2,b\n3,a\n", "edges.csv": EDGES}, "nodes.csv: seems to have no header line: line 1 holds '1', 'a'"),
+    "007 is not 7": ({"nodes.csv": "id,g\n007,a\n2,b\n3,a\n", "edges.csv": "source,target\n7,2\n2,3\n"}, "edges.csv: 1 edge names a node that does not exist, first: line 2 ('7', '2')"),
+    "ids with one blank": ({"nodes.csv": "id,g\n1,a\n,b\n3,a\n", "edges.csv": EDGES}, "nodes.csv: 1 row without an id in column 'id', first: line 3 (empty)"),
+    "NaN in Parquet ids": ({"nodes.parquet": frame(id=[1.0, np.nan, 3.0], g=["a", "b", "a"]), "edges.csv": EDGES}, "nodes.parquet: 1 row without an id in column 'id'"),
+    "a blank end": ({"nodes.csv": NODES, "edges.csv": "source,target\n1,2\n,3\n"}, "edges.csv: 1 row with nothing in column 'source', first: line 3"),
+    "an edge inside one side": ({"dataset.yaml": SIDED, "nodes.csv": "id,kind\n1,u\n2,u\n3,t\n", "edges.csv": "source,target\n1,3\n1,2\n"}, "edges.csv: 1 edge inside one side, first: line 3 ('1', '2')"),
+    "a zip": ({"graph.zip": archive(**{"../../evil.csv": b"x"})}, "{folder}: no recognised layout. Found: graph.zip; graph.zip is an archive, which is not opened"),
+    "an npz that climbs": ({"nodes.csv": NODES, "edges.npz": archive(**{"../evil.npy": b"x"})}, "edges.npz: holds ../evil; expected a square matrix"),
+    "an npz that needs pickle": ({"nodes.csv": NODES, "edges.npz": objects()}, "edges.npz: holds Python objects, which are never loaded; expected a square matrix"),
+    "an npz that claims too much": ({"nodes.csv": NODES, "edges.npz": huge_array()}, "edges.npz: is not a readable .npz file"),
+    "a pickle named pt": ({"g.pt": pickle.dumps(Bomb("exploded"))}, "g.pt: is no file of torch.save; a plain pickle is never loaded"),
+    "a pickle named npz": ({"nodes.csv": NODES, "edges.npz": pickle.dumps(Bomb("exploded"))}, "edges.npz: is not a readable .npz file"),
+    "an external entity": ({"g.graphml": ENTITY}, "g.graphml: holds a document type declaration (DTD), whose entities are never resolved"),
+    "an external entity in GEXF": ({"g.gexf": ENTITY}, "g.gexf: holds a document type declaration (DTD)"),
+    "an external entity in UTF-16": ({"g.graphml": ENTITY.encode("utf-16")}, "g.graphml: holds a document type declaration (DTD)"),
+    "entities that multiply": ({"g.graphml": LAUGHS}, "g.graphml: holds a document type declaration (DTD)"),
+    "a row of quotes": ({"nodes.csv": 'id,g\n1,"a\n2,b\n', "edges.csv": EDGES}, "nodes.csv: a quotation mark is opened and never closed"),
+    "a folder as a file": ({"edges.csv": EDGES}, "{folder}: nodes.csv[.gz] or nodes.parquet is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refused_with_one_line(write, tmp_path, monkeypatch, capsys, kind):
+    monkeypatch.chdir(tmp_path)
+    files, text = REFUSED[kind]
+    folder = write(files)
+    before = sorted(p.name for p in tmp_path.rglob("*"))
+    with pytest.raises(GraphError) as error:
+        load(folder)
+    assert str(error.value).startswith(text.format(folder=folder))
+    assert run(["data", "inspect", str(folder)]) in (1, 2)
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1 and "Traceback" not in shown.err
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
+
+
+READ = {
+    "CRLF and semicolons": ({"nodes.csv": "id;g\r\n1;a\r\n2;b\r\n3;a\r\n", "edges.csv": "source;target\r\n1;2\r\n2;3\r\n"}, ["1", "2", "3"], ("a", "b")),
+    "quoted ids with commas": ({"nodes.csv": 'id,g\n"a,b",x\n"c,""d",y\n', "edges.csv": 'source,target\n"a,b","c,""d"\n'}, ["a,b", 'c,"d'], ("x", "y")),
+    "007 and 7": ({"nodes.csv": "id,g\n007,a\n7,b\n", "edges.csv": "source,target\n007,7\n"}, ["007", "7"], ("a", "b")),
+    "NA and None": ({"nodes.csv": "id,g\nNA,None\nNone,NA\nnan,NA\n", "edges.csv": "source,target\nNA,None\nNone,nan\n"}, ["NA", "None", "nan"], ("NA", "None")),
+    "a formula": ({"nodes.csv": "id,g\n1,=1+1\n2,@SUM(A1)\n", "edges.csv": "source,target\n1,2\n"}, ["1", "2"], ("=1+1", "@SUM(A1)")),
+    "an attribute called id": ({"nodes.csv": "node_id,ID,g\nx,1,a\ny,2,b\n", "edges.csv": "source,target\n1,2\n"}, ["1", "2"], ("a", "b")),
+    "markup": ({"nodes.csv": "id,g\n1,<script>\n2,\x07b\n", "edges.csv": "source,target\n1,2\n"}, ["1", "2"], ("\x07b", "<script>")),
+    "numbers beyond 64 bits": ({"nodes.csv": f"id,g\n{10**30},a\n{10**30 + 1},b\n", "edges.csv": f"source,target\n{10**30},{10**30 + 1}\n"}, [str(10**30), str(10**30 + 1)], ("a", "b")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_read_as_written(write, kind):
+    files, ids, labels = READ[kind]
+    graph = load(write(files))
+    assert graph.ids(slice(None)) == ids
+    assert graph.attribute("g").labels == labels
+    assert "\x07" not in describe(graph)
+
+
+def test_whole_numbers_with_a_gap_stay_whole(write):
+    nodes = frame(id=[1.0, 2.0, 3.0], g=["a", "b", "a"])
+    assert load(write({"nodes.parquet": nodes, "edges.csv": EDGES})).ids([0, 1, 2]) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("name", ["edges.csv.gz", "nodes.csv.gz", "g.gml.gz"])
+def test_a_gzip_bomb_is_not_unpacked(write, monkeypatch, name):
+    row = b"1,2\n" if name.startswith("edges") else b"9,a\n"
+    bomb = gzip.compress(b"source,target\n" + row * 2**20)
+    assert len(bomb) < 2**15
+    files = {"nodes.csv": NODES, "edges.csv": EDGES, name: bomb}
+    files.pop(name.removesuffix(".gz"), None)
+    if name.startswith("g."):
+        files = {name: bomb}
+    monkeypatch.setenv("UGE_MAX_UNPACKED", str(2**20))
+    with pytest.raises(GraphError) as error:
+        load(write(files))
+    assert str(error.value).startswith(f"{name}: unpacks into more than 1,048,576 bytes and was not read further")
+
+
+def test_the_limit_can_be_set(monkeypatch):
+    monkeypatch.delenv("UGE_MAX_UNPACKED", raising=False)
+    assert unpacked_limit() == LIMIT == 4 * 2**30
+    monkeypatch.setenv("UGE_MAX_UNPACKED", "7")
+    assert unpacked_limit() == 7
+    for wrong in ("-1", "0", "4G", "²"):
+        monkeypatch.setenv("UGE_MAX_UNPACKED", wrong)
+        with pytest.raises(ConfigError, match=r"UGE_MAX_UNPACKED: found .*; allowed: a whole number of bytes above 0"):
+            unpacked_limit()
+
+
+def test_an_archive_that_unpacks_into_too_much(write, monkeypatch):
+    monkeypatch.setenv("UGE_MAX_UNPACKED", str(2**20))
+    files = {"nodes.csv": NODES, "edges.npz": archive(**{"data.npy": bytes(2**21)})}
+    with pytest.raises(GraphError, match=r"edges.npz: unpacks into more than 1,048,576 bytes"):
+        load(write(files))
+
+
+@pytest.mark.slow
+def test_a_million_different_values(write):
+    n = 1_000_000
+    nodes = "id,name,row,g\n" + "".join(f"{i},name {i},{i},{'ab'[i % 2]}\n" for i in range(n))
+    folder = write(
+        {"nodes.csv": nodes, "edges.csv": "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(n - 1))}
+    )
+    start = time.perf_counter()
+    graph = load(folder)
+    assert time.perf_counter() - start < 60
+    assert [a.name for a in graph.attributes] == ["g"]
+    (message,) = [m for m in graph.messages if m.code == "identifier-column"]
+    assert message.examples == ("name", "row")
+
+
+@pytest.mark.slow
+def test_a_csv_of_300_megabytes(tmp_path):
+    n, rows = 20_000, 14_000_000
+    (tmp_path / "nodes.csv").write_text("id,g\n" + "".join(f"person{i:05},{'ab'[i % 2]}\n" for i in range(n)))
+    rng = np.random.default_rng(0)
+    ids = np.array([f"person{i:05}" for i in range(n)], dtype=object)
+    with (tmp_path / "edges.csv").open("w") as f:
+        f.write("source,target\n")
+        for _ in range(rows // 1_000_000):
+            a, b = ids[rng.integers(0, n, 1_000_000)], ids[rng.integers(0, n, 1_000_000)]
+            f.write("\n".join(map(",".join, zip(a, b, strict=True))) + "\n")
+    size = (tmp_path / "edges.csv").stat().st_size
+    assert size > 300e6
+    code = (
+        "import resource, sys; from uge_core.datasets import load; g = load(sys.argv[1]);"
+        "print(g.num_edges, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    edges, peak = map(int, done.stdout.split())
+    print(f"{size / 1e6:.0f} MB, {edges:,} edges, peak memory {peak / 1e6:.0f} MB")
+    assert edges > 13_000_000
+    assert peak < 10 * size

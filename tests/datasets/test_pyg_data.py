@@ -1,0 +1,112 @@
+"""A PyG Data saved by torch, and what must never be loaded."""
+
+import io
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from uge_core.datasets import load
+from uge_core.errors import GraphError
+
+N = 60
+RING = torch.tensor([list(range(N)), [(i + 1) % N for i in range(N)]])
+
+
+def saved(value) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def data(**more) -> Data:
+    both = torch.cat([RING, RING.flip(0)], dim=1)
+    x = torch.arange(2 * N, dtype=torch.float32).reshape(N, 2)
+    return Data(x=x, edge_index=both, y=torch.arange(N) % 2, region=torch.arange(N) % 3, **more)
+
+
+def test_data(write):
+    more = {"age": (torch.arange(N) % 4).float(), "train_mask": torch.arange(N) < 9, "pos": torch.zeros(N, 3)}
+    graph = load(write({"town.pt": saved(data(**more, edge_weight=torch.ones(2 * N), label="a text"))}))
+    assert (graph.name, graph.layout, graph.num_nodes, graph.num_edges) == ("made", "pyg-data", N, N)
+    assert graph.feature_names == ("x0", "x1")
+    assert graph.features[3].tolist() == [6, 7]
+    assert [a.name for a in graph.attributes] == ["region", "age"]
+    assert graph.attribute("age").labels == ("0", "1", "2", "3")
+    roles = {c.name: c.role for c in graph.columns}
+    assert roles == {
+        "x": "feature", "edge_index": "target", "y": "label", "region": "attribute", "age": "attribute",
+        "train_mask": "ignored", "pos": "ignored", "edge_weight": "weight", "label": "ignored",
+    }  # fmt: skip
+    assert "directed-as-undirected" not in {m.code for m in graph.messages}
+    assert [a.name for a in load(graph_folder(write), attributes="y").attributes] == ["y"]
+
+
+def graph_folder(write) -> Path:
+    return write({"town.pt": saved(data())})
+
+
+def test_one_way_edges_are_said(write):
+    graph = load(write({"g.pt": saved(Data(edge_index=RING, s=torch.arange(N) % 2))}))
+    (note,) = [m for m in graph.messages if m.code == "directed-as-undirected"]
+    assert note.count == N
+    assert (graph.features, graph.num_nodes) == (None, N)
+
+
+def test_several_files_are_named(write):
+    folder = write({"a.pt": saved(data()), "b.pt": saved(data())})
+    with pytest.raises(GraphError, match="2 graphs in one folder"):
+        load(folder)
+    assert load(f"{folder}:b").name == "b"
+
+
+class Bomb:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_no_object_is_loaded(write, tmp_path):
+    exploded = tmp_path / "exploded"
+    hidden = data()
+    hidden.trap = Bomb(exploded)
+    for content in (pickle.dumps(Bomb(exploded)), saved(Bomb(exploded)), saved(hidden), saved({"a": Bomb(exploded)})):
+        with pytest.raises(GraphError, match=r"^g.pt: .*never loaded; expected a torch_geometric.data.Data") as error:
+            load(write({"g.pt": content}))
+        assert "\n" not in str(error.value)
+    assert not exploded.exists()
+
+
+def test_the_allowed_classes_are_put_back(write):
+    before = set(torch.serialization.get_safe_globals())
+    load(write({"g.pt": saved(data())}))
+    assert set(torch.serialization.get_safe_globals()) == before
+
+
+def test_a_tensor_that_claims_more_than_it_holds(write):
+    wide = torch.zeros(1).expand(2**40)
+    with pytest.raises(GraphError, match=r"g.pt: unpacks into more than"):
+        load(write({"g.pt": saved(Data(edge_index=RING, s=wide))}))
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (torch.ones(3), "g.pt: found a Tensor; expected a torch_geometric.data.Data"),
+        ({"edge_index": RING}, "g.pt: found a dict; expected"),
+        (Data(x=torch.ones(3, 1)), "g.pt: edge_index: found none"),
+        (Data(edge_index=RING.float()), "g.pt: edge_index: found float32 of shape (2, 60)"),
+        (Data(edge_index=RING, x=torch.ones(5, 1)), "g.pt: 56 edges with a node that does not exist, first: column 4 (4, 5)"),
+        (Data(edge_index=RING, x=torch.full((N, 2), np.nan)), "g.pt: x: 120 cells not finite or beyond 1e+18, first: node 0, feature 0 (nan)"),
+        (Data(edge_index=torch.tensor([[0], [2**60]])), "g.pt: edge_index names node 1,152,921,504,606,846,976"),
+    ],
+)  # fmt: skip
+def test_data_that_cannot_be(write, content, text):
+    with pytest.raises(GraphError) as error:
+        load(write({"g.pt": saved(content)}))
+    assert str(error.value).startswith(text) and "\n" not in str(error.value)

@@ -1,0 +1,99 @@
+"""How the edges fall on pairs of groups, beside what chance alone would give.
+
+Chance keeps the group sizes and the number of edges and draws the ends of every edge among all
+pairs of nodes alike: a pair of groups expects the share of the edges that it has of the node pairs.
+Only nodes whose value is known count. On a bipartite graph an attribute describes one side, so
+that its groups are set against the other side as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from uge_core.graph import Attribute, IntArray
+
+Counts = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Mixing:
+    """The mixing table of one attribute.
+
+    Attributes:
+        rows: the groups.
+        columns: the groups again, or the other side of a bipartite graph.
+        observed: (rows, columns) the edges; symmetric where both are groups.
+        expected: (rows, columns) the edges that chance would give.
+        pairs: (rows, columns) the pairs of nodes.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    observed: IntArray
+    expected: Counts
+    pairs: Counts
+
+    @property
+    def cells(self) -> tuple[IntArray, IntArray]:
+        """Row and column of every cell, a pair of groups once."""
+        if self.rows is not self.columns:
+            index = np.indices(self.observed.shape).reshape(2, -1)
+        else:
+            index = np.stack(np.triu_indices(len(self.rows)))
+        return index[0].astype(np.int64), index[1].astype(np.int64)
+
+    @property
+    def empty(self) -> list[tuple[str, str]]:
+        """The pairs of groups that have pairs of nodes but no edge, those where most edges were expected first."""
+        i, j = self.cells
+        bare = np.flatnonzero((self.observed[i, j] == 0) & (self.pairs[i, j] > 0))
+        bare = bare[np.argsort(-self.expected[i[bare], j[bare]], kind="stable")]
+        return [(self.rows[a], self.columns[b]) for a, b in zip(i[bare], j[bare], strict=True)]
+
+    def records(self) -> Iterator[dict[str, str | int | float | None]]:
+        """One record per cell: a, b, observed, expected and their ratio, null where nothing is expected."""
+        for i, j in zip(*self.cells, strict=True):
+            observed, expected = int(self.observed[i, j]), float(self.expected[i, j])
+            ratio = observed / expected if expected else None
+            yield {
+                "a": self.rows[i],
+                "b": self.columns[j],
+                "observed": observed,
+                "expected": round(expected, 3),
+                "ratio": None if ratio is None else round(ratio, 4),
+            }
+
+
+def mixing(edges: IntArray, num_users: int | None, attribute: Attribute) -> Mixing:
+    """The mixing table of an attribute.
+
+    Args:
+        edges: (2, E) each undirected edge once, smaller end first.
+        num_users: size of the first side of a bipartite graph, else None.
+        attribute: the attribute.
+    """
+    columns: tuple[str, ...]
+    groups, sizes = attribute.num_values, attribute.sizes.astype(np.float64)
+    if num_users is not None:
+        end, other = (0, "users") if attribute.side == "items" else (1, "items")
+        codes = attribute.codes[edges[1 - end]]
+        observed = np.bincount(codes[codes >= 0], minlength=groups)[:, None]
+        others = num_users if attribute.side == "items" else len(attribute.codes) - num_users
+        pairs, columns = (sizes * others)[:, None], (f"all {other}",)
+    else:
+        a, b = attribute.codes[edges]
+        known = (a >= 0) & (b >= 0)
+        low, high = np.minimum(a, b)[known], np.maximum(a, b)[known]
+        upper = np.bincount(low * groups + high, minlength=groups * groups).reshape(groups, groups)
+        observed = upper + np.triu(upper, 1).T
+        pairs, columns = np.outer(sizes, sizes), attribute.labels
+        np.fill_diagonal(pairs, sizes * (sizes - 1) / 2)
+    counted = np.triu(np.ones_like(pairs)) if num_users is None else np.ones_like(pairs)
+    total = (pairs * counted).sum()
+    edges_known = (observed * counted).sum()
+    expected = pairs * (edges_known / total) if total else np.zeros_like(pairs)
+    return Mixing(attribute.labels, columns, observed.astype(np.int64), expected, pairs)

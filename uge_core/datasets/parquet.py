@@ -1,0 +1,86 @@
+"""Parquet tables as text, like every other table: 7 stays "7", and a null is an empty cell.
+
+Numbers that are whole throughout are written without a point (pandas turns whole numbers with a
+gap into floats). pyarrow is loaded here and only when such a file is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from uge_core.datasets._bounded import too_large, unpacked_limit
+from uge_core.datasets._tables import Table
+from uge_core.errors import GraphError
+
+_OLDEST = 15
+"""Before pyarrow 14.0.1 a file could carry a pickle that was loaded."""
+_EXACT = 2.0**53
+
+
+def read_parquet(path: Path) -> Table:
+    """A table.
+
+    Raises:
+        GraphError: pyarrow is missing or old, the file is no Parquet, or a column is no plain value.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise GraphError(f"{path.name}: reading Parquet needs pyarrow; install it, or write the table as CSV") from None
+    if int(pa.__version__.split(".")[0]) < _OLDEST:
+        raise GraphError(f"{path.name}: reading Parquet needs pyarrow {_OLDEST} or newer, found {pa.__version__}")
+    try:
+        with pq.ParquetFile(path) as file:
+            meta = file.metadata
+            size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+            # Equal cells pack into next to nothing, so that rows count too.
+            if max(size, meta.num_rows * meta.num_columns * 8) > unpacked_limit():
+                raise too_large(path)
+            schema = file.schema_arrow
+            names = [str(n) for n in schema.names]
+            nested = [n for n, t in zip(names, schema.types, strict=True) if pa.types.is_nested(t)]
+            if nested:
+                raise GraphError(
+                    f"{path.name}: column {nested[0]!r} holds lists or records; one plain value per cell is needed"
+                )
+            table = file.read()
+        cells = [_as_text(column) for column in table.columns]
+    except (OSError, ValueError, NotImplementedError, pa.ArrowException) as e:
+        reason = (str(e).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+        raise GraphError(f"{path.name}: cannot be read as Parquet ({reason}); write it again, or as CSV") from None
+    twice = [n for n, count in Counter(names).items() if count > 1]
+    if twice:
+        raise GraphError(f"{path.name}: column {twice[0]!r} stands twice; rename one of the two")
+    kept = [i for i, n in enumerate(names) if not n.startswith("__index_level_")]
+    if not kept or not table.num_rows:
+        raise GraphError(f"{path.name}: there are no rows; one row per node or edge is needed")
+    frame = pd.concat([cells[i] for i in kept], axis=1)
+    frame.columns = pd.Index([names[i].strip() for i in kept], dtype=object)
+    frame.index = pd.RangeIndex(1, len(frame) + 1)
+    return Table(path.name, frame)
+
+
+def _as_text(column: Any) -> pd.Series:
+    """One column's cells as text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
+        column = pc.if_else(pc.is_nan(column), None, column)
+        known = column.drop_null()
+        whole = pc.and_(pc.equal(known, pc.round(known)), pc.less(pc.abs(known), _EXACT))
+        if len(known) and pc.all(whole).as_py():
+            column = column.cast(pa.int64())
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        column = column.cast(pa.binary()).cast(pa.string())
+    text = column.cast(pa.string())
+    text = pc.if_else(pc.equal(text, ""), None, text)
+    return pd.Series(text.to_pandas(), dtype="str")

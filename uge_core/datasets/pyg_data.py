@@ -1,0 +1,166 @@
+"""A PyG ``Data`` saved by ``torch.save``: ``NAME.pt`` with edge_index, and x, y and further tensors of nodes.
+
+Torch's own reader for untrusted files is used (``weights_only=True``) with four classes allowed
+beside tensors, only while it reads; any other pickle is refused. x becomes the features, y the
+label unless it is named as an attribute, other tensors with one number per node get their roles
+as columns of a table do.
+
+This is the one layout that loads torch, and only when such a file is read: a web page leaves that
+to a worker.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from uge_core.datasets._bounded import check_archive, too_large, unpacked_limit
+from uge_core.datasets._tables import Table, counted
+from uge_core.datasets.base import MAX_FEATURE, Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
+from uge_core.datasets.sparse import read_as_undirected
+from uge_core.errors import GraphError
+from uge_core.graph import AttributedGraph, Column, IntArray
+
+_EXPECTED = "a torch_geometric.data.Data saved by torch.save"
+_WEIGHTS = ("edge_weight", "edge_attr")
+
+
+def _read(found: Found, asked: Asked) -> AttributedGraph:
+    """The graph."""
+    path = found.files["data"]
+    arrays, others = _arrays(path)
+    edges = arrays.pop("edge_index", None)
+    if edges is None or edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind != "i":
+        shown = "none" if edges is None else f"{edges.dtype} of shape {edges.shape}"
+        raise GraphError(f"{path.name}: edge_index: found {shown}; an integer tensor of shape (2, E) is needed")
+    n = _num_nodes(path, arrays, others, edges)
+    wrong = ((edges < 0) | (edges >= n)).any(axis=0)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise GraphError(
+            f"{path.name}: {counted(int(wrong.sum()), 'edge')} with a node that does not exist, first: column {first} "
+            f"({edges[0, first]}, {edges[1, first]}); allowed: 0 to {n - 1}"
+        )
+    source, target = edges.astype(np.int64)
+    parts = [_features(path, arrays.pop("x"), n)] if "x" in arrays else []
+    cells: dict[str, list[str | None]] = {}
+    columns = [Column(path.name, "edge_index", "source"), Column(path.name, "edge_index", "target")]
+    for name, array in arrays.items():
+        flat = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+        if name in _WEIGHTS and len(array) == edges.shape[1]:
+            columns.append(Column(path.name, name, "weight" if flat.ndim == 1 else "ignored", "not used yet"))
+        elif flat.shape != (n,):
+            columns.append(Column(path.name, name, "ignored", f"shape {array.shape}; one number per node is needed"))
+        elif flat.dtype.kind == "b" and name.endswith("mask"):
+            columns.append(Column(path.name, name, "ignored", "a mask"))
+        else:
+            cells[name] = _cells(flat)
+    columns += [Column(path.name, name, "ignored", "no tensor") for name in others if name != "num_nodes"]
+    table = Table(path.name, pd.DataFrame(cells, dtype="str", index=pd.RangeIndex(n)))
+    parts.append(assign(table, {"y": Role("label")}, Role("auto"), asked))
+    parts.append(NodeColumns(columns=tuple(columns)))
+    one_way = int((~np.isin(source * n + target, target * n + source)).sum())
+    if one_way:
+        parts.append(NodeColumns(messages=(read_as_undirected(path.name, one_way),)))
+    return finish(found.name, "pyg-data", source, target, n, NodeColumns.join(parts))
+
+
+def _arrays(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """The tensors of the file, and what else it holds."""
+    try:
+        if not zipfile.is_zipfile(path):
+            raise GraphError(
+                f"{path.name}: is no file of torch.save; a plain pickle is never loaded; expected {_EXPECTED}"
+            )
+        check_archive(path)
+    except OSError as e:
+        raise GraphError(f"{path.name}: cannot be read ({e.strerror or e})") from None
+    except zipfile.BadZipFile:
+        raise GraphError(f"{path.name}: is damaged; save it again") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch
+        from torch_geometric.data import Data
+        from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+        from torch_geometric.data.storage import GlobalStorage
+
+        try:
+            with torch.serialization.safe_globals([Data, GlobalStorage, DataEdgeAttr, DataTensorAttr]):
+                data = torch.load(path, map_location="cpu", weights_only=True)
+            content: Mapping[str, Any] = data.to_dict() if isinstance(data, Data) else {}
+        except Exception as e:  # whatever a hostile or damaged file makes of torch's reader
+            unsafe = "weights_only" in str(e) or "Unsupported" in str(e)
+            reason = "holds objects beside tensors, which are never loaded" if unsafe else "cannot be read by torch"
+            raise GraphError(f"{path.name}: {reason}; expected {_EXPECTED}") from None
+    if not isinstance(data, Data):
+        raise GraphError(f"{path.name}: found a {type(data).__name__}; expected {_EXPECTED}")
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    others: dict[str, Any] = {}
+    for name, value in content.items():
+        if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_complex():
+            others[str(name)] = value
+            continue
+        # A tensor may claim more numbers than its storage holds, by steps of 0.
+        if value.numel() * 8 > unpacked_limit():
+            raise too_large(path)
+        value = value.detach()
+        arrays[str(name)] = (value.float() if value.is_floating_point() and value.itemsize < 4 else value).numpy()
+    return arrays, others
+
+
+def _num_nodes(path: Path, arrays: Mapping[str, npt.NDArray[Any]], others: Mapping[str, Any], edges: IntArray) -> int:
+    """How many nodes there are: the rows of x or y, or the number the file gives, or what the edges name."""
+    for name in ("x", "y"):
+        if name in arrays and arrays[name].ndim:
+            return len(arrays[name])
+    given = others.get("num_nodes")
+    if isinstance(given, int) and 0 < given <= unpacked_limit() // 8:
+        return given
+    most = int(edges.max(initial=-1)) + 1
+    lengths = sorted(len(a) for k, a in arrays.items() if a.ndim == 1 and not k.startswith("edge") and len(a) >= most)
+    n = lengths[0] if lengths else most
+    if n > unpacked_limit() // 8:
+        raise GraphError(
+            f"{path.name}: edge_index names node {n - 1:,}, which is more than memory holds; number nodes from 0"
+        )
+    return n
+
+
+def _features(path: Path, x: npt.NDArray[Any], n: int) -> NodeColumns:
+    """The features of x."""
+    if x.ndim == 1:
+        x = x[:, None]
+    if x.ndim != 2 or len(x) != n or x.dtype.kind not in "fiub":
+        raise GraphError(f"{path.name}: x: found {x.dtype} of shape {x.shape}; numbers of shape (N, F) are needed")
+    wrong = ~(np.abs(x.astype(np.float64)) <= MAX_FEATURE)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise GraphError(
+            f"{path.name}: x: {counted(int(wrong.sum()), 'cell')} not finite or beyond {MAX_FEATURE:g}, first: "
+            f"node {row}, feature {column} ({x[row, column]}); fill or rescale them"
+        )
+    names = tuple(f"x{i}" for i in range(x.shape[1]))
+    column = Column(path.name, "x", "feature", f"{counted(x.shape[1], 'feature')}, called x0 and on")
+    if not names:
+        return NodeColumns(columns=(Column(path.name, "x", "ignored", "no columns"),))
+    return NodeColumns(features=x.astype(np.float32), feature_names=names, columns=(column,))
+
+
+def _cells(values: npt.NDArray[Any]) -> list[str | None]:
+    """Numbers as text, whole ones without a point, NaN as missing."""
+    if values.dtype.kind == "f":
+        known = values[~np.isnan(values)]
+        if (np.abs(known) < 2**53).all() and (known == np.rint(known)).all():
+            return [None if v != v else str(int(v)) for v in values.tolist()]
+        return [None if v != v else repr(v) for v in values.tolist()]
+    return [str(v) for v in values.tolist()]
+
+
+LAYOUTS = (Layout("pyg-data", "PyG's", (Part("data", ("{}.pt",), "a Data with edge_index"),), _read),)
