@@ -4,9 +4,11 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -432,3 +434,32 @@ def test_a_reader_that_stops_is_no_error(seeded: Path) -> None:
         shell=True, executable="/bin/bash", capture_output=True, text=True, cwd=ROOT,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_app_listens_where_it_is_told_and_nowhere_else(how: str, seeded: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    option = ["--port", str(port)] if how == "option" else []
+    variable = {} if how == "option" else {"STREAMLIT_SERVER_PORT": str(port)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "uge_core", "app", "--store", str(seeded), *option],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT, start_new_session=True,
+        env=os.environ | variable | {"STREAMLIT_SERVER_HEADLESS": "true"},
+    )  # fmt: skip
+    try:
+        for _ in range(240):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2) as answer:
+                    assert answer.status == 200
+                break
+            except OSError:
+                assert process.poll() is None
+                time.sleep(0.25)
+        else:
+            pytest.fail("the dashboard did not answer within a minute")
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -198,7 +198,7 @@ def parser() -> argparse.ArgumentParser:
     one.set_defaults(command=_delete)
 
     one = commands.add_parser("app", parents=[stored], help="open the dashboard")
-    one.add_argument("--port", type=_whole, default=8501, help="default 8501")
+    one.add_argument("--port", type=_whole, help="default: Streamlit's own setting, 8501")
     one.set_defaults(command=_app)
     return top
 
@@ -642,7 +642,9 @@ def _app(args: argparse.Namespace) -> int:
             f"the dashboard is not beside this package ({root / 'app.py'} is missing); run uge app from a checkout"
         )
     store = Path(args.store or default_root()).resolve()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={args.port}"]
+    # without --port the port stays Streamlit's business, so that its variables and config file are heard
+    port = [] if args.port is None else [f"--server.port={args.port}"]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", *port]
     try:
         return subprocess.call(command, cwd=root, env=os.environ | {"UGE_STORE": str(store)})
     except KeyboardInterrupt:
