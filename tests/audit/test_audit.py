@@ -254,3 +254,36 @@ def test_without_numba_numpy_counts_the_pairs(monkeypatch):
     assert audit_embedding(z, graph, None, **kwargs).find(metric="dp").value == pytest.approx(
         with_numba.value, abs=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda z: z * 1e30, "allowed: 1e\\+18; scale it down first"),
+        (lambda z: np.where(np.arange(N)[:, None] == 3, np.nan, z), "1 rows that are not finite numbers, first node 3"),
+        (lambda z: z.astype(complex), "real numbers are needed"),
+        (lambda z: z.astype(str), "real numbers are needed"),
+    ],
+)
+def test_numbers_no_score_can_be_made_of_are_refused(spoil, says):
+    graph, split, z = town()
+    with pytest.raises(ConfigError, match=says):
+        audit_embedding(spoil(z), graph, split)
+
+
+def test_a_list_with_nothing_to_rank_against_does_not_count():
+    n = 40
+    full = AttributedGraph(
+        "full", n, np.stack(np.triu_indices(n, 1)).astype(np.int64), (attribute("city", np.arange(n) % 2),)
+    )
+    z = np.random.default_rng(0).standard_normal((n, 4)).astype(np.float32)
+    row = audit_embedding(z, full, split_links(full)).find(metric="ndcg_at_10", variant="held-out")
+    assert row.value is None and row.evidence == "insufficient" and row.n == 0 and "among strangers" in row.note
+
+
+def test_what_training_did_not_read_is_not_called_seen():
+    graph, split, z = town()
+    audit = audit_embedding(z, graph, split, read=["city"], attackers=("linear",))
+    exposure = {r.attribute: r.exposure for r in audit.select(metric="auc", attacker="linear")}
+    assert exposure == {"city": "seen", "rare": None, "blank": None}
+    assert audit.find(metric="balanced_accuracy", attribute="city", attacker="worst").value is not None
