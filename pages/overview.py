@@ -10,11 +10,15 @@ st.write("What do the stored embeddings give away, and what did mitigation cost?
 found = uge.overview(uge.RunStore())
 
 if not found.num_runs:
-    st.info(f"No audited run in `{found.root}` yet. Train a first one, then reload this page:", icon=":material/info:")
+    st.info(
+        f"No audited run in `{found.root}` yet. Half a minute on a sample makes a first four; then reload this page:",
+        icon=":material/info:",
+    )
     st.code(found.first_command, language="bash", wrap_lines=True)
     st.write(
-        "The folder holds `edges.csv` (two columns of node ids) and `nodes.csv` (an id and one column per "
-        "attribute). `uge data inspect path/to/your/graph` shows how it is read."
+        "`sample:town` is a made-up town of 2,000 people that comes with the app. Put your own folder in its place: "
+        "`edges.csv` (two columns of node ids) and `nodes.csv` (an id and one column per attribute), or another "
+        "layout of the README. `uge data inspect FOLDER` shows how it is read; in a checkout `uge` is `.venv/bin/uge`."
     )
 else:
     for sentence in found.sentences:

@@ -104,9 +104,7 @@ def overview(store: RunStore) -> Overview:
             if not run.audited
         ]
     )
-    first = (
-        f"uge train path/to/your/graph --sensitive YOUR_ATTRIBUTE --method uge-c --store {shlex.quote(str(store.root))}"
-    )
+    first = f"uge sweep sample:town --sensitive region --methods none,uge-w,uge-c,uge-ok --epochs 300 --store {shlex.quote(str(store.root))}"
     return Overview(table, tuple(_sentences(audited, names)), waiting, len(audited), str(store.root), first)
 
 

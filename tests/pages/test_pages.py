@@ -1,6 +1,7 @@
 """The pages, entered by their frame's absolute path (from app.py AppTest yields nothing)."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
+from uge_core import cli
 from uge_core.registry import names
 from uge_core.views import method_class
 
@@ -40,7 +42,8 @@ def test_an_empty_store_says_how_to_begin(app: AppTest, page: str) -> None:
     opened(app, page)
     assert len(app.info) == 1
     if page == "overview.py":
-        assert app.code[0].value.startswith("uge train ")
+        program, *arguments = shlex.split(app.code[0].value)
+        assert program == "uge" and cli.run([*arguments, "--dry-run"]) == 0
     assert not app.get("plotly_chart")
 
 
