@@ -1,4 +1,5 @@
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -178,8 +179,6 @@ def test_held_out_edges_do_not_reach_training():
 
 
 def test_validation_keeps_the_best_epoch():
-    from dataclasses import replace
-
     from uge_core.audit.ndcg import ndcg_per_target, rank_candidates
     from uge_core.split import ranking_task
 
@@ -253,7 +252,7 @@ def test_only_the_diverging_configs_are_named():
 def test_divergence_is_said_with_member_and_epoch():
     graph = town()
     with pytest.raises(TrainingDiverged, match=r"loss is not finite at epoch \d+ of uge-r lambda=0\.5 \[city\] seed=0"):
-        run(graph, config(graph, "uge-r").with_(learning_rate=1e25))
+        run(graph, replace(config(graph, "uge-r"), learning_rate=1e25))
 
 
 def test_no_cuda_is_said():

@@ -188,10 +188,6 @@ class RunConfig:
         text = json.dumps([ENGINE, record, fingerprint], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
-    def with_(self, **changes: Any) -> RunConfig:
-        """A copy with some fields changed."""
-        return replace(self, **changes)
-
 
 def _unread(backbone_cls: type[Backbone], negatives: str) -> tuple[str, ...]:
     """Training settings that change nothing for this backbone and kind of negatives."""

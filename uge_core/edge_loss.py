@@ -139,8 +139,9 @@ def build(
     num_negatives: int,
 ) -> EdgeLoss:
     """The loss `kind` ("cross-entropy" or "bpr") over `pairs` for members with `tables`."""
-    known: dict[int, Cells] = {}
-    cells = [known.setdefault(id(t), Cells.of(t, device)) for t in tables]
+    known = {id(t): t for t in tables}
+    made = {i: Cells.of(t, device) for i, t in known.items()}
+    cells = [made[id(t)] for t in tables]
     passes = CompiledPasses(pairs) if device.type == "cpu" else TorchPasses(pairs, device)
     if kind == "bpr":
         return Bpr(pairs, cells, passes)
@@ -230,8 +231,8 @@ class CompiledPasses:
     def triples(self, epoch: int) -> tuple[IntArray, IntArray, IntArray]:
         """Observed pairs (u, i) and a fresh stranger j of each, -1 where none was found."""
         start, neighbour = self.pairs.rows
-        source, _, low, high = *_observed(self.pairs)[:2], *_range(self.pairs)
-        liked = neighbour[: len(source)]
+        source, liked = _observed(self.pairs)
+        low, high = _range(self.pairs)
         key = self.pairs.rng(epoch).integers(0, 2**63, dtype=np.uint64)
         out = np.empty(len(source), np.int64)
         cuts = np.linspace(0, len(source), self.threads + 1).astype(np.int64).tolist()
