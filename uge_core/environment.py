@@ -1,10 +1,14 @@
-"""What a run was made with: versions, platform, device, commit. Nothing that names a person or a machine."""
+"""What a run was made with: versions, platform, device, commit. Nothing that names a person or a machine.
+
+And where what is to be kept goes.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -31,6 +35,11 @@ def stamp(device: str | None = None) -> dict[str, Any]:
     }
 
 
+def default_root() -> Path:
+    """The store: ``$UGE_STORE``, else ``./uge-store``."""
+    return Path(os.environ.get("UGE_STORE") or "uge-store")
+
+
 def _version(package: str) -> str | None:
     try:
         return metadata.version(package)
@@ -41,6 +50,21 @@ def _version(package: str) -> str | None:
 def cores() -> int:
     """The processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def peak_memory(*, reset: bool = False) -> float:
+    """The process's peak resident memory in bytes; with `reset` it is counted from here on.
+
+    NaN where the system does not say (anything but Linux).
+    """
+    with suppress(OSError):
+        if reset:
+            # getrusage's peak cannot be set back, and a child's starts at its parent's
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return 1024.0 * float(line.split()[1])
+    return float("nan")
 
 
 def _commit(root: Path) -> str | None:

@@ -36,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.environment import default_root as default_root
 from uge_core.errors import RunNotFound, StoreError
 
 _VERSION = 1
@@ -49,11 +50,6 @@ CREATE TABLE floors (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 _COLUMNS = (
     "id, status, created, finished, seconds, device, pid, born, reason, config, dataset, audit IS NOT NULL AS audited"
 )
-
-
-def default_root() -> Path:
-    """``$UGE_STORE``, else ``./uge-store``."""
-    return Path(os.environ.get("UGE_STORE") or "uge-store")
 
 
 @dataclass(frozen=True, eq=False)

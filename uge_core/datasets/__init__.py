@@ -2,7 +2,8 @@
 
 Each layout is one file of this package with a constant ``LAYOUTS``; they are tried in the order of
 `LAYOUTS` below, and the first with all its files wins. A layout of which only some files are there
-gives its own error. No pickle is ever loaded.
+gives its own error. ``pyg:NAME`` is fetched when it is first named, and is the only thing that reaches
+another host. No pickle is ever loaded.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from uge_core.datasets import (
     movielens,
     numpy_pairs,
     pyg_data,
+    pyg_names,
     row_numbers,
     sample,
     tables,
@@ -28,6 +30,7 @@ from uge_core.datasets.base import Found, Layout
 from uge_core.datasets.inspection import describe, inspect
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph import AttributedGraph
+from uge_core.progress import OnStep
 from uge_core.registry import unknown_name
 
 __all__ = ["LAYOUTS", "describe", "inspect", "load"]
@@ -46,35 +49,45 @@ LAYOUTS: tuple[Layout, ...] = (
     *pyg_data.LAYOUTS,
 )
 
-_PICKLE = "is a pickle, which is never loaded"
 _REFUSED = {
-    ".zip": "is an archive, which is not opened: unpack it into a folder of its own", ".tar": "is an archive, which is not opened: unpack it",
-    ".pkl": _PICKLE, ".pickle": _PICKLE, ".joblib": _PICKLE, ".gpickle": _PICKLE,
-    ".xlsx": "is a spreadsheet: save each sheet as CSV UTF-8", ".xls": "is a spreadsheet: save each sheet as CSV UTF-8",
+    (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar"): "is an archive, which is not opened: unpack it into a folder of its own",
+    (".pkl", ".pickle", ".joblib", ".gpickle"): "is a pickle, which is never loaded",
+    (".xlsx", ".xls"): "is a spreadsheet: save each sheet as CSV UTF-8",
 }  # fmt: skip
 _LONGEST_SPEC = 200
 _REWRITE = "write the graph as edges.csv (source,target) and nodes.csv (id and the attributes)"
 
 
-def load(spec: str | Path, *, attributes: Sequence[str] | None = None) -> AttributedGraph:
+def load(
+    spec: str | Path,
+    *,
+    attributes: Sequence[str] | None = None,
+    store: str | Path | None = None,
+    may_fetch: bool = True,
+    on_step: OnStep | None = None,
+) -> AttributedGraph:
     """The graph at `spec`.
 
     Args:
-        spec: a folder in a recognised layout, ``FOLDER:NAME`` for one graph of several, or one of
-            the graph's files.
+        spec: a folder in a recognised layout, ``FOLDER:NAME`` for one graph of several, one of the
+            graph's files, a sample (``sample:town``), or a dataset of PyG's (``pyg:LastFMAsia``).
         attributes: the columns that are the attributes of the nodes, as names or as one text with
             commas, upper and lower case alike. They replace the layout's list: any other column
             that would be an attribute is ignored, and no feature. The attributes of items stay.
+        store: below which datasets of PyG's are kept; None means ``$UGE_STORE``, else ``./uge-store``.
+        may_fetch: whether one that is not kept there yet may be fetched.
+        on_step: told what is fetched and how much of it has come; None: the first goes to stderr.
 
     Returns:
         The graph, undirected and simple, with the role of every column and a message for
         everything that was dropped.
 
     Raises:
-        DatasetMissing: the folder, or a file the layout needs, is not there.
+        DatasetMissing: the folder, or a file the layout needs, is not there, or did not come.
         GraphError: the files are not recognised, or contradict each other.
+        ConfigError: the mirror to fetch from is not allowed.
     """
-    layout, found = locate(spec)
+    layout, found = locate(spec, store=store, may_fetch=may_fetch, on_step=on_step)
     if attributes is None:
         return layout.read(found, None)
     listed = attributes.split(",") if isinstance(attributes, str) else attributes
@@ -87,13 +100,19 @@ def load(spec: str | Path, *, attributes: Sequence[str] | None = None) -> Attrib
     return graph
 
 
-def locate(spec: str | Path) -> tuple[Layout, Found]:
-    """Which graph `spec` names, without reading it.
+def locate(
+    spec: str | Path, *, store: str | Path | None = None, may_fetch: bool = False, on_step: OnStep | None = None
+) -> tuple[Layout, Found]:
+    """Which graph `spec` names, without reading it; the arguments are those of `load`.
 
     Raises:
-        DatasetMissing: a file or folder is not there.
+        DatasetMissing: a file or folder is not there, or did not come.
         GraphError: the folder has no known layout, or holds several graphs and none was named.
+        ConfigError: the mirror to fetch from is not allowed.
     """
+    if str(spec).startswith(pyg_names.PREFIX):
+        root = None if store is None else Path(store)
+        return pyg_names.locate(str(spec), root, may_fetch=may_fetch, on_step=on_step)
     return _choose(*_locate(spec))
 
 
@@ -163,7 +182,7 @@ def _by_file(folder: Folder, path: Path, present: list[tuple[Layout, Found]]) ->
             return layout, found
     if members:
         raise _incomplete(folder, *members[0])
-    reason = _REFUSED.get(path.suffix.lower())
+    reason = _why_refused(path.name)
     if reason:
         raise GraphError(f"{path}: {reason}; {_REWRITE}")
     raise GraphError(f"{path}: not a file of a recognised layout; {_REWRITE}. Recognised: {_layouts()}")
@@ -188,11 +207,15 @@ def _unrecognised(folder: Folder) -> GraphError:
     shown = ", ".join(folder.files[:10]) or "no files"
     if len(folder.files) > 10:
         shown += f" and {len(folder.files) - 10} more"
-    refused = next((f for f in folder.files if Path(f).suffix.lower() in _REFUSED), None)
-    hint = f"; {refused} {_REFUSED[Path(refused).suffix.lower()]}" if refused else ""
+    hint = next((f"; {f} {why}" for f in folder.files if (why := _why_refused(f))), "")
     return GraphError(
         f"{folder.path}: no recognised layout. Found: {shown}{hint}. Recognised: {_layouts()}; or {_REWRITE}"
     )
+
+
+def _why_refused(name: str) -> str | None:
+    """Why files called like `name` are not opened, or None."""
+    return next((why for endings, why in _REFUSED.items() if name.lower().endswith(endings)), None)
 
 
 def _layouts() -> str:

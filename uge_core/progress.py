@@ -1,0 +1,28 @@
+"""What a long job tells whoever waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a long job stands, or a remark on it.
+
+    Attributes:
+        stage: "training", "auditing", "fetching", or "note" for a remark that is to be shown.
+        done: epochs, runs or bytes done.
+        total: epochs, runs or bytes in all.
+        text: what is being done, or the remark, for people.
+        seconds_left: an estimate, or None.
+    """
+
+    stage: str
+    done: int
+    total: int
+    text: str
+    seconds_left: float | None = None
+
+
+OnStep = Callable[[Step], None]
