@@ -12,7 +12,7 @@ def attribute(name, codes, side="nodes", num_values=None):
     """An attribute from codes."""
     codes = np.asarray(codes, np.int64)
     num = num_values or int(codes.max(initial=0)) + 1
-    return Attribute(name, codes, tuple("abcdefghij"[:num]), side=side)
+    return Attribute(name, codes, tuple("abcdefghij"[:num]) if num <= 10 else tuple(map(str, range(num))), side=side)
 
 
 @st.composite

@@ -169,6 +169,14 @@ def test_uncovered_mass_by_hand():
     np.testing.assert_allclose(cells.edge_weight(graph.edges), [0.5])
 
 
+def test_thin_mass_by_hand():
+    # one group of 4 nodes on a ring expects all 8 directed edges in its cell, two groups of 2 expect 2 in each
+    ring = np.array([[0, 1, 2, 0], [1, 2, 3, 3]])
+    for codes, thin in (([0, 0, 0, 0], 0.0), ([0, 0, 1, 1], 1.0)):
+        graph = AttributedGraph("ring", 4, ring, (attribute("gender", codes),))
+        assert weight_cells(evidence(graph), **PLAIN).thin_mass == thin
+
+
 def test_held_out_edges_are_not_counted():
     graph = path_graph()
     train = graph.edges[:, :1]

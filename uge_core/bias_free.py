@@ -7,8 +7,8 @@ With a the full attribute combination of a node and A its non-sensitive part,
 
 so the weight of UGE-W, Eq. (6), is R~/R = X_ab / E_ab, where X_ab = E~_AB n_a n_b / (n~_A n~_B) is
 what the non-sensitive rate expects in cell (a, b). Here: ordered pairs with self-pairs, N^2 in all
-(bipartite: users x items); each training edge counted in both directions; edges held out are never
-seen. Nodes whose value is missing under ``exclude`` leave n_a and N^2; a pair with such a node has
+(bipartite: users x items); each training edge counted in both directions, by its weight where edges
+have weights (E_ab and |E| are then sums of weights); edges held out are never seen. Nodes whose value is missing under ``exclude`` leave n_a and N^2; a pair with such a node has
 weight 1 and offset 0.
 
 ``shrinkage`` adds pseudo-edges that follow the bias-free rate (a gamma-Poisson estimate): 0 for
@@ -18,19 +18,20 @@ weights, as the paper; 2 for offsets, which an empty cell would make infinite.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from uge_core.errors import ConfigError, TooManyGroups
-from uge_core.graph import AttributedGraph, IntArray
+from uge_core.graph import AttributedGraph, FloatArray, IntArray
 from uge_core.values import OUT, BoolArray, ImputationReport, Values
 
 Table = npt.NDArray[np.float64]
 
 MAX_GROUPS = 4096
+THIN = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class Counts:
     Attributes:
         nodes: (G,) n_a over nodes whose values are really known.
         pairs: (G, G) n_a n_b for ordered pairs that may carry an edge.
-        edges: (G, G) E_ab, training edges between known nodes, both directions.
+        edges: (G, G) E_ab, training edges between known nodes, both directions; sums of weights where they have some.
         coarse: (G,) the non-sensitive group A of each group a.
     """
 
@@ -94,6 +95,12 @@ class Counts:
         total = self.edges.sum()
         return float(self.expected[self.edges == 0].sum() / total) if total else 0.0
 
+    @property
+    def thin_mass(self) -> float:
+        """Share of the edges in cells where fewer than `THIN` are expected, too few to tell bias from chance."""
+        total = self.edges.sum()
+        return float(self.edges[self.expected < THIN].sum() / total) if total else 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class CellTable:
@@ -104,12 +111,14 @@ class CellTable:
         weight: (G + 1, G + 1) float32 factor on an observed edge's loss.
         offset: (G + 1, G + 1) float32 added to a pair's logit while training, for positives and negatives.
         uncovered_mass: see `Counts.uncovered_mass`.
+        thin_mass: see `Counts.thin_mass`.
     """
 
     group: IntArray
     weight: npt.NDArray[np.float32]
     offset: npt.NDArray[np.float32]
     uncovered_mass: float = 0.0
+    thin_mass: float = 0.0
 
     @classmethod
     def neutral(cls, num_nodes: int) -> CellTable:
@@ -121,7 +130,7 @@ class CellTable:
         return np.asarray(self.weight[self.group[edges[0]], self.group[edges[1]]])
 
     def diagnostics(self, edges: IntArray) -> dict[str, float]:
-        """Health of the weights on the training edges: min, max, mean, effective sample size, uncovered mass.
+        """Health of the weights on the training edges: min, max, mean, effective sample size, uncovered and thin mass.
 
         The mean is below 1 when rare groups lose mass; the effective sample size (sum w)^2 / sum w^2
         is at most the number of edges.
@@ -137,6 +146,7 @@ class CellTable:
             "offset_max": float(o.max()),
             "num_edges": float(len(w)),
             "uncovered_mass": self.uncovered_mass,
+            "thin_mass": self.thin_mass,
         }
 
 
@@ -149,12 +159,14 @@ class Evidence:
         train_edges: (2, E_train).
         sensitive: the sensitive attributes' values.
         other: the non-sensitive attributes' values.
+        weights: (E_train,) what each training edge counts, 1 on average; None: 1 each.
     """
 
     graph: AttributedGraph
     train_edges: IntArray
     sensitive: tuple[Values, ...]
     other: tuple[Values, ...]
+    weights: FloatArray | None = None
 
     @cached_property
     def side(self) -> IntArray:
@@ -170,7 +182,7 @@ class Evidence:
         return tuple(v.report for v in (*self.sensitive, *self.other) if v.report is not None)
 
     def item_cells(self, kind: str) -> IntArray | None:
-        """(N,) cell of each item by popularity decile of its training degree, or by an item attribute.
+        """(N,) cell of each item by popularity decile of its (weighted) training degree, or by an item attribute.
 
         Args:
             kind: "none", "popularity", or the name of an attribute of items, such as genre.
@@ -180,7 +192,7 @@ class Evidence:
             return None
         cells = np.full(self.graph.num_nodes, OUT, np.int64)
         if kind == "popularity":
-            degree = np.bincount(self.train_edges[1], minlength=self.graph.num_nodes)[start:]
+            degree = np.bincount(self.train_edges[1], self.weights, minlength=self.graph.num_nodes)[start:]
             rank = np.empty(len(degree), np.int64)
             rank[np.argsort(degree, kind="stable")] = np.arange(len(degree))
             cells[start:] = rank * 10 // len(degree)
@@ -242,7 +254,8 @@ class Evidence:
         nodes = np.bincount(g[g >= 0], minlength=k).astype(np.float64)
         u, v = self.train_edges
         inside = (g[u] >= 0) & (g[v] >= 0)
-        one_way = np.bincount(g[u[inside]] * k + g[v[inside]], minlength=k * k).reshape(k, k).astype(np.float64)
+        count = None if self.weights is None else self.weights[inside]
+        one_way = np.bincount(g[u[inside]] * k + g[v[inside]], count, k * k).reshape(k, k).astype(np.float64)
         pairs = np.outer(nodes, nodes)
         if self.graph.bipartite:
             sides = np.zeros(k)
@@ -257,13 +270,12 @@ class Evidence:
 
     def alone(self, value: Values, item_cells: str = "none") -> tuple[Partition, Counts]:
         """Groups of one sensitive attribute with their counts, nothing non-sensitive beside it but item cells."""
-        single = Evidence(self.graph, self.train_edges, (value,), ())
-        return single.joint(item_cells)
+        return replace(self, sensitive=(value,), other=()).joint(item_cells)
 
 
 def ratio_table(
     evidence: Evidence, *, shrinkage: float, independence: bool, item_cells: str
-) -> tuple[IntArray, Table, float]:
+) -> tuple[IntArray, Table, float, float]:
     r"""log(R / R~) of every pair of groups.
 
     Args:
@@ -275,14 +287,14 @@ def ratio_table(
         item_cells: how items form cells on a bipartite graph.
 
     Returns:
-        (N,) group of each node in 0..G, the last being outside; (G + 1, G + 1) log ratios; uncovered mass.
+        (N,) group of each node in 0..G, the last being outside; (G + 1, G + 1) log ratios; uncovered mass; thin mass.
     """
     if not independence:
         part, counts = evidence.joint(item_cells)
-        return _padded(part.group, part.num_groups), _pad(_log_ratio(counts, shrinkage)), counts.uncovered_mass
-    narrow = Evidence(evidence.graph, evidence.train_edges, evidence.sensitive, ())
-    part, _, _ = narrow.groups(item_cells)
-    total, uncovered = np.zeros((part.num_groups, part.num_groups)), 0.0
+        table = _pad(_log_ratio(counts, shrinkage))
+        return _padded(part.group, part.num_groups), table, counts.uncovered_mass, counts.thin_mass
+    part, _, _ = replace(evidence, other=()).groups(item_cells)
+    total, uncovered, thin = np.zeros((part.num_groups, part.num_groups)), 0.0, 0.0
     first = np.full(part.num_groups, -1, np.int64)
     inside = part.group >= 0
     first[part.group[inside]] = np.nonzero(inside)[0]
@@ -290,8 +302,8 @@ def ratio_table(
         one, counts = evidence.alone(value, item_cells)
         g = one.group[first]
         total += _log_ratio(counts, shrinkage)[np.ix_(g, g)]
-        uncovered = max(uncovered, counts.uncovered_mass)
-    return _padded(part.group, part.num_groups), _pad(total), uncovered
+        uncovered, thin = max(uncovered, counts.uncovered_mass), max(thin, counts.thin_mass)
+    return _padded(part.group, part.num_groups), _pad(total), uncovered, thin
 
 
 def _log_ratio(counts: Counts, shrinkage: float) -> Table:
@@ -313,24 +325,25 @@ def _padded(group: IntArray, num_groups: int) -> IntArray:
 def weight_cells(evidence: Evidence, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
     """UGE-W's table, Eq. (6): weight R~/R, offset 0.
 
-    With independence the weights are scaled to mean 1 over the training edges between nodes with values, as a product of
-    one-attribute ratios does not preserve the mass; without it they are left as they are.
+    With independence the weights are scaled to mean 1 over the training edges between nodes with values (an edge counts by
+    its own weight), as a product of one-attribute ratios does not preserve the mass; without it they are left as they are.
     """
-    group, log_ratio, uncovered = ratio_table(
+    group, log_ratio, uncovered, thin = ratio_table(
         evidence, shrinkage=shrinkage, independence=independence, item_cells=item_cells
     )
     weight = np.exp(-log_ratio)
     if independence:
         u, v = group[evidence.train_edges]
         inside = (u < len(weight) - 1) & (v < len(weight) - 1)
-        weight /= weight[u[inside], v[inside]].mean() if inside.any() else 1.0
+        count = None if evidence.weights is None else evidence.weights[inside]
+        weight /= np.average(weight[u[inside], v[inside]], weights=count) if inside.any() else 1.0
         weight[-1, :] = weight[:, -1] = 1.0
-    return CellTable(group, weight.astype(np.float32), np.zeros(weight.shape, np.float32), uncovered)
+    return CellTable(group, weight.astype(np.float32), np.zeros(weight.shape, np.float32), uncovered, thin)
 
 
 def offset_cells(evidence: Evidence, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
     """UGE-O's table: weight 1, offset log(R/R~), so that the dot product fits the bias-free graph itself."""
-    group, log_ratio, uncovered = ratio_table(
+    group, log_ratio, uncovered, thin = ratio_table(
         evidence, shrinkage=shrinkage, independence=independence, item_cells=item_cells
     )
-    return CellTable(group, np.ones(log_ratio.shape, np.float32), log_ratio.astype(np.float32), uncovered)
+    return CellTable(group, np.ones(log_ratio.shape, np.float32), log_ratio.astype(np.float32), uncovered, thin)

@@ -1,10 +1,11 @@
 """The attributed graph: what every other part of the package is given.
 
-Conventions. Nodes are 0 to N - 1. The graph is simple and undirected: each edge stands once in
-`AttributedGraph.edges`, smaller end first, without self-loops or duplicates. A bipartite graph
-has its users first (0 to num_users - 1) and its items after them; every edge, pair, negative and
-candidate then goes across. Attribute values are small integers; `UNKNOWN` marks a value that is
-missing and `NOT_APPLICABLE` a node of the side that has no such attribute.
+Conventions. Nodes are 0 to N - 1. The graph is simple: each pair of connected nodes stands once in
+`AttributedGraph.edges`, smaller end first, without self-loops or duplicates. Which way an edge runs
+and what it weighs stand beside it. A bipartite graph has its users first (0 to num_users - 1) and
+its items after them; every edge, pair, negative and candidate then goes across. Attribute values
+are small integers; `UNKNOWN` marks a value that is missing and `NOT_APPLICABLE` a node of the side
+that has no such attribute.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from uge_core.registry import unknown_name
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
+DirectionArray = npt.NDArray[np.int8]
 Side = Literal["nodes", "users", "items"]
 UnknownPolicy = Literal["level", "exclude", "impute"]
 
@@ -144,6 +146,10 @@ class PlantedTruth:
 class AttributedGraph:
     """A graph of people (or of people and items) with categorical attributes.
 
+    An edge of weight 2 counts as two edges in the loss and in R and R~, and its message counts twice in
+    GCN and SGC. Messages follow directions; the score of a pair is a dot product and has none, so that
+    loss, R and R~, split, NDCG, DP and EO are over unordered pairs.
+
     Attributes:
         name: what the user calls it.
         num_nodes: N, both sides counted.
@@ -158,6 +164,9 @@ class AttributedGraph:
         messages: what was found in the files.
         defaults: what the layout fixes.
         truth: what a generated graph was drawn from, or None; no part of the fingerprint.
+        edge_weights: (E,) float32, finite and above 0, or None where every edge counts the same.
+        directions: (E,) int8, 1 where the edge runs from its smaller end to its larger, -1 the other way, 0 both
+            ways; None on an undirected graph.
 
     Raises:
         GraphError: the arrays contradict each other, or the graph has no usable edge.
@@ -176,6 +185,8 @@ class AttributedGraph:
     messages: tuple[Message, ...] = ()
     defaults: Defaults = field(default_factory=Defaults)
     truth: PlantedTruth | None = None
+    edge_weights: FloatArray | None = None
+    directions: DirectionArray | None = None
 
     def __post_init__(self) -> None:
         edges = self.edges
@@ -202,6 +213,7 @@ class AttributedGraph:
             raise GraphError(
                 f"{self.name}: an edge of a bipartite graph stays on one side; every edge must join a user and an item"
             )
+        self._check_beside_edges()
         seen: set[str] = set()
         for a in self.attributes:
             if a.codes.shape != (self.num_nodes,) or a.codes.dtype != np.int64:
@@ -216,6 +228,33 @@ class AttributedGraph:
                 raise GraphError(f"{self.name}: two attributes are called {a.name}; rename one")
             seen.add(a.name.lower())
 
+    def _check_beside_edges(self) -> None:
+        """Refuses weights and directions that do not fit the edges."""
+        weights, directions = self.edge_weights, self.directions
+        if weights is not None:
+            if weights.shape != (self.num_edges,) or weights.dtype != np.float32:
+                raise GraphError(
+                    f"{self.name}: edge_weights needs {self.num_edges} float32 numbers, found {weights.dtype} {weights.shape}"
+                )
+            wrong = ~(np.isfinite(weights) & (weights > 0))
+            if wrong.any():
+                raise GraphError(
+                    f"{self.name}: {int(wrong.sum())} edge weights are not allowed, first: {weights[wrong][0]}; "
+                    "allowed: finite numbers above 0"
+                )
+        if directions is not None:
+            if self.bipartite:
+                raise GraphError(f"{self.name}: edges of a bipartite graph have no direction; leave directions out")
+            if directions.shape != (self.num_edges,) or directions.dtype != np.int8:
+                raise GraphError(
+                    f"{self.name}: directions needs {self.num_edges} int8 numbers, found {directions.dtype} {directions.shape}"
+                )
+            if (np.abs(directions) > 1).any():
+                raise GraphError(
+                    f"{self.name}: directions holds {directions.min()} to {directions.max()}; allowed: 1 (smaller end to "
+                    "larger), -1 (larger to smaller), 0 (both ways)"
+                )
+
     @property
     def num_edges(self) -> int:
         """E, each edge once."""
@@ -225,6 +264,16 @@ class AttributedGraph:
     def bipartite(self) -> bool:
         """Whether nodes are users and items."""
         return self.num_users is not None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether edges have weights."""
+        return self.edge_weights is not None
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self.directions is not None
 
     @property
     def num_items(self) -> int | None:
@@ -282,7 +331,7 @@ class AttributedGraph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of edges, sides, attributes and features: equal content, equal fingerprint."""
+        """SHA-256 of edges, weights, directions, sides, attributes and features: equal content, equal fingerprint."""
         h = hashlib.sha256(f"{self.num_nodes} {self.num_users}".encode())
         order = np.lexsort(self.edges[::-1])
         h.update(np.ascontiguousarray(self.edges[:, order]).tobytes())
@@ -292,6 +341,10 @@ class AttributedGraph:
         if self.features is not None:
             h.update(repr(self.feature_names).encode())
             h.update(np.ascontiguousarray(self.features).tobytes())
+        for name, beside in (("edge_weights", self.edge_weights), ("directions", self.directions)):
+            if beside is not None:
+                h.update(name.encode())
+                h.update(beside[order].tobytes())
         return h.hexdigest()
 
 
@@ -313,3 +366,53 @@ def simple_edges(source: IntArray, target: IntArray, num_nodes: int) -> tuple[In
     key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # numpy.unique hashes first: slower on such keys
     edges = np.stack([key // num_nodes, key % num_nodes]).astype(np.int64)
     return edges, int(loops.sum()), int((~loops).sum() - len(key))
+
+
+def weights_of(
+    edges: IntArray, source: IntArray, target: IntArray, weight: npt.ArrayLike, num_nodes: int, *, directed: bool
+) -> FloatArray:
+    """The weights of simple edges out of the rows they were made from.
+
+    Args:
+        edges: (2, E) from `simple_edges`.
+        source: (M,) node numbers of the rows.
+        target: (M,) node numbers of the rows.
+        weight: (M,) weight of each row.
+        num_nodes: N.
+        directed: whether a pair and its reverse are two directions of one edge, rather than the same row twice.
+
+    Returns:
+        (E,) the sum over each pair's rows; where `directed`, of an edge that runs both ways the mean of its two
+        directions' sums, so that weights of 1 both ways count like no weights at all.
+    """
+    at, kept = _edge_of_row(edges, source, target, num_nodes)
+    total = np.bincount(at, np.asarray(weight)[kept], minlength=edges.shape[1]).astype(np.float64)
+    if directed:
+        total[directions_of(edges, source, target, num_nodes) == 0] /= 2
+    return total.astype(np.float32)
+
+
+def directions_of(edges: IntArray, source: IntArray, target: IntArray, num_nodes: int) -> DirectionArray:
+    """(E,) which way simple edges run, 1, -1 or 0 as in `AttributedGraph.directions`, given the rows they were made from.
+
+    Args:
+        edges: (2, E) from `simple_edges`.
+        source: (M,) where each row starts.
+        target: (M,) where it ends.
+        num_nodes: N.
+    """
+    at, kept = _edge_of_row(edges, source, target, num_nodes)
+    up = (source < target)[kept]
+    ways = np.zeros((2, edges.shape[1]), dtype=np.int8)
+    ways[0, at[up]] = ways[1, at[~up]] = 1
+    return np.asarray(ways[0] - ways[1])
+
+
+def _edge_of_row(
+    edges: IntArray, source: IntArray, target: IntArray, num_nodes: int
+) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """The simple edge of each row that is no self-loop, and which rows those are."""
+    kept = source != target
+    low, high = np.minimum(source, target)[kept], np.maximum(source, target)[kept]
+    keys = edges[0] * np.int64(num_nodes) + edges[1]
+    return np.searchsorted(keys, low * np.int64(num_nodes) + high), kept

@@ -1,7 +1,8 @@
 """The link split and the ranking task: which edges are held out, and what each node must rank.
 
 A held-out edge stands in neither direction in messages, weight tables or positives. Every node
-that has an edge keeps at least one for training. Paper: Sec. 6.1 (90/10, MovieLens 80/20).
+that has an edge keeps at least one for training. Edges are held out and ranked as unordered pairs
+that count once, whatever their weight or direction. Paper: Sec. 6.1 (90/10, MovieLens 80/20).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.errors import ConfigError
-from uge_core.graph import Attribute, AttributedGraph, IntArray
+from uge_core.graph import Attribute, AttributedGraph, DirectionArray, FloatArray, IntArray
 
 _LISTS = 8192  # candidate lists filled at once
 _SLICE = 1 << 16  # edges turned into Python numbers at once
@@ -28,6 +29,8 @@ class LinkSplit:
         test: (2, E_test) held out for NDCG@10 and EO.
         seed: what keyed the draw.
         short: how many fewer edges than asked were held out, as the rest were some node's last.
+        weights: (E_train,) weights of the training edges; None on an unweighted graph.
+        directions: (E_train,) which way they run, as in `AttributedGraph`; None on an undirected graph.
     """
 
     train: IntArray
@@ -35,6 +38,8 @@ class LinkSplit:
     test: IntArray
     seed: int
     short: int = 0
+    weights: FloatArray | None = None
+    directions: DirectionArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +88,13 @@ def split_links(
     stays = np.ones(graph.num_edges, dtype=bool)
     stays[held] = False
     return LinkSplit(
-        graph.edges[:, stays], graph.edges[:, np.sort(validation)], graph.edges[:, np.sort(test)], seed, short
+        graph.edges[:, stays],
+        graph.edges[:, np.sort(validation)],
+        graph.edges[:, np.sort(test)],
+        seed,
+        short,
+        None if graph.edge_weights is None else graph.edge_weights[stays],
+        None if graph.directions is None else graph.directions[stays],
     )
 
 

@@ -10,10 +10,13 @@ from uge_core.graph import simple_edges
 from uge_core.registry import build_options, find, names
 
 
-def inputs(features=None, n=30, seed=0):
+def inputs(features=None, n=30, seed=0, weighted=False, directed=False):
     rng = np.random.default_rng(seed)
     edges, _, _ = simple_edges(rng.integers(0, n, 60), rng.integers(0, n, 60), n)
-    return Inputs(n, edges, features, torch.device("cpu"))
+    weights = rng.uniform(0.2, 3, edges.shape[1]).astype(np.float32)
+    directions = rng.integers(-1, 2, edges.shape[1]).astype(np.int8)
+    beside = weights if weighted else None, directions if directed else None
+    return Inputs(n, edges, features, torch.device("cpu"), *beside)
 
 
 def member(name, data, members=1, **options):
@@ -31,30 +34,41 @@ def both_directions(data):
     return torch.cat([e, e.flip(0)], dim=1)
 
 
+def as_pyg(data):
+    """edge_index and edge_weight as PyG has them, an edge at a time."""
+    rows = []
+    for i, (u, v) in enumerate(data.train_edges.T.tolist()):
+        way = 0 if data.directions is None else int(data.directions[i])
+        w = 1.0 if data.weights is None else float(data.weights[i])
+        rows += [(u, v, w)] * (way >= 0) + [(v, u, w)] * (way <= 0)
+    source, target, weight = zip(*rows, strict=True)
+    return torch.tensor([source, target]), torch.tensor(weight)
+
+
 def set_linear(layer, weight):
     layer.weight.data = weight.detach().T.clone()
 
 
-def pyg_gcn(p, x, edge_index):
+def pyg_gcn(p, x, edge_index, weight=None):
     from torch_geometric.nn import GCNConv
 
     first, second = GCNConv(x.shape[1], 64), GCNConv(64, 16)
     for conv, k in ((first, 1), (second, 2)):
         set_linear(conv.lin, p[f"w{k}"][0])
         conv.bias.data = p[f"b{k}"][0].detach().clone()
-    return second(first(x, edge_index).relu(), edge_index)
+    return second(first(x, edge_index, weight).relu(), edge_index, weight)
 
 
-def pyg_sgc(p, x, edge_index):
+def pyg_sgc(p, x, edge_index, weight=None):
     from torch_geometric.nn import SGConv
 
     conv = SGConv(x.shape[1], 16, K=2)
     set_linear(conv.lin, p["w"][0])
     conv.lin.bias.data = p["b"][0].detach().clone()
-    return conv(x, edge_index)
+    return conv(x, edge_index, weight)
 
 
-def pyg_gat(p, x, edge_index):
+def pyg_gat(p, x, edge_index, weight=None):
     from torch_geometric.nn import GATConv
 
     first, second = GATConv(x.shape[1], 8, heads=8), GATConv(64, 16)
@@ -99,6 +113,34 @@ def test_gradients_equal_those_of_pyg(name):
     ours = torch.autograd.grad((backbone.encode(parameters, data)[0] * direction).sum(), x)[0][0]
     theirs = torch.autograd.grad((PYG[name](parameters.layers, x[0], both_directions(data)) * direction).sum(), x)[0][0]
     torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(PYG))
+@pytest.mark.parametrize(("weighted", "directed"), [(True, False), (False, True), (True, True)])
+def test_weights_and_directions_are_those_of_pyg(name, weighted, directed):
+    data = inputs(weighted=weighted, directed=directed)
+    backbone, parameters = member(name, data)
+    x = parameters.tables["input"]
+    direction = torch.randn(30, 16, generator=torch.Generator().manual_seed(2))
+    ours, theirs = backbone.encode(parameters, data)[0], PYG[name](parameters.layers, x[0], *as_pyg(data))
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    plain = backbone.encode(parameters, inputs(directed=directed))[0]
+    assert find("backbones", name).messages == ("plain" if name == "gat" else "weighted")
+    assert torch.allclose(ours, plain) == (name == "gat" or not weighted)
+    a, b = (torch.autograd.grad((z * direction).sum(), x)[0][0] for z in (ours, theirs))
+    torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(PYG))
+def test_messages_run_from_source_to_target(name):
+    # 0 -> 1 -> 2: what 2 starts with reaches nobody else, what 0 starts with reaches all
+    edges = np.array([[0, 1], [1, 2]])
+    data = Inputs(3, edges, None, torch.device("cpu"), None, np.array([1, 1], np.int8))
+    backbone, parameters = member(name, data)
+    for node, reached in ((2, {2}), (0, {0, 1, 2})):
+        x = parameters.tables["input"]
+        gradient = [torch.autograd.grad(backbone.encode(parameters, data)[0, i].sum(), x)[0][0, node] for i in range(3)]
+        assert {i for i in range(3) if gradient[i].abs().sum() > 0} == reached
 
 
 @pytest.mark.parametrize("name", names("backbones"))

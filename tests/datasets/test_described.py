@@ -13,7 +13,7 @@ README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding=
 PEOPLE = "person;age;region;pay;phone\n" + "".join(
     f"p{i};{[0, -1, 20, 31, 44.5, 60][i % 6]};{'NSW'[i % 3]};{i + 0.25};t{i}\n" for i in range(60)
 )
-FRIENDS = "from;when;to;strength\n" + "".join(f"p{i};1;p{(i + 1) % 60};{i % 3}\n" for i in range(60))
+FRIENDS = "from;when;to;strength\n" + "".join(f"p{i};1;p{(i + 1) % 60};{1 + i % 3}\n" for i in range(60))
 CARD = """
 name: my-town
 licence: CC0
@@ -77,7 +77,9 @@ def test_a_card_describes_any_files(town):
     assert what["strength"][0] == "weight"
     assert (what["person"][0], what["from"][0], what["to"][0]) == ("id", "source", "target")
     codes = {m.code for m in graph.messages}
-    assert codes >= {"origin", "directed-as-undirected", "weights-unused"}
+    assert codes >= {"origin", "directed", "weights"}
+    assert graph.edge_weights[graph.edges[0] == 4].tolist() == [2]  # p4 -> p5; p59 -> p0 runs from the larger number
+    assert (graph.directions == np.where(graph.edges[1] - graph.edges[0] == 1, 1, -1)).all()
     assert "licence CC0, source survey of 2024" in describe(graph)
     assert "probable-missing-code" not in codes
 
@@ -268,3 +270,13 @@ def test_a_link_out_of_the_folder_is_refused(town, tmp_path):
     (folder / "e.csv").symlink_to(tmp_path / "secret.csv")
     with pytest.raises(GraphError, match=r"edges.file: found 'e.csv'; allowed: a file in the folder"):
         load(folder)
+
+
+def test_a_bipartite_graph_keeps_weights_and_has_no_direction(write):
+    card_text = "users: users.csv\nedges: {file: e.csv, weight: stars}\ndirected: true\n"
+    edges = "user,item,stars\nu,x,5\nv,x,1\nv,y,2\n"
+    graph = load(write({"dataset.yaml": card_text, "users.csv": "id,g\nu,a\nv,b\n", "e.csv": edges}))
+    assert (graph.bipartite, graph.directed, graph.edge_weights.tolist()) == (True, False, [5, 1, 2])
+    assert {m.code for m in graph.messages} >= {"weights", "direction-unused"}
+    with pytest.raises(GraphError, match="3 edges without a usable weight in column 'stars'"):
+        load(write({"e.csv": edges.replace("5", "a").replace("1", "b").replace("2", "c")}))

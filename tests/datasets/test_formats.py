@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from uge_core.datasets import inspect, load
+from uge_core.datasets import describe, inspect, load
 from uge_core.errors import GraphError
 
 nx = pytest.importorskip("networkx")
@@ -115,17 +115,55 @@ def test_sparse_matrix(write, plain, kind):
     graph = load(folder(write, {"nodes.csv": NODES, "edges.npz": npz(matrix.asformat(kind))}))
     same(graph, plain)
     codes = {m.code for m in graph.messages}
-    assert not codes & {"weights-unused", "directed-as-undirected"}
+    assert not codes & {"weights", "directed", "half-stored"}
+    assert not graph.weighted and not graph.directed
     assert [c.role for c in graph.columns][-3:] == ["source", "target", "weight"]
 
 
-def test_sparse_matrix_with_weights_one_way(write):
-    matrix = sp.csr_array(([1.0, 2.0, 0.0], ([0, 1, 2], [1, 2, 3])), shape=(4, 4))
-    graph = load(write({"nodes.csv": "g\na\nb\na\nb\n", "edges.npz": npz(matrix)}))
-    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+FOUR = "g\na\nb\na\nb\n"
+
+
+def of_matrix(write, entries, shape=(4, 4), **more):
+    row, column, value = zip(*entries, strict=True)
+    return load(write({"nodes.csv": FOUR, "edges.npz": npz(sp.csr_array((value, (row, column)), shape=shape)), **more}))
+
+
+def test_sparse_matrix_with_weights_and_directions(write):
+    graph = of_matrix(write, [(0, 1, 1.0), (2, 1, 2.0), (2, 3, 0.0), (3, 0, 1.0), (0, 3, 4.0)])
+    assert graph.edges.tolist() == [[0, 0, 1], [1, 3, 2]]
     assert graph.node_ids is None
-    counts = {m.code: m.count for m in graph.messages}
-    assert (counts["weights-unused"], counts["directed-as-undirected"]) == (2, 2)
+    # 0 - 3 runs both ways, with the mean of 1 and 4
+    assert (graph.directions.tolist(), graph.edge_weights.tolist()) == ([1, 0, -1], [1, 2.5, 2])
+    notes = {m.code: (m.level, m.count) for m in graph.messages}
+    assert (notes["weights"], notes["directed"]) == (("note", 3), ("note", 2))
+
+
+def test_symmetric_matrix_keeps_its_weights_and_has_no_direction(write):
+    graph = of_matrix(write, [(0, 1, 3.0), (1, 0, 3.0), (1, 2, 0.5), (2, 1, 0.5)])
+    assert (graph.directed, graph.edge_weights.tolist()) == (False, [3, 0.5])
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_half_of_a_symmetric_matrix_is_undirected_unless_a_card_says_otherwise(write, turn):
+    entries = [(b, a, w) if turn else (a, b, w) for a, b, w in [(0, 1, 3.0), (1, 2, 0.5), (0, 3, 1.0)]]
+    graph = of_matrix(write, entries)
+    assert (graph.directed, graph.edge_weights.tolist()) == (False, [3, 1, 0.5])
+    assert {m.code: m.count for m in graph.messages}["half-stored"] == 3
+    for said, directions in (("true", [-1 if turn else 1] * 3), ("false", None)):
+        card = f"edges: edges.npz\nnodes: nodes.csv\ndirected: {said}\n"
+        graph = of_matrix(write, entries, **{"dataset.yaml": card, "nodes.csv": "id,g\n0,a\n1,b\n2,a\n3,b\n"})
+        assert (None if graph.directions is None else graph.directions.tolist()) == directions
+        assert "half-stored" not in {m.code for m in graph.messages}
+
+
+def test_matrix_with_values_that_cannot_be_weights(write):
+    with pytest.raises(GraphError) as error:
+        of_matrix(write, [(0, 1, 1.0), (1, 2, -2.0), (0, 3, np.nan)])
+    text = str(error.value)
+    assert (
+        "edges.npz: 2 values that cannot be a weight, first: nan at (0, 3); allowed: 0 (no edge) and 1e-18 to 1e+18"
+        in text
+    )
 
 
 def arrays(**members) -> bytes:
@@ -185,18 +223,26 @@ def test_graph_files(write, kind, zipped):
     assert graph.attribute("city").labels == ("A", "B")
     assert graph.attribute("young").num_values == 2
     assert "pay" in graph.feature_names
-    assert {m.code for m in graph.messages} >= {"weights-unused"}
+    assert {m.code for m in graph.messages} >= {"weights"}
+    assert (graph.edge_weights == 1 + np.arange(59) % 2).all()
     assert ("weight", "weight") in {(c.name, c.role) for c in graph.columns}
     assert load(made / name).fingerprint == graph.fingerprint
-    assert inspect(graph)["directed"] is False
+    assert (inspect(graph)["directed"], inspect(graph)["weighted"]) == (False, True)
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "gml"])
-def test_directed_graph_files_are_read_as_undirected(write, kind):
-    graph = load(write({f"people.{kind}": written(kind, social(directed=True))}))
-    assert graph.num_edges == 59
-    (note,) = [m for m in graph.messages if m.code == "directed-as-undirected"]
-    assert (note.level, note.count) == ("note", 59)
+def test_directed_graph_files(write, kind):
+    made = social(directed=True)
+    made.add_edge(1, 0, weight=4.0)
+    made.remove_edge(8, 9)
+    made.add_edge(9, 8)  # weighs 1, like every edge without a weight among weighted ones
+    graph = load(write({f"people.{kind}": written(kind, made)}))
+    assert graph.directions.tolist() == [0] + [1] * 7 + [-1] + [1] * 50
+    assert graph.edge_weights[[0, 1, 8]].tolist() == [2.5, 2, 1]
+    (note,) = [m for m in graph.messages if m.code == "directed"]
+    assert (note.level, note.count) == ("note", 58) and "58 of 59 edges one way" in note.text
+    assert (inspect(graph)["directed"], inspect(graph)["weighted"]) == (True, True)
+    assert "59 weighted directed edges" in describe(graph)
 
 
 def test_an_attribute_called_id_stays_one(write):

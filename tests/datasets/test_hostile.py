@@ -2,9 +2,12 @@
 
 import gzip
 import io
+import json
+import os
 import pickle
 import subprocess
 import sys
+import tarfile
 import time
 import zipfile
 from pathlib import Path
@@ -15,11 +18,13 @@ import pytest
 
 from uge_core.cli import run
 from uge_core.datasets import describe, load
-from uge_core.datasets._bounded import LIMIT, unpacked_limit
+from uge_core.datasets._bounded import LIMIT, SHARE, unpacked_limit
+from uge_core.datasets._tables import MOST_COLUMNS
 from uge_core.errors import ConfigError, GraphError
 
 NODES = "id,g\n1,a\n2,b\n3,a\n"
 EDGES = "source,target\n1,2\n2,3\n"
+CLIMBING = {"../evil.csv": b"x", "nodes.csv": NODES.encode(), "edges.csv": EDGES.encode()}
 SIDED = "edges: edges.csv\nnodes: nodes.csv\nsides: {column: kind, users: u}\n"
 ENTITY = (
     '<?xml version="1.0"?>\n<!DOCTYPE graphml [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n'
@@ -66,6 +71,16 @@ def frame(**columns) -> bytes:
     return buffer.getvalue()
 
 
+def tarball(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as t:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            t.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
 def huge_array() -> bytes:
     """A numpy header that claims 10^15 numbers."""
     header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (1000000000000000,), }"
@@ -83,9 +98,14 @@ REFUSED = {
     "007 is not 7": ({"nodes.csv": "id,g\n007,a\n2,b\n3,a\n", "edges.csv": "source,target\n7,2\n2,3\n"}, "edges.csv: 1 edge names a node that does not exist, first: line 2 ('7', '2')"),
     "ids with one blank": ({"nodes.csv": "id,g\n1,a\n,b\n3,a\n", "edges.csv": EDGES}, "nodes.csv: 1 row without an id in column 'id', first: line 3 (empty)"),
     "NaN in Parquet ids": ({"nodes.parquet": frame(id=[1.0, np.nan, 3.0], g=["a", "b", "a"]), "edges.csv": EDGES}, "nodes.parquet: 1 row without an id in column 'id'"),
+    "whole numbers with a gap in Parquet ids": ({"nodes.parquet": frame(id=pd.array([1, None, 3], dtype="Int64"), g=["a", "b", "a"]), "edges.csv": EDGES}, "nodes.parquet: 1 row without an id in column 'id', first: line 2 (empty)"),
+    "whole numbers with a gap as ends in Parquet": ({"nodes.csv": NODES, "edges.parquet": frame(source=[1.0, 2.0], target=[2.0, np.nan])}, "edges.parquet: 1 row with nothing in column 'target', first: line 2"),
+    "NaN in ids": ({"nodes.csv": NODES, "edges.csv": "source,target\n1,NaN\n2,3\n"}, "edges.csv: 1 edge names a node that does not exist, first: line 2 ('1', 'NaN')"),
     "a blank end": ({"nodes.csv": NODES, "edges.csv": "source,target\n1,2\n,3\n"}, "edges.csv: 1 row with nothing in column 'source', first: line 3"),
     "an edge inside one side": ({"dataset.yaml": SIDED, "nodes.csv": "id,kind\n1,u\n2,u\n3,t\n", "edges.csv": "source,target\n1,3\n1,2\n"}, "edges.csv: 1 edge inside one side, first: line 3 ('1', '2')"),
-    "a zip": ({"graph.zip": archive(**{"../../evil.csv": b"x"})}, "{folder}: no recognised layout. Found: graph.zip; graph.zip is an archive, which is not opened"),
+    "a zip that climbs": ({"graph.zip": archive(**CLIMBING)}, "{folder}: no recognised layout. Found: graph.zip; graph.zip is an archive, which is not opened: unpack it into a folder of its own"),
+    "a tar.gz that climbs": ({"graph.TAR.gz": tarball(**CLIMBING)}, "{folder}: no recognised layout. Found: graph.TAR.gz; graph.TAR.gz is an archive, which is not opened"),
+    "a zip called csv": ({"nodes.csv": archive(**CLIMBING), "edges.csv": EDGES}, "nodes.csv: is not text (it holds zero bytes)"),
     "an npz that climbs": ({"nodes.csv": NODES, "edges.npz": archive(**{"../evil.npy": b"x"})}, "edges.npz: holds ../evil; expected a square matrix"),
     "an npz that needs pickle": ({"nodes.csv": NODES, "edges.npz": objects()}, "edges.npz: holds Python objects, which are never loaded; expected a square matrix"),
     "an npz that claims too much": ({"nodes.csv": NODES, "edges.npz": huge_array()}, "edges.npz: is not a readable .npz file"),
@@ -95,6 +115,8 @@ REFUSED = {
     "an external entity in GEXF": ({"g.gexf": ENTITY}, "g.gexf: holds a document type declaration (DTD)"),
     "an external entity in UTF-16": ({"g.graphml": ENTITY.encode("utf-16")}, "g.graphml: holds a document type declaration (DTD)"),
     "entities that multiply": ({"g.graphml": LAUGHS}, "g.graphml: holds a document type declaration (DTD)"),
+    "too many columns": ({"nodes.csv": "id," + ",".join(f"c{i}" for i in range(MOST_COLUMNS)) + "\n", "edges.csv": EDGES}, "nodes.csv: line 1 has 20,001 fields; a table has at most 20,000 columns"),
+    "a cell of a megabyte": ({"nodes.csv": "id,g\n1," + "a" * 2**20 + "\n2,b\n3,a\n", "edges.csv": EDGES}, "nodes.csv: cannot be read as a table (field larger than field limit (131072))"),
     "a row of quotes": ({"nodes.csv": 'id,g\n1,"a\n2,b\n', "edges.csv": EDGES}, "nodes.csv: a quotation mark is opened and never closed"),
     "a folder as a file": ({"edges.csv": EDGES}, "{folder}: nodes.csv[.gz] or nodes.parquet is missing"),
 }  # fmt: skip
@@ -120,7 +142,10 @@ READ = {
     "quoted ids with commas": ({"nodes.csv": 'id,g\n"a,b",x\n"c,""d",y\n', "edges.csv": 'source,target\n"a,b","c,""d"\n'}, ["a,b", 'c,"d'], ("x", "y")),
     "007 and 7": ({"nodes.csv": "id,g\n007,a\n7,b\n", "edges.csv": "source,target\n007,7\n"}, ["007", "7"], ("a", "b")),
     "NA and None": ({"nodes.csv": "id,g\nNA,None\nNone,NA\nnan,NA\n", "edges.csv": "source,target\nNA,None\nNone,nan\n"}, ["NA", "None", "nan"], ("NA", "None")),
+    "NaN": ({"nodes.csv": "id,g\nNaN,nan\nnull,NULL\n", "edges.csv": "source,target\nNaN,null\n"}, ["NaN", "null"], ("NULL", "nan")),
+    "whole numbers with a gap": ({"nodes.csv": "id,g\n1,5\n2,\n3,7\n", "edges.csv": EDGES}, ["1", "2", "3"], ("5", "7")),
     "a formula": ({"nodes.csv": "id,g\n1,=1+1\n2,@SUM(A1)\n", "edges.csv": "source,target\n1,2\n"}, ["1", "2"], ("=1+1", "@SUM(A1)")),
+    "an attribute called id that is no id": ({"nodes.csv": "user_id,id,g\nx,p,a\ny,p,b\n", "edges.csv": "source,target\nx,y\n"}, ["x", "y"], ("a", "b")),
     "an attribute called id": ({"nodes.csv": "node_id,ID,g\nx,1,a\ny,2,b\n", "edges.csv": "source,target\n1,2\n"}, ["1", "2"], ("a", "b")),
     "markup": ({"nodes.csv": "id,g\n1,<script>\n2,\x07b\n", "edges.csv": "source,target\n1,2\n"}, ["1", "2"], ("\x07b", "<script>")),
     "numbers beyond 64 bits": ({"nodes.csv": f"id,g\n{10**30},a\n{10**30 + 1},b\n", "edges.csv": f"source,target\n{10**30},{10**30 + 1}\n"}, [str(10**30), str(10**30 + 1)], ("a", "b")),
@@ -137,8 +162,18 @@ def test_read_as_written(write, kind):
 
 
 def test_whole_numbers_with_a_gap_stay_whole(write):
-    nodes = frame(id=[1.0, 2.0, 3.0], g=["a", "b", "a"])
-    assert load(write({"nodes.parquet": nodes, "edges.csv": EDGES})).ids([0, 1, 2]) == ["1", "2", "3"]
+    nodes = frame(id=[1.0, 2.0, 3.0], g=[5.0, np.nan, 7.0])
+    graph = load(write({"nodes.parquet": nodes, "edges.csv": EDGES}))
+    assert graph.ids([0, 1, 2]) == ["1", "2", "3"]
+    assert graph.attribute("g").labels == ("5", "7")
+
+
+@pytest.mark.parametrize("name", ["graph.zip", "graph.tgz", "graph.pkl", "graph.xlsx"])
+def test_a_file_that_is_not_opened_is_named_with_the_reason(write, name):
+    folder = write({name: archive(**CLIMBING)})
+    with pytest.raises(GraphError, match=r"is (an archive|a pickle|a spreadsheet)[:,] .*write the graph as edges.csv"):
+        load(folder / name)
+    assert [p.name for p in folder.parent.rglob("*")] == ["made", name]
 
 
 @pytest.mark.parametrize("name", ["edges.csv.gz", "nodes.csv.gz", "g.gml.gz"])
@@ -158,6 +193,9 @@ def test_a_gzip_bomb_is_not_unpacked(write, monkeypatch, name):
 
 def test_the_limit_can_be_set(monkeypatch):
     monkeypatch.delenv("UGE_MAX_UNPACKED", raising=False)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert unpacked_limit() == min(LIMIT, memory // SHARE)
+    monkeypatch.setattr(os, "sysconf_names", {})
     assert unpacked_limit() == LIMIT == 4 * 2**30
     monkeypatch.setenv("UGE_MAX_UNPACKED", "7")
     assert unpacked_limit() == 7
@@ -172,6 +210,63 @@ def test_an_archive_that_unpacks_into_too_much(write, monkeypatch):
     files = {"nodes.csv": NODES, "edges.npz": archive(**{"data.npy": bytes(2**21)})}
     with pytest.raises(GraphError, match=r"edges.npz: unpacks into more than 1,048,576 bytes"):
         load(write(files))
+
+
+LOADED = """
+import json, resource, sys
+from uge_core.datasets import load
+from uge_core.errors import GraphError
+try:
+    g = load(sys.argv[1])
+    out = {"nodes": g.num_nodes, "edges": g.num_edges, "attributes": [a.name for a in g.attributes],
+           "codes": [m.code for m in g.messages]}
+except GraphError as e:
+    out = {"error": str(e)}
+print(json.dumps(out | {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+"""
+
+
+def loaded(folder) -> dict:
+    """What a process of its own makes of `folder`, and the bytes of memory it took at most."""
+    done = subprocess.run([sys.executable, "-c", LOADED, str(folder)], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_a_gzip_bomb_fills_no_memory(write):
+    member = gzip.compress(b"9,a\n" * 2**18)  # a gzip file may be several, one after the other
+    whole = unpacked_limit() // 2**20 + 1
+    found = loaded(write({"nodes.csv.gz": gzip.compress(b"id,g\n") + member * whole, "edges.csv": EDGES}))
+    print(f"{len(member) * whole / 1e6:.0f} MB that unpack into {whole} MiB: peak memory {found['peak'] / 1e6:.0f} MB")
+    assert found["error"].startswith(f"nodes.csv.gz: unpacks into more than {unpacked_limit():,} bytes")
+    assert found["peak"] < 8 * unpacked_limit()
+
+
+@pytest.mark.slow
+def test_twenty_million_empty_lines_fill_no_memory(write):
+    # The parser alone would need eighty bytes for each.
+    nodes = gzip.compress(NODES.encode()) + gzip.compress(b"\n" * 2**20) * 20 + gzip.compress(b"4,b\n")
+    found = loaded(write({"nodes.csv.gz": nodes, "edges.csv": "source,target\n1,2\n3,4\n"}))
+    print(f"peak memory {found['peak'] / 1e6:.0f} MB")
+    assert (found["nodes"], found["edges"], found["attributes"]) == (4, 2, ["g"])
+    assert found["peak"] < 500e6
+
+
+@pytest.mark.slow
+def test_ten_million_different_values(tmp_path):
+    n = 10_000_000
+    with (tmp_path / "nodes.csv").open("w") as f:
+        f.write("id,name,g\n")
+        for start in range(0, n, n // 10):
+            f.write("".join(f"{i},name {i},{'ab'[i % 2]}\n" for i in range(start, start + n // 10)))
+    ends = np.random.default_rng(0).integers(0, n, (100_000, 2))
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in ends))
+    start = time.perf_counter()
+    found = loaded(tmp_path)
+    print(f"{time.perf_counter() - start:.0f} s, peak memory {found['peak'] / 1e6:.0f} MB")
+    assert (found["nodes"], found["attributes"]) == (n, ["g"])
+    assert found["codes"] == ["identifier-column", "nodes-without-edges"]
+    assert found["peak"] < 3e9
 
 
 @pytest.mark.slow
@@ -202,12 +297,7 @@ def test_a_csv_of_300_megabytes(tmp_path):
             f.write("\n".join(map(",".join, zip(a, b, strict=True))) + "\n")
     size = (tmp_path / "edges.csv").stat().st_size
     assert size > 300e6
-    code = (
-        "import resource, sys; from uge_core.datasets import load; g = load(sys.argv[1]);"
-        "print(g.num_edges, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-    edges, peak = map(int, done.stdout.split())
-    print(f"{size / 1e6:.0f} MB, {edges:,} edges, peak memory {peak / 1e6:.0f} MB")
-    assert edges > 13_000_000
-    assert peak < 10 * size
+    found = loaded(tmp_path)
+    print(f"{size / 1e6:.0f} MB, {found['edges']:,} edges, peak memory {found['peak'] / 1e6:.0f} MB")
+    assert found["edges"] > 13_000_000
+    assert found["peak"] < 6 * size

@@ -41,7 +41,8 @@ def test_data(write):
         "x": "feature", "edge_index": "target", "y": "label", "region": "attribute", "age": "attribute",
         "train_mask": "ignored", "pos": "ignored", "edge_weight": "weight", "label": "ignored",
     }  # fmt: skip
-    assert "directed-as-undirected" not in {m.code for m in graph.messages}
+    assert not {"directed", "half-stored", "weights"} & {m.code for m in graph.messages}
+    assert not graph.directed and not graph.weighted
     assert [a.name for a in load(graph_folder(write), attributes="y").attributes] == ["y"]
 
 
@@ -49,11 +50,33 @@ def graph_folder(write) -> Path:
     return write({"town.pt": saved(data())})
 
 
-def test_one_way_edges_are_said(write):
+def test_one_way_edges_have_a_direction(write):
     graph = load(write({"g.pt": saved(Data(edge_index=RING, s=torch.arange(N) % 2))}))
-    (note,) = [m for m in graph.messages if m.code == "directed-as-undirected"]
-    assert note.count == N
+    (note,) = [m for m in graph.messages if m.code == "directed"]
+    assert note.count == N and sorted(graph.directions.tolist()) == [-1] + [1] * (N - 1)
     assert (graph.features, graph.num_nodes) == (None, N)
+    half = load(write({"g.pt": saved(Data(edge_index=RING.sort(0).values, s=torch.arange(N) % 2))}))
+    assert not half.directed and "half-stored" in {m.code for m in half.messages}
+
+
+@pytest.mark.parametrize("name", ["edge_weight", "edge_attr"])
+def test_weights(write, name):
+    own = torch.arange(N) % 3 + 0.5
+    both = torch.cat([own, own])
+    graph = load(write({"g.pt": saved(data(**{name: both[:, None] if name == "edge_attr" else both}))}))
+    by_pair = {tuple(sorted(p)): w for p, w in zip(RING.T.tolist(), own.tolist(), strict=True)}
+    assert graph.edge_weights.tolist() == [by_pair[tuple(p)] for p in graph.edges.T.tolist()]
+    both[3] = -1
+    folder = write({"g.pt": saved(data(**{name: both}))})
+    if name == "edge_attr":  # may be anything
+        found = load(folder)
+        detail = {c.name: (c.role, c.detail) for c in found.columns}["edge_attr"]
+        assert not found.weighted and detail[0] == "ignored" and "1 number that cannot be a weight" in detail[1]
+    else:
+        with pytest.raises(
+            GraphError, match=r"g.pt: edge_weight: 1 number that cannot be a weight, first: -1; allowed"
+        ):
+            load(folder)
 
 
 def test_several_files_are_named(write):

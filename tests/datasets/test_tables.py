@@ -98,14 +98,46 @@ def test_loops_and_duplicates_are_dropped_and_counted(write, about_files):
     assert counts == {"self-loops": ("note", 1), "duplicate-edges": ("note", 2), "nodes-without-edges": ("note", 1)}
 
 
-def test_weights_are_named_and_not_used(write, about_files):
-    nodes = "id,g\n1,a\n2,b\n3,a\n"
-    graph = load(write({"nodes.csv": nodes, "edges.csv": "source,target,Weight\n1,2,0.5\n2,3,2\n"}))
+THREE = "id,g\n1,a\n2,b\n3,a\n"
+
+
+def test_weights_are_used_where_they_differ(write, about_files):
+    graph = load(write({"nodes.csv": THREE, "edges.csv": "source,target,Weight\n1,2,0.5\n3,2,2\n2,1,0.25\n"}))
     assert roles(graph)["Weight"] == "weight"
-    assert [m.code for m in about_files(graph)] == ["weights-unused"]
-    same = load(write({"nodes.csv": nodes, "edges.csv": "source,target,Weight\n1,2,1\n2,3,1\n"}))
-    assert roles(same)["Weight"] == "weight"
+    # a table of edges has no direction, and the weights of repeated rows add up
+    assert (graph.edge_weights.tolist(), graph.directed) == ([0.75, 2], False)
+    notes = {m.code: m for m in about_files(graph)}
+    assert set(notes) == {"weights", "duplicate-edges"}
+    assert "edges weigh 0.75 to 2" in notes["weights"].text and "add up" in notes["duplicate-edges"].text
+    same = load(write({"nodes.csv": THREE, "edges.csv": "source,target,Weight\n1,2,1\n2,3,1.0\n"}))
+    assert roles(same)["Weight"] == "weight" and not same.weighted
     assert about_files(same) == ()
+
+
+def test_an_edge_of_weight_zero_is_none(write, about_files):
+    graph = load(write({"nodes.csv": THREE, "edges.csv": "source,target,w\n1,2,0\n2,3,2\n1,3,1\n"}))
+    assert (graph.edges.tolist(), graph.edge_weights.tolist()) == ([[0, 1], [2, 2]], [1, 2])
+    dropped = about_files(graph)[0]
+    assert (dropped.code, dropped.level, dropped.count, dropped.examples) == ("zero-weights", "warning", 1, ("1 - 2",))
+    with pytest.raises(GraphError, match="only self-loops, those of weight 0 left out"):
+        load(write({"nodes.csv": THREE, "edges.csv": "source,target,w\n1,2,0\n2,2,2\n"}))
+
+
+@pytest.mark.parametrize("cell", ["-1", "", "heavy", "nan", "inf", "1e30", "1e-30"])
+def test_a_weight_that_cannot_be_one_is_refused_with_its_line(write, cell):
+    with pytest.raises(GraphError) as error:
+        load(write({"nodes.csv": THREE, "edges.csv": f"source,target,w\n1,2,2\n2,3,{cell}\n"}))
+    written = repr(cell) if cell else "empty"
+    assert (
+        f"edges.csv: 1 edge without a usable weight in column 'w', first: line 3 ('2', '3', {written}); allowed: 0"
+        in str(error.value)
+    )
+
+
+def test_a_column_called_w_without_numbers_is_no_weight(write, about_files):
+    graph = load(write({"nodes.csv": THREE, "edges.csv": "source,target,w\n1,2,friend\n2,3,family\n"}))
+    assert roles(graph)["w"] == "ignored" and not graph.weighted
+    assert about_files(graph) == ()
 
 
 def test_empty_numbers_become_the_mean(write):

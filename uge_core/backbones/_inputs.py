@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Generator, Tensor
 
 from uge_core.autograd import apply
-from uge_core.graph import FloatArray, IntArray
+from uge_core.graph import DirectionArray, FloatArray, IntArray
 
 TABLE_WIDTH = 64
 
@@ -27,35 +28,56 @@ class Inputs:
         train_edges: (2, E_train), each once; held-out edges carry no message.
         features: (N, F) float32 or None; standardised here.
         device: where tensors live.
+        weights: (E_train,) the edges' weights, 1 on average, or None.
+        directions: (E_train,) which way messages run, as in `AttributedGraph`, or None for both ways.
     """
 
     num_nodes: int
     train_edges: IntArray
     features: FloatArray | None
     device: torch.device
+    weights: FloatArray | None = None
+    directions: DirectionArray | None = None
 
     @cached_property
-    def directed(self) -> IntArray:
-        """(2, 2 E_train + N) both directions and a self-loop on each node, sorted by target."""
+    def message_edges(self) -> tuple[IntArray, npt.NDArray[np.float64] | None]:
+        """Where messages run: (2, M) source and target, sorted by target; (M,) their weights, or None.
+
+        An edge carries one both ways, of a directed graph the ways it runs; each node has a self-loop of weight 1,
+        M = 2 E_train + N without directions.
+        """
         u, v = self.train_edges
+        up = down = np.ones(len(u), dtype=bool)
+        if self.directions is not None:
+            up, down = self.directions >= 0, self.directions <= 0
         loop = np.arange(self.num_nodes)
-        both = np.stack([np.concatenate([u, v, loop]), np.concatenate([v, u, loop])])
-        return both[:, np.lexsort(both)]
+        ends = np.stack([np.concatenate([u[up], v[down], loop]), np.concatenate([v[up], u[down], loop])])
+        order = np.lexsort(ends)
+        if self.weights is None:
+            return ends[:, order], None
+        weight = np.concatenate([self.weights[up], self.weights[down], np.ones(self.num_nodes)])
+        return ends[:, order], weight[order]
 
     @cached_property
-    def adjacency(self) -> Tensor:
-        """(N, N) sparse D^-1/2 (A + I) D^-1/2, symmetric. Source: Kipf and Welling, ICLR 2017."""
-        source, target = self.directed
-        degree = np.bincount(target, minlength=self.num_nodes).astype(np.float64)
-        value = 1.0 / np.sqrt(degree[source] * degree[target])
-        return sparse_rows(target, source, value, self.num_nodes, self.num_nodes, self.device)
+    def adjacency(self) -> Adjacency:
+        """(N, N) sparse D^-1/2 (A + I) D^-1/2, D the sums over incoming messages. Source: Kipf and Welling, ICLR 2017.
+
+        With weights and directions as torch_geometric's gcn_norm, the weights being scaled to mean 1.
+        """
+        (source, target), weight = self.message_edges
+        degree = np.bincount(target, weight, minlength=self.num_nodes).astype(np.float64)
+        value = (1.0 if weight is None else weight) / np.sqrt(degree[source] * degree[target])
+        n, device = self.num_nodes, self.device
+        forward = sparse_rows(target, source, value, n, n, device)
+        return Adjacency(
+            forward, forward if self.directions is None else sparse_rows(source, target, value, n, n, device)
+        )
 
     @cached_property
     def messages(self) -> tuple[Gather, Gather]:
-        """Gathers of rows by the source and by the target of each directed edge."""
-        return Gather.build(self.directed[0], self.num_nodes, self.device), Gather.build(
-            self.directed[1], self.num_nodes, self.device
-        )
+        """Gathers of rows by the source and by the target of each message."""
+        (source, target), _ = self.message_edges
+        return Gather.build(source, self.num_nodes, self.device), Gather.build(target, self.num_nodes, self.device)
 
     @cached_property
     def standardised(self) -> Tensor | None:
@@ -148,15 +170,23 @@ def sparse_rows(
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """A sparse matrix and its transpose, one object where it is symmetric."""
+
+    forward: Tensor
+    backward: Tensor
+
+
 class _Propagate(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, adjacency: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, adjacency: Adjacency) -> Tensor:
         ctx.adjacency = adjacency
-        return _columns(adjacency, x)
+        return _columns(adjacency.forward, x)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        return _columns(ctx.adjacency, grads[0]), None
+        return _columns(ctx.adjacency.backward, grads[0]), None
 
 
 def _columns(adjacency: Tensor, x: Tensor) -> Tensor:
@@ -166,8 +196,8 @@ def _columns(adjacency: Tensor, x: Tensor) -> Tensor:
     return product.view(n, k, w).transpose(0, 1)
 
 
-def propagate(x: Tensor, adjacency: Tensor) -> Tensor:
-    """(K, N, w) A x for a symmetric sparse A, whose gradient is A again."""
+def propagate(x: Tensor, adjacency: Adjacency) -> Tensor:
+    """(K, N, w) A x, whose gradient is that of the transpose."""
     return apply(_Propagate, x, adjacency)
 
 

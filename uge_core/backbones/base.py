@@ -10,7 +10,7 @@ since weight decay applies to layer matrices only: under a mean loss a node's gr
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -41,6 +41,8 @@ class Backbone:
         citation: where it comes from.
         loss: "cross-entropy" or "bpr".
         uses_features: given node features enter it.
+        messages: how it passes messages along edges: "weighted" by the edges' weights, "plain" or "none". Messages
+            follow directions; an encoder gets both from `Inputs`.
     """
 
     name: ClassVar[str] = ""
@@ -48,6 +50,7 @@ class Backbone:
     citation: ClassVar[str] = ""
     loss: ClassVar[str] = "cross-entropy"
     uses_features: ClassVar[bool] = True
+    messages: ClassVar[Literal["weighted", "plain", "none"]] = "weighted"
 
     def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:
         """About how many float32 numbers one member holds during a step: parameters, Adam's state and the graph of a pass.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from uge_core.backbones.base import Backbone, Parameters
 from uge_core.registry import option, register
@@ -20,12 +20,14 @@ class GAT(Backbone):
     r"""Two attention layers: 8 heads of 8, ELU, then one head of d. Paper: App. A, widths 64 and 16.
 
     z_v = sum_{u in N(v) + v} a_uv W x_u + b, a_uv = softmax_u(leaky_relu(s . W x_u + t . W x_v)), slope
-    0.2, no dropout. X as for GCN. Shapes: X (N, F), W1 (F, heads * width), W2 (heads * width, d);
+    0.2, no dropout. X as for GCN. Attention takes the place of edge weights, which enter the loss alone; on
+    a directed graph N(v) are the nodes with an edge into v. Shapes: X (N, F), W1 (F, heads * width), W2 (heads * width, d);
     embeddings (K, N, d).
     """
 
     label: ClassVar[str] = "GAT"
     citation: ClassVar[str] = "Velickovic et al., ICLR 2018"
+    messages: ClassVar[Literal["weighted", "plain", "none"]] = "plain"
 
     heads: int = option(8, "attention heads of the first layer", low=1, high=64)
     width: int = option(8, "width of a head", low=1, high=1024)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class GCN(Backbone):
     r"""z = S relu(S X W1 + b1) W2 + b2 with S = D^-1/2 (A + I) D^-1/2. Paper: App. A, widths 64 and 16.
 
+    Where edges have weights A holds them, scaled to mean 1, beside self-loops of weight 1; on a directed
+    graph messages run from source to target, and D counts what comes in (PyG's gcn_norm).
     X are the node features where the graph has them, else a learned table (N, 64) or degree bins.
     Shapes: X (N, F), W1 (F, hidden), W2 (hidden, d); embeddings (K, N, d).
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from uge_core.backbones.base import Backbone, Parameters
 from uge_core.registry import option, register
@@ -29,6 +29,7 @@ class Node2Vec(Backbone):
     label: ClassVar[str] = "node2vec (walk length 1)"
     citation: ClassVar[str] = "Grover and Leskovec, KDD 2016"
     uses_features: ClassVar[bool] = False
+    messages: ClassVar[Literal["weighted", "plain", "none"]] = "none"
 
     init_std: float = option(0.1, "deviation of the first vectors", low=1e-6, high=10)
 

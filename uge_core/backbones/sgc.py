@@ -20,7 +20,7 @@ class SGC(Backbone):
     r"""z = S^2 X W + b with S = D^-1/2 (A + I) D^-1/2: two hops, one linear map.
 
     Departure: the paper names two layers of 64 and 16; without a nonlinearity between they are one
-    map, as in the authors' code. X as for GCN. Shapes: X (N, F), W (F, d); embeddings (K, N, d).
+    map, as in the authors' code. X and S as for GCN. Shapes: X (N, F), W (F, d); embeddings (K, N, d).
     """
 
     label: ClassVar[str] = "SGC"

@@ -16,24 +16,33 @@ from typing import IO, Any
 from uge_core.errors import ConfigError, GraphError
 
 LIMIT = 4 * 2**30
-"""Bytes that one file may unpack into."""
+"""Bytes that one file may unpack into where there is memory for it."""
+SHARE = 16
+"""A table takes some six times its text in memory while it is read, and the graph about as much again."""
 LIMIT_VARIABLE = "UGE_MAX_UNPACKED"
-"""The environment variable, in bytes, that takes the place of `LIMIT`."""
+"""The environment variable, in bytes, that takes the place of both."""
 _GZIP = b"\x1f\x8b"
 
 
 def unpacked_limit() -> int:
-    """The bytes that one file may unpack into.
+    """The bytes that one file may unpack into: what the variable says, else a 16th of the memory, at most `LIMIT`.
 
     Raises:
         ConfigError: the environment variable holds no whole number above 0.
     """
     text = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not text:
-        return LIMIT
+        return min(LIMIT, _memory() // SHARE)
     if not text.isdecimal() or not int(text):
         raise ConfigError(f"{LIMIT_VARIABLE}: found {text!r}; allowed: a whole number of bytes above 0")
     return int(text)
+
+
+def _memory() -> int:
+    """The bytes of memory that this machine has, or plenty where it does not say."""
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return LIMIT * SHARE
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def too_large(path: Path) -> GraphError:

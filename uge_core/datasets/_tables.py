@@ -25,12 +25,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.datasets._bounded import is_gzip, open_bytes
+from uge_core.datasets._bounded import is_gzip, open_bytes, read_bytes
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph import IntArray
 
 _PEEK = 2**16
 _LONGEST = 2**24
+_LONGEST_LIST = 2**26
+_CELLS = 2**21
+_FEW = 2_000
+MOST_COLUMNS = 20_000
+"""Each column costs about a millisecond, however short it is."""
 _SHOWN = 3
 
 
@@ -142,6 +147,10 @@ def read_table(
     if sep is None:
         sep = max(",;\t", key=first_line.count)
     header = list(names) if names is not None else [h.strip() for h in _split(path, first_line, sep)]
+    if len(header) > MOST_COLUMNS:
+        raise GraphError(
+            f"{path.name}: line 1 has {len(header):,} fields; a table has at most {MOST_COLUMNS:,} columns, keep those you need"
+        )
     repeated = [h for h, n in Counter(header).items() if n > 1]
     if repeated:
         raise GraphError(
@@ -176,22 +185,32 @@ def read_table(
     called = zip(header, usable_names(header), strict=True)
     is_text = [keep is None or h.lower() in keep or used.lower() in keep for h, used in called]
     options["dtype"] = str if all(is_text) else {step * i: str for i, t in enumerate(is_text) if t} | {width: str}
+    parts: list[pd.DataFrame] = []
+    line = 1 + int(names is None)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            with open_bytes(path) as f:
-                frame = pd.read_csv(f, **options)
+            # The parser needs up to ninety times what it reads (a line of nothing): it gets a piece at a time.
+            with open_bytes(path) as f, pd.read_csv(f, chunksize=_CELLS // (width + 1) + 1, **options) as pieces:
+                for piece in pieces:
+                    rows = piece.index[piece[width].notna().to_numpy()]
+                    if len(rows):
+                        line += int(rows[0])
+                        raise GraphError(f"{path.name}: {_too_long(line, len(header))}")
+                    piece = piece.iloc[:, [step * i for i in range(len(header))]]
+                    parts.append(piece if len(header) == 1 else _without_blank_rows(piece))
     except pd.errors.ParserWarning:  # its first row goes on beyond the extra column, after a line break in a cell
-        raise GraphError(f"{path.name}: {_too_long(1 + int(names is None), len(header))}") from None
+        raise GraphError(f"{path.name}: {_too_long(line, len(header))}") from None
     except pd.errors.ParserError as e:
         raise GraphError(f"{path.name}: {_parser_reason(str(e), len(header))}") from None
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValueError) as e:
         raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
-    frame.index = pd.RangeIndex(1, len(frame) + 1) + int(names is None)
-    too_long = frame[width].notna()
-    if too_long.any():
-        raise GraphError(f"{path.name}: {_too_long(int(frame.index[too_long.to_numpy()][0]), len(header))}")
-    frame = frame.iloc[:, [step * i for i in range(len(header))]]
+    sorts = zip(*(map(_sort, p.dtypes) for p in parts), strict=True)
+    mixed = [h for h, found in zip(header, sorts, strict=True) if len(set(found)) > 1]
+    if mixed:
+        return read_table(path, sep=sep, names=names, text=[*(text or ()), *mixed], encoding=encoding)
+    frame = pd.concat(parts)
+    frame.index += line
     frame.columns = pd.Index(header, dtype=object)
     frame = _without_blank_rows(frame)
     if not len(frame):
@@ -203,12 +222,11 @@ def read_lines(path: Path, encoding: str) -> list[str]:
     """The lines of a small text file, plain or gzipped, without their ends.
 
     Raises:
-        GraphError: the file is not what its name says.
+        GraphError: the file is not what its name says, or not small.
     """
     _first_lines(path, encoding)
     try:
-        with open_bytes(path) as f:
-            return f.read().decode(encoding).splitlines()
+        return read_bytes(path, _LONGEST_LIST).decode(encoding).splitlines()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
         raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
 
@@ -351,8 +369,9 @@ def by_id(edges: Table, column: str, ids: pd.Index) -> IntArray:
     """
     cells = edges.frame[column]
     _refuse_empty(edges, column)
-    codes, values = pd.factorize(cells)
-    return ids.get_indexer(pd.Index(values))[codes].astype(np.int64)
+    # Ids stand once, so that those of the nodes are the first codes. An index would hash Python objects, which takes long.
+    codes = pd.factorize(pd.concat([pd.Series(ids), cells]))[0][len(ids) :]
+    return np.where(codes < len(ids), codes, -1).astype(np.int64)
 
 
 def by_row_number(edges: Table, column: str, num_nodes: int) -> IntArray:
@@ -419,6 +438,13 @@ def _near_ids(edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntA
 
 def as_numbers(cells: pd.Series) -> npt.NDArray[np.float64]:
     """(M,) the cells as numbers, NaN where empty or not a finite number."""
+    if len(cells) > _FEW and cells.dtype.kind not in "iuf":
+        codes, values = pd.factorize(cells)  # each text once, as turning text into numbers takes long
+        return np.append(_finite(pd.Series(values)), np.nan)[codes]
+    return _finite(cells)
+
+
+def _finite(cells: pd.Series) -> npt.NDArray[np.float64]:
     numbers = np.asarray(pd.to_numeric(cells, errors="coerce"), dtype=np.float64)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
@@ -469,6 +495,11 @@ def _split(path: Path, line: str, sep: str) -> list[str]:
         return next(csv.reader([line], delimiter=sep, skipinitialspace=True), [])
     except csv.Error as e:
         raise GraphError(f"{path.name}: cannot be read as a table ({e})") from None
+
+
+def _sort(dtype: Any) -> str:
+    """Number, text or truth value: what the cells of a column must be throughout."""
+    return "number" if dtype.kind in "iuf" else str(dtype.kind)
 
 
 def _without_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:

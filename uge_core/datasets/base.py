@@ -26,6 +26,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.datasets._tables import Folder, Table, as_numbers, counted, usable_names
+from uge_core.datasets.beside_edges import ALLOWED, about_directions, about_weights, usable
 from uge_core.datasets.findings import about_attributes, probable_code
 from uge_core.errors import GraphError
 from uge_core.graph import (
@@ -39,7 +40,9 @@ from uge_core.graph import (
     IntArray,
     Message,
     Side,
+    directions_of,
     simple_edges,
+    weights_of,
 )
 
 Kind = Literal["id", "attribute", "feature", "label", "ignored", "auto"]
@@ -61,6 +64,8 @@ _TOO_LARGE = "values too large for a feature"
 _OWN_VALUE = "every node has a value of its own"
 _NEVER_ZIPPED = (".npy", ".npz", ".parquet", ".pt", ".yaml")
 _FIRST = 3
+WEIGHTS = ("weight", "w")
+"""What a column of weights is called where nobody names one."""
 BINS = "bins in dataset.yaml: quantile:5, width:10 or a list of edges"
 
 
@@ -170,7 +175,7 @@ class Role:
 
 @dataclass(frozen=True, eq=False)
 class NodeColumns:
-    """What the columns of one or more node tables became.
+    """What the columns of one or more tables became.
 
     Attributes:
         attributes: the attributes.
@@ -178,6 +183,8 @@ class NodeColumns:
         feature_names: the F names.
         columns: the role of each column.
         messages: what is worth knowing.
+        edge_weights: (M,) the weight of each row of the edge file, or None where all count the same.
+        directed: each row of the edge file runs from source to target.
     """
 
     attributes: tuple[Attribute, ...] = ()
@@ -185,6 +192,8 @@ class NodeColumns:
     feature_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     messages: tuple[Message, ...] = ()
+    edge_weights: npt.NDArray[np.float64] | None = None
+    directed: bool = False
 
     @classmethod
     def join(cls, parts: Sequence[NodeColumns]) -> NodeColumns:
@@ -196,6 +205,8 @@ class NodeColumns:
             tuple(n for p in parts for n in p.feature_names),
             tuple(c for p in parts for c in p.columns),
             tuple(m for p in parts for m in p.messages),
+            next((p.edge_weights for p in parts if p.edge_weights is not None), None),
+            any(p.directed for p in parts),
         )
 
     def on_side(self, side: Side, start: int, num_nodes: int) -> NodeColumns:
@@ -240,8 +251,11 @@ class _Cells:
     @property
     def numbers(self) -> npt.NDArray[np.float64] | None:
         """(M,) the cells as numbers with NaN for missing ones, or None when one of them is not a number."""
-        numbers = as_numbers(self.values)
-        return None if (np.isnan(numbers) & self.values.notna().to_numpy()).any() else numbers
+        for cells in (self.values.iloc[:1], self.values):  # of millions of texts the first says it already
+            numbers = as_numbers(cells)
+            if (np.isnan(numbers) & cells.notna().to_numpy()).any():
+                return None
+        return numbers
 
     def became(self, role: str, detail: str = "") -> Column:
         """The column in the role `role`."""
@@ -351,7 +365,7 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
             codes.append(f"{column.name}: {code:g}, {counted(cells_with, 'cell')}")
         banded = bool(cell.role.bands or cell.role.bins)
         if (column.role == "attribute" and cell.num_values > MANY_NUMBERS and not banded) or (
-            column.role == "feature" and cell.role.kind == "auto" and column.name not in owners
+            column.role == "feature" and cell.role.kind == "auto" and owners[-1:] != [column.name]
         ):
             many.append(f"{column.name}: {cell.num_values:,}")
     messages: list[Message] = []
@@ -577,29 +591,47 @@ def _bands(column: _Cells, numbers: npt.NDArray[np.float64]) -> tuple[float, ...
 
 
 def edge_columns(edges: Table, ends: tuple[str, str], weight: str | None = None) -> NodeColumns:
-    """The roles of the columns of an edge file; weights are named, and said not to be used yet.
+    """The roles of the columns of an edge file, and the weights in it.
 
     Args:
         edges: the file.
         ends: the columns with the ends of every edge.
-        weight: the column with weights; None: one called weight or w.
+        weight: the column with weights; None: one called weight or w that holds numbers.
+
+    Raises:
+        GraphError: some weights are no numbers, or negative.
     """
     columns: list[Column] = []
-    messages: list[Message] = []
-    weight = weight or edges.column("weight", "w")
+    values = None
+    named = weight is not None
+    weight = weight or edges.column(*WEIGHTS)
     for name in edges.names:
         if name in ends:
             columns.append(Column(edges.file, name, "source" if name == ends[0] else "target"))
         elif name != weight:
             columns.append(Column(edges.file, name, "ignored", "columns of edges are not used"))
-        elif (edges.frame[name] == edges.frame[name].iloc[0]).all():
-            columns.append(Column(edges.file, name, "weight", "the same for every edge"))
         else:
-            columns.append(Column(edges.file, name, "weight", "not used yet: every edge counts the same"))
-            text = f"{edges.file}: the weights in column {name!r} are not used yet; every edge counts the same"
-            remedy = "nothing to do; leave out the edges that should not count"
-            messages.append(Message("note", "weights-unused", text, len(edges), remedy=remedy))
-    return NodeColumns(columns=tuple(columns), messages=tuple(messages))
+            column, values = _weight_column(edges, name, ends, named)
+            columns.append(column)
+    return NodeColumns(columns=tuple(columns), edge_weights=values)
+
+
+def _weight_column(
+    edges: Table, name: str, ends: tuple[str, str], named: bool
+) -> tuple[Column, npt.NDArray[np.float64] | None]:
+    """The role of a column of weights, and the weights where they differ."""
+    numbers = as_numbers(edges.frame[name])
+    if np.isnan(numbers).all() and not named:
+        return Column(edges.file, name, "ignored", "no numbers, which weights are"), None
+    if (numbers == numbers[0]).all():
+        return Column(edges.file, name, "weight", "the same for every edge"), None
+    wrong = ~usable(numbers)
+    if wrong.any():
+        raise GraphError(
+            f"{edges.file}: {counted(int(wrong.sum()), 'edge')} without a usable weight in column {name!r}, first: "
+            f"{edges.first_lines(wrong, *ends, name)}; {ALLOWED}; correct these cells, or rename the column to leave weights out"
+        )
+    return Column(edges.file, name, "weight"), numbers
 
 
 def drop_isolated_items(
@@ -651,16 +683,30 @@ def finish(
     Raises:
         GraphError: no edge joins two different nodes.
     """
+    weights = nodes.edge_weights
+    nothing = np.zeros(len(source), dtype=bool) if weights is None else weights == 0
+    weightless = source[nothing], target[nothing]
+    if weights is not None and nothing.any():
+        source, target, weights = source[~nothing], target[~nothing], weights[~nothing]
     edges, loops, repeated = simple_edges(source, target, num_nodes)
     if not edges.shape[1]:
         found = "only self-loops" if loops else "no edge between its nodes"
+        found += ", those of weight 0 left out" * bool(len(weightless[0]))
         raise GraphError(f"{name}: the graph has {found}; at least one edge between two different nodes is needed")
     messages = list(nodes.messages)
 
-    def named(rows: IntArray) -> tuple[str, ...]:
-        ends = ((source[r], target[r]) for r in rows[:_FIRST])
-        return tuple(f"{a} - {b}" if node_ids is None else f"{node_ids[a]} - {node_ids[b]}" for a, b in ends)
+    def shown(ends: tuple[IntArray, IntArray]) -> tuple[str, ...]:
+        first = zip(ends[0][:_FIRST], ends[1][:_FIRST], strict=True)
+        return tuple(f"{a} - {b}" if node_ids is None else f"{node_ids[a]} - {node_ids[b]}" for a, b in first)
 
+    def named(rows: IntArray) -> tuple[str, ...]:
+        return shown((source[rows[:_FIRST]], target[rows[:_FIRST]]))
+
+    if len(weightless[0]):
+        count = len(weightless[0])
+        text = f"{name}: {counted(count, 'edge')} of weight 0 dropped; an edge that counts for nothing is no edge"
+        remedy = "give them a weight, or leave the weights out, if they are edges"
+        messages.append(Message("warning", "zero-weights", text, count, shown(weightless), remedy))
     if loops:
         text = f"{name}: {counted(loops, 'self-loop')} dropped; a node's edge to itself is no link to predict"
         remedy = "nothing to do; remove these rows to be rid of this note"
@@ -668,14 +714,26 @@ def finish(
     if repeated:
         text = f"{name}: {counted(repeated, 'repeated row')} dropped; a pair and its reverse are the same edge"
         remedy = "nothing to do; how often a pair stands is not used"
+        if weights is not None:
+            text = text.replace("dropped", "merged") + ", and the weights of its rows add up"
+            remedy = "nothing to do; of an edge both ways of a directed graph the mean of the two counts"
         rows = _repeated_rows(source, target, num_nodes)
         messages.append(Message("note", "duplicate-edges", text, repeated, named(rows), remedy))
+    directions = directions_of(edges, source, target, num_nodes) if nodes.directed and num_users is None else None
+    if directions is not None and not directions.any():
+        directions = None  # every edge runs both ways
+    edge_weights = None
+    if weights is not None and (weights != weights[0]).any():
+        edge_weights = weights_of(edges, source, target, weights, num_nodes, directed=nodes.directed)
+        messages.append(about_weights(name, edge_weights))
+    if directions is not None:
+        messages.append(about_directions(name, directions))
     lonely = np.flatnonzero(np.bincount(edges.ravel(), minlength=num_nodes) == 0)
     if len(lonely):
         text = f"{name}: {counted(len(lonely), 'node')} without an edge; no link trains their embeddings"
-        shown = tuple(str(i if node_ids is None else node_ids[i]) for i in lonely[:_FIRST])
+        first = tuple(str(i if node_ids is None else node_ids[i]) for i in lonely[:_FIRST])
         remedy = "remove them, or read their figures with care"
-        messages.append(Message("note", "nodes-without-edges", text, len(lonely), shown, remedy))
+        messages.append(Message("note", "nodes-without-edges", text, len(lonely), first, remedy))
     messages += about_attributes(name, edges, num_users, nodes.attributes, nodes.features, nodes.feature_names)
     if num_users is not None:
         genre = next((a.name for a in nodes.attributes if a.side == "items"), None)
@@ -698,6 +756,8 @@ def finish(
         columns=nodes.columns,
         messages=tuple(messages),
         defaults=defaults or Defaults(),
+        edge_weights=edge_weights,
+        directions=directions,
     )
 
 

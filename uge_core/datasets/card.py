@@ -9,7 +9,7 @@ Every key but ``edges`` and ``nodes`` (or ``users``) may be left out::
       file: friends.csv            # in the folder of dataset.yaml: CSV, Parquet, plain or .gz; or .npz, a scipy matrix
       source: from                 # the column with one end; the user where there are users
       target: to                   # the other end
-      weight: strength             # named, and not used yet
+      weight: strength             # how much each edge counts; else a column called weight or w
     nodes:                         # one row per node
       file: people.csv
       id: person                   # the column with the ids
@@ -24,7 +24,7 @@ Every key but ``edges`` and ``nodes`` (or ``users``) may be left out::
       users: person                # its value for the first side; any other is an item
     separator: ";"                 # one character, or tab; else comma, semicolon or tab by the first line
     encoding: latin-1              # else utf-8
-    directed: true                 # read as undirected, and said
+    directed: true                 # each row runs from source to target; else only a matrix can have directions
     attributes:                    # exactly these columns; or a list of names
       age:
         missing: [0, -1]           # cells that mean "not given", besides the empty one

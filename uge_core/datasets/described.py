@@ -24,7 +24,7 @@ from uge_core.datasets.base import (
     finish,
 )
 from uge_core.datasets.card import FILE, Card, mistyped, read_card
-from uge_core.datasets.sparse import read_as_undirected, read_sparse
+from uge_core.datasets.sparse import read_sparse
 from uge_core.datasets.tables import guess_ends, guess_id, read_any
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph import AttributedGraph, Column, Defaults, IntArray, Message
@@ -135,15 +135,17 @@ class _Reader:
         marked = {n.lower() for n in self.card.names("sensitive")}
         return replace(columns, columns=tuple(_marked(c, marked) for c in columns.columns))
 
-    def said(self, edges: int) -> NodeColumns:
-        """Notes that repeat what the card says."""
+    def said(self, bipartite: bool = False) -> NodeColumns:
+        """What the card says of the graph as a whole."""
         messages = []
         origin = [f"{k} {self.card.get(k)}" for k in ("licence", "source") if self.card.get(k)]
         if origin:
             messages.append(Message("note", "origin", f"{self.path.name}: {', '.join(origin)}"))
-        if self.card.get("directed"):
-            messages.append(read_as_undirected(self.path.name, edges))
-        return NodeColumns(messages=tuple(messages))
+        directed = bool(self.card.get("directed"))
+        if directed and bipartite:
+            text = f"{self.path.name}: directed: not used, as every edge joins a user and an item"
+            messages.append(Message("note", "direction-unused", text, remedy="leave directed out"))
+        return NodeColumns(messages=tuple(messages), directed=directed)
 
     def edge_roles(self, edges: Table, ends: tuple[str, str]) -> NodeColumns:
         """The roles of the edge file's columns."""
@@ -169,12 +171,12 @@ class _Reader:
         if self.file("edges").suffix == ".npz":
             if side is not None:
                 raise GraphError(f"{self.path.name}: sides needs a table of edges, not a matrix; write them as CSV")
-            source, target, size, described = read_sparse(self.file("edges"))
+            source, target, size, described = read_sparse(self.file("edges"), self.card.get("directed"))
             if size != len(nodes):
                 raise GraphError(
                     f"{nodes.file}: {len(nodes):,} rows, but the matrix has {size:,}; row i of each is the same node"
                 )
-            parts = [self.assign(nodes, fixed), described, self.said(len(source))]
+            parts = [self.assign(nodes, fixed), described, self.said()]
             return finish(self.name, "dataset-yaml", source, target, size, NodeColumns.join(parts), node_ids=ids)
         edges = self.table("edges")
         ends = self.ends(edges)
@@ -183,7 +185,7 @@ class _Reader:
         refuse_unknown(edges, ends, (source, target), allowed, ids)
         described = self.edge_roles(edges, ends)
         if side is None:
-            parts = [self.assign(nodes, fixed), described, self.said(len(source))]
+            parts = [self.assign(nodes, fixed), described, self.said()]
             return finish(self.name, "dataset-yaml", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
         chosen = nodes.column(str(side))
         if chosen is None:
@@ -275,7 +277,7 @@ class _Reader:
             if other is table:
                 of_side = _apart(parts[0], of_side)
             parts.append(of_side)
-        parts += [described, self.said(len(first)), NodeColumns(messages=notes)]
+        parts += [described, self.said(bipartite=True), NodeColumns(messages=notes)]
         return finish(
             self.name,
             "dataset-yaml",

@@ -13,15 +13,13 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.association import FEWEST, PROXY, association
 from uge_core.datasets._tables import counted
 from uge_core.datasets.mixing import mixing
 from uge_core.graph import Attribute, FloatArray, IntArray, Message
 
 SMALL_GROUP = 10
-PROXY = 0.95
-"""Cramér's V (or the correlation ratio of a number) from which two columns say nearly the same."""
 _NEAR_CONSTANT = 0.95
-_FEWEST = 20
 _SHOWN = 5
 _MOST_GROUPS = 50
 _CHUNK = 64
@@ -105,26 +103,7 @@ def _proxies(
 def _spread(a: Attribute) -> bool:
     """Whether an attribute has known values, and not nearly all the same."""
     known = int(a.sizes.sum())
-    return known >= _FEWEST and int(a.sizes.max()) < _NEAR_CONSTANT * known
-
-
-def association(a: Attribute, b: Attribute) -> float:
-    """Cramér's V of two attributes over the nodes where both are known, corrected for its bias (Bergsma 2013)."""
-    known = a.known & b.known
-    n = int(known.sum())
-    if n < _FEWEST:
-        return 0.0
-    size = a.num_values * b.num_values
-    key = a.codes[known] * b.num_values + b.codes[known]
-    table = np.bincount(key, minlength=size).reshape(a.num_values, b.num_values)
-    table = table[table.any(axis=1)][:, table.any(axis=0)].astype(np.float64)
-    rows, columns = table.shape
-    if min(rows, columns) < 2:
-        return 0.0
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
-    phi = max(0.0, float((np.square(table - expected) / expected).sum()) / n - (rows - 1) * (columns - 1) / (n - 1))
-    least = min(rows - (rows - 1) ** 2 / (n - 1), columns - (columns - 1) ** 2 / (n - 1)) - 1
-    return min(1.0, float(np.sqrt(phi / least))) if least > 0 else 0.0
+    return known >= FEWEST and int(a.sizes.max()) < _NEAR_CONSTANT * known
 
 
 def _ratios(features: FloatArray, a: Attribute) -> list[tuple[int, float]]:

@@ -21,8 +21,7 @@ import pandas as pd
 
 from uge_core.datasets._bounded import is_gzip, read_bytes, unpacked_limit
 from uge_core.datasets._tables import Table
-from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
-from uge_core.datasets.sparse import read_as_undirected
+from uge_core.datasets.base import WEIGHTS, Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
 from uge_core.errors import GraphError
 from uge_core.graph import AttributedGraph, Column
 
@@ -50,9 +49,8 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
         NodeColumns(columns=(Column(path.name, "(node)", "id"), *nested)),
         assign(nodes, {}, Role("auto"), asked),
         _edges(path, ids, source, target, [data for _, _, data in links]),
+        NodeColumns(directed=graph.is_directed()),
     ]
-    if graph.is_directed():
-        parts.append(NodeColumns(messages=(read_as_undirected(path.name, len(links)),)))
     return finish(found.name, "graph-file", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
 
 
@@ -125,9 +123,12 @@ def _cell(value: object) -> str | None:
 
 
 def _edges(path: Path, ids: pd.Index, source: Any, target: Any, rows: list[Mapping[str, Any]]) -> NodeColumns:
-    """The roles of the edges' own attributes."""
+    """The roles of the edges' own attributes; an edge without a weight among others that have one weighs 1, as in GEXF."""
     table, nested = _table(path, rows)
     own = table.frame.drop(columns=[c for c in table.names if c.lower() in _ENDS])
+    weight = table.column(*WEIGHTS)
+    if weight is not None and own[weight].notna().any():
+        own[weight] = own[weight].fillna("1")
     ends = pd.DataFrame({"source": ids[source], "target": ids[target]}, index=own.index, dtype="str")
     described = edge_columns(Table(path.name, pd.concat([ends, own], axis=1)), _ENDS)
     return NodeColumns.join([described, NodeColumns(columns=nested)])

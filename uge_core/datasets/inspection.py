@@ -23,7 +23,7 @@ def inspect(graph: AttributedGraph) -> dict[str, Any]:
         graph: any graph.
 
     Returns:
-        num_nodes, num_edges, num_users, num_items, num_features, layout, bipartite, directed,
+        num_nodes, num_edges, num_users, num_items, num_features, layout, bipartite, directed, weighted,
         fingerprint, `columns` with roles, `attributes` with sizes, `messages`, and `defaults`. An
         attribute of all nodes also has `same_group_share`, the share of edges within a group among
         edges whose two ends are known, and `chance`, sum_a (n_a / n)^2: that share in a graph whose
@@ -37,7 +37,8 @@ def inspect(graph: AttributedGraph) -> dict[str, Any]:
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
         "bipartite": graph.bipartite,
-        "directed": False,
+        "directed": graph.directed,
+        "weighted": graph.weighted,
         "num_users": graph.num_users,
         "num_items": graph.num_items,
         "num_features": len(graph.feature_names),
@@ -52,8 +53,9 @@ def describe(graph: AttributedGraph) -> str:
     """The same for a terminal, at most 88 columns wide."""
     record = inspect(graph)
     users = f" ({graph.num_users:,} users and {graph.num_items:,} items)" if graph.num_users is not None else ""
+    kind = ("weighted " if graph.weighted else "") + ("directed" if graph.directed else "undirected")
     lines = [
-        f"{graph.name}: {graph.num_nodes:,} nodes{users}, {graph.num_edges:,} undirected edges",
+        f"{graph.name}: {graph.num_nodes:,} nodes{users}, {graph.num_edges:,} {kind} edges",
         f"layout {graph.layout}, mean degree {2 * graph.num_edges / graph.num_nodes:.1f}, "
         f"{record['num_features']:,} features",
         "",

@@ -24,7 +24,7 @@ import pandas as pd
 from uge_core.datasets._bounded import check_archive, too_large, unpacked_limit
 from uge_core.datasets._tables import Table, counted
 from uge_core.datasets.base import MAX_FEATURE, Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
-from uge_core.datasets.sparse import read_as_undirected
+from uge_core.datasets.beside_edges import ALLOWED, half_stored, usable
 from uge_core.errors import GraphError
 from uge_core.graph import AttributedGraph, Column, IntArray
 
@@ -49,27 +49,46 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
             f"({edges[0, first]}, {edges[1, first]}); allowed: 0 to {n - 1}"
         )
     source, target = edges.astype(np.int64)
-    parts = [_features(path, arrays.pop("x"), n)] if "x" in arrays else []
+    parts = [node_features(path, "x", arrays.pop("x"), n)] if "x" in arrays else []
     cells: dict[str, list[str | None]] = {}
+    weights: npt.NDArray[np.float64] | None = None
     columns = [Column(path.name, "edge_index", "source"), Column(path.name, "edge_index", "target")]
     for name, array in arrays.items():
         flat = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-        if name in _WEIGHTS and len(array) == edges.shape[1]:
-            columns.append(Column(path.name, name, "weight" if flat.ndim == 1 else "ignored", "not used yet"))
+        if name == "edge_attr" and "edge_weight" in arrays:
+            columns.append(Column(path.name, name, "ignored", "edge_weight is there"))
+        elif name in _WEIGHTS and len(array) == edges.shape[1]:
+            column, weights = _weights(path, name, flat)
+            columns.append(column)
         elif flat.shape != (n,):
             columns.append(Column(path.name, name, "ignored", f"shape {array.shape}; one number per node is needed"))
         elif flat.dtype.kind == "b" and name.endswith("mask"):
             columns.append(Column(path.name, name, "ignored", "a mask"))
         else:
-            cells[name] = _cells(flat)
+            cells[name] = number_cells(flat)
     columns += [Column(path.name, name, "ignored", "no tensor") for name in others if name != "num_nodes"]
     table = Table(path.name, pd.DataFrame(cells, dtype="str", index=pd.RangeIndex(n)))
     parts.append(assign(table, {"y": Role("label")}, Role("auto"), asked))
-    parts.append(NodeColumns(columns=tuple(columns)))
-    one_way = int((~np.isin(source * n + target, target * n + source)).sum())
-    if one_way:
-        parts.append(NodeColumns(messages=(read_as_undirected(path.name, one_way),)))
+    half = half_stored(path.name, source, target)
+    messages = () if half is None else (half,)
+    parts.append(NodeColumns(columns=tuple(columns), messages=messages, edge_weights=weights, directed=half is None))
     return finish(found.name, "pyg-data", source, target, n, NodeColumns.join(parts))
+
+
+def _weights(path: Path, name: str, values: npt.NDArray[Any]) -> tuple[Column, npt.NDArray[np.float64] | None]:
+    """The role of a tensor with one entry per edge, and the weights where they differ."""
+    if values.ndim != 1 or not len(values):
+        return Column(path.name, name, "ignored", f"shape {values.shape}; one number per edge is needed"), None
+    numbers = values.astype(np.float64)
+    if (numbers == numbers[0]).all():
+        return Column(path.name, name, "weight", "the same for every edge"), None
+    wrong = ~usable(numbers)
+    if not wrong.any():
+        return Column(path.name, name, "weight"), numbers
+    fault = f"{counted(int(wrong.sum()), 'number')} that cannot be a weight, first: {numbers[wrong][0]:g}"
+    if name == "edge_attr":  # need not be weights
+        return Column(path.name, name, "ignored", f"{fault}; {ALLOWED}"), None
+    raise GraphError(f"{path.name}: {name}: {fault}; {ALLOWED}; correct them or leave {name} out")
 
 
 def _arrays(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
@@ -133,27 +152,31 @@ def _num_nodes(path: Path, arrays: Mapping[str, npt.NDArray[Any]], others: Mappi
     return n
 
 
-def _features(path: Path, x: npt.NDArray[Any], n: int) -> NodeColumns:
-    """The features of x."""
+def node_features(path: Path, name: str, x: npt.NDArray[Any], n: int) -> NodeColumns:
+    """The features of the matrix `name` of a file, one row for each of `n` nodes.
+
+    Raises:
+        GraphError: another shape, or numbers that are not finite or too large.
+    """
     if x.ndim == 1:
         x = x[:, None]
     if x.ndim != 2 or len(x) != n or x.dtype.kind not in "fiub":
-        raise GraphError(f"{path.name}: x: found {x.dtype} of shape {x.shape}; numbers of shape (N, F) are needed")
+        raise GraphError(f"{path.name}: {name}: found {x.dtype} of shape {x.shape}; numbers of shape (N, F) are needed")
     wrong = ~(np.abs(x.astype(np.float64)) <= MAX_FEATURE)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise GraphError(
-            f"{path.name}: x: {counted(int(wrong.sum()), 'cell')} not finite or beyond {MAX_FEATURE:g}, first: "
+            f"{path.name}: {name}: {counted(int(wrong.sum()), 'cell')} not finite or beyond {MAX_FEATURE:g}, first: "
             f"node {row}, feature {column} ({x[row, column]}); fill or rescale them"
         )
     names = tuple(f"x{i}" for i in range(x.shape[1]))
-    column = Column(path.name, "x", "feature", f"{counted(x.shape[1], 'feature')}, called x0 and on")
+    column = Column(path.name, name, "feature", f"{counted(x.shape[1], 'feature')}, called x0 and on")
     if not names:
-        return NodeColumns(columns=(Column(path.name, "x", "ignored", "no columns"),))
+        return NodeColumns(columns=(Column(path.name, name, "ignored", "no columns"),))
     return NodeColumns(features=x.astype(np.float32), feature_names=names, columns=(column,))
 
 
-def _cells(values: npt.NDArray[Any]) -> list[str | None]:
+def number_cells(values: npt.NDArray[Any]) -> list[str | None]:
     """Numbers as text, whole ones without a point, NaN as missing."""
     if values.dtype.kind == "f":
         known = values[~np.isnan(values)]

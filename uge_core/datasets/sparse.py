@@ -10,22 +10,28 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.datasets._bounded import check_archive
+from uge_core.datasets._tables import counted
 from uge_core.datasets.base import NodeColumns
+from uge_core.datasets.beside_edges import ALLOWED, half_stored, usable
 from uge_core.errors import GraphError
-from uge_core.graph import Column, IntArray, Message
+from uge_core.graph import Column, IntArray
 
 _EXPECTED = "a square matrix saved by scipy.sparse.save_npz (csr, csc or coo), row i being the i-th node"
 _KEYS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 
 
-def read_sparse(path: Path) -> tuple[IntArray, IntArray, int, NodeColumns]:
-    """The edges of an adjacency matrix; entries of 0 are none.
+def read_sparse(path: Path, directed: bool | None = None) -> tuple[IntArray, IntArray, int, NodeColumns]:
+    """The edges of an adjacency matrix, entry (i, j) running from i to j; entries of 0 are none.
+
+    Args:
+        path: the file.
+        directed: whether edges have a direction; None: where the matrix is not symmetric, nor half of one that is.
 
     Returns:
         (M,) rows; (M,) columns; the number of nodes; the roles of what the file holds.
 
     Raises:
-        GraphError: no sparse matrix, one that needs pickle, or one that contradicts itself.
+        GraphError: no sparse matrix, one that needs pickle, one that contradicts itself, or unusable weights.
     """
     try:
         check_archive(path)
@@ -54,7 +60,14 @@ def read_sparse(path: Path) -> tuple[IntArray, IntArray, int, NodeColumns]:
             f"allowed: 0 to {n - 1}"
         )
     source, target, data = source[data != 0], target[data != 0], data[data != 0]
-    return source, target, n, NodeColumns(columns=_columns(path, data), messages=_notes(path, source, target, data, n))
+    half = half_stored(path.name, source, target) if directed is None else None
+    described = NodeColumns(
+        columns=_columns(path, data),
+        messages=() if half is None else (half,),
+        edge_weights=_weights(path, source, target, data),
+        directed=half is None if directed is None else directed,
+    )
+    return source, target, n, described
 
 
 def _arrays(path: Path, archive: Any) -> dict[str, Any]:
@@ -91,26 +104,26 @@ def _entries(path: Path, kind: str, arrays: dict[str, Any]) -> tuple[IntArray, I
 
 def _columns(path: Path, data: npt.NDArray[Any]) -> tuple[Column, ...]:
     """The roles of rows, columns and values."""
-    same = not len(data) or bool((data == data[0]).all())
-    detail = "the same for every edge" if same else "not used yet: every edge counts the same"
+    detail = "the same for every edge" if _same(data) else ""
     ends = (Column(path.name, "row", "source"), Column(path.name, "column", "target"))
     return (*ends, Column(path.name, "data", "weight", detail))
 
 
-def _notes(path: Path, source: IntArray, target: IntArray, data: npt.NDArray[Any], n: int) -> tuple[Message, ...]:
-    """Notes on weights and directions, which are not used."""
-    messages = []
-    if len(data) and not (data == data[0]).all():
-        text = f"{path.name}: the values of the matrix are weights and not used yet; every edge counts the same"
-        remedy = "nothing to do; leave out the edges that should not count"
-        messages.append(Message("note", "weights-unused", text, len(data), remedy=remedy))
-    one_way = int((~np.isin(source * n + target, target * n + source)).sum())
-    if one_way:
-        messages.append(read_as_undirected(path.name, one_way))
-    return tuple(messages)
+def _weights(path: Path, source: IntArray, target: IntArray, data: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+    """The values of the matrix where they differ."""
+    if _same(data):
+        return None
+    values = data.astype(np.float64)
+    wrong = ~usable(values)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise GraphError(
+            f"{path.name}: {counted(int(wrong.sum()), 'value')} that cannot be a weight, first: {data[first]} at "
+            f"({source[first]}, {target[first]}); {ALLOWED}; correct them, or save the matrix with 1 for every edge"
+        )
+    return values
 
 
-def read_as_undirected(where: str, count: int) -> Message:
-    """The note on a directed graph."""
-    text = f"{where}: the graph is directed and was read as undirected; a link either way is one edge"
-    return Message("note", "directed-as-undirected", text, count, remedy="nothing to do; directions are not used yet")
+def _same(data: npt.NDArray[Any]) -> bool:
+    """Whether all values are the same."""
+    return not len(data) or bool((data == data[0]).all())

@@ -3,7 +3,8 @@
 Either may be Parquet; ``edges.npz`` is a scipy matrix whose row i is the i-th row of the nodes.
 
 The ends of an edge are the columns source and target (or src and dst, from and to, u and v, or
-else the first two); a node's id is the column id (or node, node_id, user_id, or else the first).
+else the first two); a node's id is the column id (or node, node_id, user_id, or else the first); one called id that
+does not tell the nodes apart, beside one of the others that does, is an attribute.
 Ids are compared as text. What the other columns are is decided by their values, see `base`.
 """
 
@@ -12,14 +13,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from uge_core.datasets._tables import Table, by_id, is_number, node_index, read_table, refuse_headless, refuse_unknown
-from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
+from uge_core.datasets.base import WEIGHTS, Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
 from uge_core.datasets.parquet import read_parquet
 from uge_core.datasets.sparse import read_sparse
 from uge_core.errors import GraphError
 from uge_core.graph import AttributedGraph
 
 _ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
-_WEIGHTS = ("weight", "w")
 _IDS = ("id", "node", "node_id", "user_id")
 
 
@@ -54,7 +54,7 @@ def _read_matrix(found: Found, nodes: Table, asked: Asked) -> AttributedGraph:
             f"{nodes.file}: {len(nodes):,} rows, but the matrix in {found.files['edges'].name} has {size:,}; "
             "row i of each is the same node, so they must be equally many"
         )
-    id_column = nodes.column(*_IDS)
+    id_column = _named_id(nodes)
     roles = {} if id_column is None else {id_column.lower(): Role("id")}
     ids = None if id_column is None else node_index(nodes, id_column)
     columns = NodeColumns.join([assign(nodes, roles, Role("auto"), asked), described])
@@ -63,7 +63,14 @@ def _read_matrix(found: Found, nodes: Table, asked: Asked) -> AttributedGraph:
 
 def guess_id(nodes: Table) -> str:
     """The column that holds the ids of the nodes."""
-    return nodes.column(*_IDS) or nodes.names[0]
+    return _named_id(nodes) or nodes.names[0]
+
+
+def _named_id(nodes: Table) -> str | None:
+    """The column called like an id; of several the first that tells the nodes apart, as one called id may be an attribute."""
+    named = [column for name in _IDS if (column := nodes.column(name)) is not None]
+    apart = (column for column in named if len(named) > 1 and nodes.frame[column].is_unique)
+    return next(apart, next(iter(named), None))
 
 
 def guess_ends(edges: Table) -> tuple[str, str]:
@@ -79,7 +86,7 @@ def guess_ends(edges: Table) -> tuple[str, str]:
 
 def _check_headers(nodes: Table, edges: Table, id_column: str, ends: tuple[str, str]) -> None:
     """Refuses a file whose first line is a row: none of its cells is a known name, and it holds ids or numbers."""
-    edges_named = edges.column(*(name for pair in _ENDS for name in pair), *_WEIGHTS) is not None
+    edges_named = edges.column(*(name for pair in _ENDS for name in pair), *WEIGHTS) is not None
     nodes_named = nodes.column(*_IDS) is not None
     is_id = [bool((nodes.frame[id_column] == end).any()) for end in ends]
     # Where the first node is in the first line of both files, it is in no row of either.
