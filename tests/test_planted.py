@@ -23,6 +23,7 @@ from uge_core.planted import (
     nearness,
     plant,
 )
+from uge_core.samples import recipe as town_of
 
 TRAITS = (
     Trait("region", ("a", "b", "c"), (0.4, 0.4, 0.2), sensitive=True),
@@ -223,11 +224,11 @@ def test_the_estimate_of_r_covers_the_planted_one(recipe):
         assert inside >= cells - 1
 
 
-@pytest.mark.slow
-def test_the_town_covers_its_planted_r_in_200_redraws():
-    from uge_core.samples import TOWN
-
-    for name, (inside, cells) in coverage(TOWN, 2022, 200).items():
+@pytest.mark.parametrize(
+    "nodes", [pytest.param(2000, marks=pytest.mark.slow), pytest.param(20_000, marks=pytest.mark.acceptance)]
+)
+def test_the_town_covers_its_planted_r_in_200_redraws(nodes):
+    for name, (inside, cells) in coverage(town_of("town", nodes=nodes), 2022, 200).items():
         assert inside == cells, name
 
 
