@@ -2,7 +2,7 @@
 # make test        lint, types and tests; with CI=true also the slow, real-data and browser tests
 # make lint        lint and types alone
 # make acceptance  the paper's tables and the statistical proofs: long
-# make bench       timings
+# make bench       speed, as ratios within one run; make bench BENCH_DATA="DATA DATA" times other graphs
 #
 # PYTHON names the interpreter that makes .venv. Another build of torch: install it into .venv by hand.
 
@@ -25,8 +25,8 @@ lint: $(VENV)/.dev
 acceptance: $(VENV)/.dev
 	$(BIN)/python -m pytest -m acceptance
 
-bench:
-	@echo "Nothing to time yet: the bench arrives with the ensemble engine."
+bench: $(VENV)/.app
+	$(BIN)/python -m uge_core bench $(BENCH_DATA)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name one with make PYTHON=/path/to/python3.11" >&2; exit 2; }

@@ -62,13 +62,19 @@ def auc(score, inside):
 # Training
 
 
-def ratio_weights(num_nodes, edges, full, rest, num_users=None):
-    """R~/R of each edge, Eq. (6) and (8)-(12), over ordered pairs with self-pairs (bipartite: across, both orders)."""
+def ratio_weights(num_nodes, edges, full, rest, num_users=None, own=None):
+    """R~/R of each edge, Eq. (6) and (8)-(12), over ordered pairs with self-pairs (bipartite: across, both orders).
+
+    own: whole numbers, how often each edge stands; None: once.
+    """
 
     def allowed(i, j):
         return num_users is None or (i < num_users) != (j < num_users)
 
-    directed = [(int(u), int(v)) for u, v in edges.T] + [(int(v), int(u)) for u, v in edges.T]
+    often = [1] * edges.shape[1] if own is None else own
+    directed = [
+        p for (u, v), n in zip(edges.T.tolist(), often, strict=True) for p in ((u, v), (v, u)) for _ in range(n)
+    ]
 
     def ratio(label):
         pairs, hits = {}, {}
@@ -114,14 +120,21 @@ def softplus(x):
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-def cross_entropy(z, edges, weight, offset, block, num_users=None):
-    """The loss of `uge_core.edge_loss` for one shared block per side, by loops. weight, offset: functions of (u, v)."""
+def cross_entropy(z, edges, weight, offset, block, num_users=None, own=None):
+    """The loss of `uge_core.edge_loss` for one shared block per side, by loops. weight, offset: functions of (u, v).
+
+    own: whole numbers, how often each edge stands; None: once.
+    """
     n = len(z)
     neighbours = {i: set() for i in range(n)}
     for u, v in edges.T.tolist():
         neighbours[u].add(v)
         neighbours[v].add(u)
-    directed = [(u, v) for u in range(n) for v in neighbours[u]]
+    often = [1] * edges.shape[1] if own is None else own
+    directed = [
+        p for (u, v), k in zip(edges.T.tolist(), often, strict=True) for p in ((u, v), (v, u)) for _ in range(k)
+    ]
+    degree = [sum(u == i for u, _ in directed) for i in range(n)]
 
     def score(u, v):
         return float(np.dot(z[u], z[v])) + offset(u, v)
@@ -136,8 +149,16 @@ def cross_entropy(z, edges, weight, offset, block, num_users=None):
         for u in sources:
             strangers = [v for v in nodes if v not in neighbours[u] and v != u]
             if strangers:
-                negative += len(neighbours[u]) / mass * sum(softplus(score(u, v)) for v in strangers) / len(strangers)
+                negative += degree[u] / mass * sum(softplus(score(u, v)) for v in strangers) / len(strangers)
     return 0.5 * positive + 0.5 * negative
+
+
+def listed_cross_entropy(z, lines):
+    """Mean of binary cross-entropy over an observed pair (u, v), weighing w, and a stranger pair (u, j) per line."""
+    total = 0.0
+    for u, v, j, w in lines:
+        total += w * softplus(-float(np.dot(z[u], z[v]))) + softplus(float(np.dot(z[u], z[j])))
+    return total / (2 * len(lines))
 
 
 def bpr(z, triples, weight, offset, total):

@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from uge_core.cli import parser
 from uge_core.datasets import LAYOUTS
+from uge_core.datasets.pyg_names import KNOWN
 from uge_core.registry import find, names
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,7 +45,7 @@ def test_commands_parse(line: str) -> None:
 
 def test_every_command_is_shown() -> None:
     shown = {tuple(line.split()[1:3]) for _, block in BLOCKS for line in block.splitlines() if line.startswith("uge ")}
-    for command in ("train", "sweep", "audit", "app"):
+    for command in ("train", "sweep", "audit", "bench", "app"):
         assert any(s[0] == command for s in shown), command
     for command in (("data", "inspect"), *(("runs", c) for c in ("list", "show", "export", "delete"))):
         assert command in shown
@@ -93,7 +95,18 @@ def test_packages_are_listed() -> None:
     assert listed == found | {"uge_core.sample_data"}
 
 
+def test_datasets_of_pygs() -> None:
+    section = README.split("### Datasets of PyG's\n", 1)[1].split("```", 1)[0]
+    for name, known in KNOWN.items():
+        assert re.search(rf"\b{name}[,. ]", section), name
+        assert not known.attribute or f"`{known.attribute}`" in section
+
+
 def test_no_outside_hosts() -> None:
+    # datasets that the user asks for by name
+    named = {urlsplit(known.url).netloc for known in KNOWN.values()}
     for path in [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "uge_core").rglob("*.py")]:
-        for host in re.findall(r"https?://([^/\s\"'`)}{]+)", path.read_text(encoding="utf-8")):
-            assert host.startswith("127.0.0.1"), f"{path}: {host}"
+        for scheme, host in re.findall(r"(https?)://([^/\s\"'`)}{]+)", path.read_text(encoding="utf-8")):
+            fetched = path.name == "pyg_names.py" and scheme == "https" and host in named
+            example = path.name == "_download.py" and host == "HOST"
+            assert host.startswith("127.0.0.1") or fetched or example, f"{path}: {host}"
