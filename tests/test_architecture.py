@@ -13,21 +13,22 @@ PACKAGE = ROOT / "uge_core"
 
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
-    ("errors", "autograd", "environment"),
+    ("errors", "autograd", "environment", "progress"),
     ("registry",),
     ("graph",),
-    ("split", "values", "group_means", "planted"),
+    ("split", "values", "group_means", "planted", "association"),
     ("bias_free",),
     ("datasets", "backbones", "penalties", "audit", "samples"),
     ("debias",),
     ("_kernels",),
     ("edge_loss",),
     ("config",),
+    ("watch",),
     ("train",),
     ("store",),
     ("views",),
     ("runs",),
-    ("figures",),
+    ("figures", "bench"),
     ("cli",),
     ("__init__", "__main__"),
 )  # fmt: skip

@@ -279,3 +279,22 @@ def test_exported_weights_and_gains():
     same = graph.attribute("city").codes[split.test[0]] == graph.attribute("city").codes[split.test[1]]
     # same-city edges are over-represented, so they gain less
     assert gains[same].max() < gains[~same].min()
+
+
+def test_advice_names_thin_cells_and_a_copy_of_the_sensitive_attribute():
+    graph = town()
+    city = graph.attribute("city")
+    copied = replace(graph, attributes=(*graph.attributes, replace(city, name="district")))
+    thin = replace(graph, attributes=(*graph.attributes, attribute("street", np.arange(90) % 30)))
+
+    def advice(of, method="uge-w", **kwargs):
+        return run(of, config(of, method, epochs=1, **kwargs))[0].diagnostics["advice"]
+
+    assert advice(graph) == []
+    (copy,) = advice(copied)
+    assert copy.startswith("district says nearly the same as city") and "--sensitive city+district" in copy
+    assert advice(copied, sensitive="city,district") == []
+    (warning,) = advice(thin)
+    assert warning.startswith("cells are thin") and "independence=true" in warning
+    assert advice(thin, options={"independence": True}) == []
+    assert advice(thin, method="none") == []

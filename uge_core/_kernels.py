@@ -17,36 +17,151 @@ _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 
 
-@njit(nogil=True, fastmath=_FAST, cache=True)
-def attract(z, start, neighbour, plain, weight, offset, first, last, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
-    """Gradient rows `first` to `last` of scale * sum_{u,v} w softplus(-(z_u . z_v + o)); returns the loss.
+@njit(inline="always")
+def _exp(x):  # type: ignore[no-untyped-def]
+    """Exp of a float32 to two units in the last place, in operations that vectorise; beyond +-87 as at 87.
 
-    `weight` and `offset` hold one number per CSR entry; `plain` means 1 and 0 throughout.
+    2^n times a polynomial of the rest. Source: Cephes, expf.
     """
-    d = z.shape[1]
-    loss = 0.0
-    w = scale
+    x = min(max(x, np.float32(-87.0)), np.float32(87.0))
+    n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
+    r = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
+    p = np.float32(1.9875691500e-4)
+    p = p * r + np.float32(1.3981999507e-3)
+    p = p * r + np.float32(8.3334519073e-3)
+    p = p * r + np.float32(4.1665795894e-2)
+    p = p * r + np.float32(1.6666665459e-1)
+    p = p * r + np.float32(5.0000001201e-1)
+    power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23))
+    return (p * r * r + r + np.float32(1.0)) * power.view(np.float32)
+
+
+@njit(inline="always")
+def _softplus(x):  # type: ignore[no-untyped-def]
+    """log(1 + exp(x)); log(1 + y) = 2 artanh(y / (2 + y)) by its series, as y / (2 + y) is at most a third."""
+    y = _exp(-abs(x))
+    t = y / (np.float32(2.0) + y)
+    q = t * t
+    p = np.float32(1 / 15)
+    for odd in (13, 11, 9, 7, 5, 3, 1):
+        p = p * q + np.float32(1.0 / odd)
+    return max(x, np.float32(0.0)) + np.float32(2.0) * t * p
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def contrast(  # type: ignore[no-untyped-def]
+    z, start, neighbour, weight, offset, scale, group, share, block, columns, linked, linked_column,
+    first, last, want_loss, gradient, push,
+):  # fmt: skip
+    """Both halves of the cross-entropy for the sources `first` to `last`; returns the loss.
+
+    Writes the sources' own rows of `gradient` and adds to `push` what they do to the block's nodes. Scores
+    go through a buffer and the block lies transposed, so that the inner loops vectorise.
+
+    Args:
+        z: (N, d) embedding.
+        start: (N + 1,) where each row's entries begin.
+        neighbour: (2 E,) the entries.
+        weight: (2 E,) factor of each entry, or (0,) for 1 throughout.
+        offset: (2 E,) logit offset of each entry, or (0,) for none.
+        scale: of the observed half.
+        group: (N,) cell group of each node, read where there are offsets.
+        share: (N,) what a source's strangers count for together.
+        block: (d, m) embeddings of the step's negatives; m = 0 leaves this half out.
+        columns: (G + 1, m) offsets of the block's nodes by the source's group, or (0, 0).
+        linked: sources that have an edge to a node of the block or are one, ascending, closed by a large number.
+        linked_column: which node of the block.
+        first: the first source.
+        last: the one after the last.
+        want_loss: whether the loss is added up, else 0 is returned.
+        gradient: (N, d), zero at these sources.
+        push: (d, m).
+    """
+    d, m = block.shape
+    most = m
     for u in range(first, last):
-        for i in range(start[u], start[u + 1]):
-            v = neighbour[i]
-            s = np.float32(0.0)
+        most = max(most, start[u + 1] - start[u])
+    s, term = np.empty(most, np.float32), np.empty(most, np.float32)
+    one, two = np.float32(1.0), np.float32(2.0)
+    skip = np.searchsorted(linked, first)
+    loss = 0.0
+    for u in range(first, last):
+        begin = start[u]
+        n = start[u + 1] - begin
+        for i in range(n):
+            v = neighbour[begin + i]
+            score = np.float32(0.0)
             for j in range(d):
-                s += z[u, j] * z[v, j]
-            if not plain:
-                s += offset[i]
-                w = weight[i] * scale
-            if want_loss:
-                loss += w * (max(-s, np.float32(0.0)) + np.log1p(np.exp(-abs(s))))
-            # both ends move: the pair stands in both directions, and each row is written by its own node
-            c = np.float32(-2.0) * w / (np.float32(1.0) + np.exp(s))
+                score += z[u, j] * z[v, j]
+            s[i] = score
+        if len(offset):
+            for i in range(n):
+                s[i] += offset[begin + i]
+        if want_loss:
+            for i in range(n):
+                term[i] = _softplus(-s[i])
+            if len(weight):
+                for i in range(n):
+                    term[i] *= weight[begin + i]
+            for i in range(n):
+                loss += scale * term[i]
+        # both ends move: the pair stands in both directions, and each row is written by its own node
+        for i in range(n):
+            s[i] = -two * scale / (one + _exp(s[i]))
+        if len(weight):
+            for i in range(n):
+                s[i] *= weight[begin + i]
+        for i in range(n):
+            v, c = neighbour[begin + i], s[i]
             for j in range(d):
                 gradient[u, j] += c * z[v, j]
+        if m == 0:
+            continue
+        for i in range(m):
+            s[i] = 0
+        for j in range(d):
+            c = z[u, j]
+            for i in range(m):
+                s[i] += c * block[j, i]
+        if len(columns):
+            for i in range(m):
+                s[i] += columns[group[u], i]
+        if want_loss:
+            for i in range(m):
+                term[i] = _softplus(s[i])
+        for i in range(m):
+            s[i] = one / (one + _exp(-s[i]))
+        strangers = m
+        while linked[skip] == u:
+            s[linked_column[skip]] = term[linked_column[skip]] = np.float32(0.0)
+            strangers -= 1
+            skip += 1
+        if strangers == 0:
+            continue
+        each = share[u] / np.float32(strangers)
+        if want_loss:
+            for i in range(m):
+                loss += each * term[i]
+        for i in range(m):
+            s[i] *= each
+        for j in range(d):
+            pull = np.float32(0.0)
+            for i in range(m):
+                pull += s[i] * block[j, i]
+            gradient[u, j] += pull
+        for j in range(d):
+            c = z[u, j]
+            for i in range(m):
+                push[j, i] += c * s[i]
     return loss
 
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
-def rank_pairs(z, source, liked, other, group, weight, offset, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
-    """Gradient of scale * sum w softplus(-(z_u . (z_i - z_j) + o_ui - o_uj)) over given triples; returns the loss."""
+def rank_pairs(z, source, liked, other, group, weight, offset, own, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
+    """Gradient of scale * sum w softplus(-(z_u . (z_i - z_j) + o_ui - o_uj)) over given triples; returns the loss.
+
+    `own` multiplies w, one number per triple; empty: 1 throughout.
+    """
     d = z.shape[1]
     loss = 0.0
     for e in range(len(source)):
@@ -59,6 +174,8 @@ def rank_pairs(z, source, liked, other, group, weight, offset, scale, want_loss,
         gu = group[u]
         s += offset[gu, group[i]] - offset[gu, group[j]]
         w = weight[gu, group[i]] * scale
+        if len(own):
+            w *= own[e]
         if want_loss:
             loss += w * (max(-s, np.float32(0.0)) + np.log1p(np.exp(-abs(s))))
         c = -w / (np.float32(1.0) + np.exp(s))

@@ -26,7 +26,7 @@ from uge_core.store import RunStore, StoredRun, default_root
 
 if TYPE_CHECKING:
     from uge_core.graph import AttributedGraph
-    from uge_core.runs import Step
+    from uge_core.progress import Step
 
 DONE, CHECK_FAILED, USER_ERROR, NOT_ENOUGH_EVIDENCE, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -125,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
 
     data = commands.add_parser("data", help="look at a graph").add_subparsers(metavar="COMMAND", required=True)
-    one = data.add_parser("inspect", parents=[common], help="roles of columns, counts and messages")
+    one = data.add_parser("inspect", parents=[stored], help="roles of columns, counts and messages")
     _data_arguments(one)
     one.add_argument("--json", action="store_true", help="print one JSON object")
     one.set_defaults(command=_inspect)
@@ -164,6 +164,12 @@ def parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--methods", type=_listed, default="none", metavar="M,..", help=f"of {', '.join(names('debias'))}")
     one.add_argument("--lams", type=_numbers, default=[], metavar="L,..", help="for the methods that have a penalty")
+    one.add_argument(
+        "--warm",
+        action="store_true",
+        help="train the middle lambda alone and the others from its end, in a fifth of the epochs "
+        "(--set warm_epochs=N): a quick look at a path, not the runs that training anew would give",
+    )
     one.add_argument("--seeds", type=_wholes, default=[0], metavar="S,..", help="default 0")
     one.add_argument("--dry-run", action="store_true", help="say what would be trained, and stop")
     one.add_argument("--json", action="store_true", help="print a list of audits")
@@ -197,6 +203,23 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("run_id", metavar="RUN_ID")
     one.set_defaults(command=_delete)
 
+    one = commands.add_parser(
+        "bench",
+        parents=[stored],
+        help="time training against the same written plainly",
+        description="Ratios within one run on this machine: our engine against the paper's recipe word for word, and "
+        "against cheaper losses, in plain torch and torch-geometric. A quiet machine and some minutes are needed.",
+    )
+    one.add_argument("data", type=_text, nargs="*", metavar="DATA", help="default: sample:town sample:titles")
+    one.add_argument("--what", type=_listed, metavar="P,..", help="of epochs, lambdas, scaling (default: all)")
+    one.add_argument("--backbone", type=_listed, metavar="B,..", help="default: node2vec,gcn,sgc,gat; bipartite: mf")
+    one.add_argument("--nodes", type=_wholes, metavar="N,..", help="scaling: default 10000,100000,1000000")
+    one.add_argument("--degree", type=_number, metavar="D", help="scaling: mean degree (default 10)")
+    one.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
+    one.add_argument("--quick", action="store_true", help="small and inexact, to see that it works")
+    one.add_argument("--json", action="store_true", help="print one JSON object")
+    one.set_defaults(command=_bench)
+
     one = commands.add_parser("app", parents=[stored], help="open the dashboard")
     one.add_argument("--port", type=_whole, help="default: Streamlit's own setting, 8501")
     one.set_defaults(command=_app)
@@ -208,7 +231,8 @@ def _data_arguments(one: argparse.ArgumentParser) -> None:
         "data",
         type=_text,
         metavar="DATA",
-        help="a folder, FOLDER:NAME where it holds several graphs, or sample:town, sample:titles",
+        help="a folder, FOLDER:NAME where it holds several graphs, sample:town, sample:titles, or pyg:NAME, one of "
+        "PyG's datasets, which is fetched when it is first named and kept in the store (pyg: alone lists them)",
     )
     one.add_argument(
         "--attributes",
@@ -298,7 +322,9 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     return settings | {"unknown": args.unknown, "hidden": args.hidden, "exposure": args.exposure, "options": options}
 
 
-def _load(spec: str, columns: list[str] | None) -> tuple[AttributedGraph, dict[str, Any]]:
+def _load(
+    spec: str, columns: list[str] | None, store: str | None, *, may_fetch: bool = True
+) -> tuple[AttributedGraph, dict[str, Any]]:
     """The graph, and how to load it again."""
     from uge_core.datasets import load
 
@@ -308,10 +334,12 @@ def _load(spec: str, columns: list[str] | None) -> tuple[AttributedGraph, dict[s
         place = str(Path(spec).expanduser().resolve())
     elif colon and Path(folder).expanduser().exists():
         place = f"{Path(folder).expanduser().resolve()}:{name}"
-    return load(spec, attributes=columns), {"spec": place, "attributes": columns}
+    with _Progress(sys.stderr) as on_step:
+        graph = load(spec, attributes=columns, store=store, may_fetch=may_fetch, on_step=on_step)
+    return graph, {"spec": place, "attributes": columns}
 
 
-def _load_again(run: StoredRun, data: str | None, *, ids: bool = False) -> AttributedGraph:
+def _load_again(run: StoredRun, data: str | None, store: str | None, *, ids: bool = False) -> AttributedGraph:
     """The graph a run was trained on, which is made sure of; with `ids` that its nodes are called the same too."""
     from uge_core.runs import check_data
 
@@ -320,7 +348,8 @@ def _load_again(run: StoredRun, data: str | None, *, ids: bool = False) -> Attri
     if spec is None:
         raise StoreError(f"run {run.id} does not say where its data lie; name them with --data DATA")
     try:
-        graph, _ = _load(spec, source.get("attributes"))
+        # What a run was trained on is no request to fetch it anew.
+        graph, _ = _load(spec, source.get("attributes"), store, may_fetch=data is not None)
     except GraphError as error:
         hint = f"run {run.id} was trained on it" + ("" if data else "; name its place now with --data DATA")
         raise type(error)(f"{error} ({hint})") from None
@@ -342,9 +371,9 @@ def _inspect(args: argparse.Namespace) -> int:
     from uge_core.datasets import describe, inspect
 
     try:
-        graph, _ = _load(args.data, args.attributes)
+        graph, _ = _load(args.data, args.attributes, args.store)
     except GraphError as error:
-        if isinstance(error, DatasetMissing) or not _content_is_at_fault(args.data, args.attributes):
+        if isinstance(error, DatasetMissing) or not _content_is_at_fault(args.data, args.attributes, args.store):
             raise
         if args.json:
             fault = {"level": "blocking", "code": "unusable", "text": str(error)}
@@ -370,18 +399,18 @@ def _make_sample(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _content_is_at_fault(spec: str, columns: list[str] | None) -> bool:
+def _content_is_at_fault(spec: str, columns: list[str] | None, store: str | None) -> bool:
     """Whether data that cannot be loaded hold a fault; else what was asked of them does not exist."""
     from uge_core import datasets
 
     try:
-        datasets.locate(spec)
+        datasets.locate(spec, store=store)
     except GraphError:
         return False
     if columns is None:
         return True
     try:
-        datasets.load(spec)
+        datasets.load(spec, store=store, may_fetch=False)
     except GraphError:
         return True
     return False
@@ -393,7 +422,7 @@ def _train(args: argparse.Namespace) -> int:
     split_seeds = args.split_seeds or [args.split_seed]
     if args.json and len(split_seeds) > 1:
         raise ConfigError("train --json prints one audit; for several splits use uge sweep --split-seeds")
-    graph, source = _load(args.data, args.attributes)
+    graph, source = _load(args.data, args.attributes, args.store)
     with _Progress(sys.stderr) as on_step:
         done = sweep(
             graph, sensitive=_joint(args.sensitive), methods=[args.method],
@@ -424,11 +453,12 @@ def _sweep(args: argparse.Namespace) -> int:
     from uge_core.runs import plan, sweep, usable
     from uge_core.views import config_words
 
-    graph, source = _load(args.data, args.attributes)
+    graph, source = _load(args.data, args.attributes, args.store)
     grid = {
         "sensitive": args.sensitive or "",
         "methods": args.methods,
         "lams": args.lams,
+        "warm": args.warm,
         "seeds": args.seeds,
         "split_seeds": args.split_seeds or [args.split_seed],
         "backbones": args.backbone,
@@ -472,7 +502,7 @@ def _audit(args: argparse.Namespace) -> int:
     fresh = not run.audited or args.attackers
     if fresh and run.finished is None:
         raise StoreError(f"run {run.id} is {run.status} and has no embedding to audit; train it first")
-    graph = _load_again(run, args.data) if fresh or args.data else None
+    graph = _load_again(run, args.data, args.store) if fresh or args.data else None
     if graph and attributes:
         attributes = [graph.attribute(name).name for name in attributes]
     record: dict[str, Any] = run.audit or {}
@@ -569,7 +599,7 @@ def _export(args: argparse.Namespace) -> int:
     run = _store(args).load(args.run_id)
     if run.finished is None:
         raise StoreError(f"run {run.id} is {run.status} and has nothing to export; train it first")
-    graph = _load_again(run, args.data, ids=True)
+    graph = _load_again(run, args.data, args.store, ids=True)
     ids = graph.ids(slice(None))
     cells = [_cell(name) for name in ids]
     # All that can be refused is, before anything is written.
@@ -582,9 +612,11 @@ def _export(args: argparse.Namespace) -> int:
             for path in _export_embeddings(embedding, ids, cells, out):
                 print(path)
         if weights:
-            edges, values = weights
-            rows = ([cells[u], cells[v], repr(w)] for u, v, w in zip(*edges.tolist(), values.tolist(), strict=True))
-            print(_write_csv(out / "weights.csv", ["source", "target", "weight"], rows))
+            edges, *values = (a for a in weights if a is not None)
+            columns = zip(*edges.tolist(), *(v.tolist() for v in values), strict=True)
+            rows = ([cells[u], cells[v], *map(repr, own)] for u, v, *own in columns)
+            header = ["source", "target", "weight", "edge_weight"][: 2 + len(values)]
+            print(_write_csv(out / "weights.csv", header, rows))
     except OSError as error:
         if error.filename is None and not isinstance(error, BrokenPipeError):
             error.filename = str(out)
@@ -632,6 +664,27 @@ def _cell(text: str) -> str:
 def _delete(args: argparse.Namespace) -> int:
     for line in _store(args).delete(args.run_id):
         print(f"removed {line}")
+    return DONE
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from uge_core.bench.run import PARTS, bench
+    from uge_core.bench.tables import heading, sections
+
+    parts = args.what or PARTS
+    specs = (args.data or ["sample:town", "sample:titles"]) if set(parts) != {"scaling"} else []
+    record = bench(
+        [_load(spec, None, args.store)[0] for spec in specs], parts=parts, backbones=args.backbone or (),
+        nodes=args.nodes or (), degree=args.degree, device=args.device, quick=args.quick, on_note=_remark,
+    )  # fmt: skip
+    if args.json:
+        for warning in record["warnings"]:
+            _remark(f"warning: {warning}")
+        _print_json(record)
+        return DONE
+    print("\n".join(heading(record)))
+    for title, head, rows in sections(record):
+        print(f"\n{title}\n\n{_table(head, rows)}")
     return DONE
 
 
@@ -708,6 +761,8 @@ class _Progress:
             self._print(("\r\x1b[K" if self._moving else "") + f"note: {step.text}", "\n")
             return
         count = f" {step.done}/{step.total}" if step.total > 1 else ""
+        if step.stage == "fetching":
+            count = f" {step.done / 1e6:.1f} of {step.total / 1e6:.1f} MB ({step.done / step.total:.0%})"
         left = "" if step.seconds_left is None else f", {_duration(step.seconds_left)} left"
         line = f"{step.text}{count}{left}"
         if self._moving:

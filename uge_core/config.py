@@ -2,7 +2,8 @@
 
 `RunConfig.resolve` turns what a user typed into one canonical record: defaults filled in from the
 graph's layout, fields that this backbone and method do not read put back to their defaults (lambda
-for none, UGE-W and UGE-O; the sensitive attributes for none; negatives under BPR), so that two grid
+for none, UGE-W and UGE-O; the sensitive attributes for none; negatives under BPR; edge weights and
+directions on a graph without), so that two grid
 points that mean the same run have the same id.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -21,7 +23,7 @@ from uge_core.graph import AttributedGraph
 from uge_core.registry import build_options, check_option, find, option, unknown_name
 
 # Counts up when a change to training or audit changes numbers, so that an older run is not taken for the same.
-ENGINE = 1
+ENGINE = 2
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class RunConfig:
     validation: float = option(
         0.0, "share of training edges set aside to keep each member's best epoch", low=0.0, high=0.9
     )
+    warm_from: float | None = None
+    warm_epochs: int = option(
+        0, "epochs of a run that starts from another lambda's end; 0: a fifth of the epochs", low=0
+    )
     unknown: str = "exclude"
     hidden: str | None = None
     exposure: str = "both"
@@ -56,6 +62,14 @@ class RunConfig:
     )
     block_size: int = option(32, "nodes in the shared block of negatives", low=1)
     num_negatives: int = option(20, "listed negatives per observed edge", low=1)
+    edge_weights: str = option(
+        "use", "use: an edge of weight 2 counts as two; ignore: every edge counts the same", choices=("use", "ignore")
+    )
+    direction: str = option(
+        "follow",
+        "follow: messages run as edges do; ignore: both ways; the loss has no direction",
+        choices=("follow", "ignore"),
+    )
     backbone_options: dict[str, Any] = field(default_factory=dict)
     method_options: dict[str, Any] = field(default_factory=dict)
 
@@ -71,6 +85,7 @@ class RunConfig:
         unknown: str | None = None,
         hidden: str = "impute",
         exposure: str = "both",
+        warm_from: float | None = None,
         options: dict[str, Any] | None = None,
         **training: Any,
     ) -> RunConfig:
@@ -85,6 +100,7 @@ class RunConfig:
             unknown: policy for missing values: level, exclude or impute; None takes the layout's.
             hidden: policy for values hidden from the twin: impute or exclude.
             exposure: both, or seen alone (no twin).
+            warm_from: the lambda of a run of `epochs`, otherwise the same, from whose end this one starts.
             options: ``--set`` values, each a field of this class, of the backbone or of the method.
             **training: fields of this class, such as epochs or seed.
 
@@ -117,8 +133,9 @@ class RunConfig:
         if method_cls.reads_attributes and not names:
             known = ", ".join(a.name for a in graph.audited) or "none"
             raise ConfigError(f"method {method} needs at least one sensitive attribute; this graph has: {known}")
-        if lam is not None and not (math.isfinite(lam) and lam >= 0):
-            raise ConfigError(f"lambda = {lam} is out of range; allowed: 0 or more (0.5 is the paper's choice)")
+        for weight in (lam, warm_from):
+            if weight is not None and not (math.isfinite(weight) and weight >= 0):
+                raise ConfigError(f"lambda = {weight} is out of range; allowed: 0 or more (0.5 is the paper's choice)")
         given = dict(training)
         given.setdefault("test_share", graph.defaults.test_share)
         backbone_given: dict[str, Any] = dict(graph.defaults.backbone_options.get(backbone, {}))
@@ -144,19 +161,24 @@ class RunConfig:
             raise ConfigError(
                 f"negatives = 'listed' is not for {backbone}: BPR draws a fresh stranger for each pair and epoch"
             )
-        for name in _unread(backbone_cls, checked.get("negatives", "shared")):
+        for name in _unread(graph, backbone_cls, checked.get("negatives", "shared")):
             checked.pop(name, None)
         made: Method = build_options(method_cls, method_given, f"method {method}")
         _check_item_cells(graph, getattr(made, "item_cells", "none"))
         start = {f.name: f.default for f in fields(method_cls)}
         made = replace(made, **{name: start[name] for name in made.unread(graph.bipartite)})
         reads, penal = method_cls.reads_attributes, method_cls.uses_lambda
+        weight = float(method_cls.default_lam if lam is None else lam) if penal else None
+        warm = penal and warm_from is not None and warm_from != weight
+        epochs = checked.get("epochs", cls.epochs)
+        checked["warm_epochs"] = (checked.get("warm_epochs") or max(1, epochs // 5)) if warm else 0
         return cls(
             dataset=graph.name,
             sensitive=tuple(sorted(names)) if reads else (),
             backbone=backbone,
             method=method,
-            lam=float(method_cls.default_lam if lam is None else lam) if penal else None,
+            lam=weight,
+            warm_from=float(warm_from) if warm and warm_from is not None else None,
             unknown=unknown or graph.defaults.unknown,
             hidden=hidden if reads and exposure == "both" else None,
             exposure=exposure if reads else "seen",
@@ -164,6 +186,10 @@ class RunConfig:
             method_options=asdict(made),
             **checked,
         )
+
+    def cold(self) -> RunConfig:
+        """The run from whose end this one starts; itself where it starts from its seed."""
+        return self if self.warm_from is None else replace(self, lam=self.warm_from, warm_from=None, warm_epochs=0)
 
     def to_json(self) -> dict[str, Any]:
         """The canonical record; `from_json` is its inverse."""
@@ -189,13 +215,18 @@ class RunConfig:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _unread(backbone_cls: type[Backbone], negatives: str) -> tuple[str, ...]:
-    """Training settings that change nothing for this backbone and kind of negatives."""
+def _unread(graph: AttributedGraph, backbone_cls: type[Backbone], negatives: str) -> Iterator[str]:
+    """Training settings that change nothing for this graph, backbone and kind of negatives."""
     if backbone_cls.loss == "bpr":
-        draws: tuple[str, ...] = ("negatives", "block_size", "num_negatives")
+        yield from ("negatives", "block_size", "num_negatives")
     else:
-        draws = ("block_size",) if negatives == "listed" else ("num_negatives",)
-    return draws if backbone_cls.uses_features else (*draws, "weight_decay")
+        yield "block_size" if negatives == "listed" else "num_negatives"
+    if not backbone_cls.uses_features:
+        yield "weight_decay"
+    if not graph.weighted:
+        yield "edge_weights"
+    if not graph.directed or backbone_cls.messages == "none":
+        yield "direction"
 
 
 def _check_item_cells(graph: AttributedGraph, kind: str) -> None:

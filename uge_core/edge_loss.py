@@ -5,24 +5,26 @@ Cross-entropy, Eq. (1) and (6), with s_uv = z_u . z_v + offset of the pair's cel
     1/2 (1/|E|) sum_e w_e softplus(-s_e) + 1/2 E[softplus(s_uv)]
 
 The weight multiplies the observed edge's term only. The expectation is over sources in proportion to
-their degree and over nodes they have no training edge to. By default one block of random nodes a
+their degree and over nodes they have no training edge to. Where edges have weights of their own, scaled
+to mean 1, w_e is multiplied by it and the degree is their sum, so that an edge of weight 2 counts as two
+edges. The score has no direction, and neither has the loss. By default one block of random nodes a
 step stands for those, shared by all sources and members: a dense product, from which connected pairs
 and self-pairs are taken out exactly. ``listed`` is the paper's recipe instead: 20 fixed strangers
 per observed pair.
 
 BPR: mean over observed pairs of w_ui softplus(-(s_ui - s_uj)), j a fresh stranger per pair and epoch;
-the weight multiplies the whole pair. On a bipartite graph u is a user, else both ends take a turn.
+the weights multiply the whole pair. On a bipartite graph u is a user, else both ends take a turn.
 
 Negatives are keyed by the split seed and the epoch, so members share them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +38,7 @@ from uge_core.errors import ConfigError
 from uge_core.graph import FloatArray, IntArray
 
 _CHUNK = 1 << 18
+_ROW = 32  # a row's work besides its entries, in entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +50,14 @@ class Pairs:
         num_nodes: N.
         num_users: first side's size of a bipartite graph, else None.
         seed: keys the negatives.
+        weights: (E,) the edges' own weights, 1 on average, or None.
     """
 
     train_edges: IntArray
     num_nodes: int
     num_users: int | None
     seed: int
+    weights: FloatArray | None = None
 
     @cached_property
     def rows(self) -> tuple[IntArray, IntArray]:
@@ -61,6 +66,14 @@ class Pairs:
         order = np.lexsort((both[1], both[0]))
         start = np.concatenate([[0], np.cumsum(np.bincount(both[0], minlength=self.num_nodes))])
         return start.astype(np.int64), both[1][order]
+
+    @cached_property
+    def entry_weights(self) -> FloatArray | None:
+        """(2 E,) the weight of each CSR entry, or None."""
+        if self.weights is None:
+            return None
+        both = np.concatenate([self.train_edges, self.train_edges[::-1]], axis=1)
+        return np.tile(self.weights, 2)[np.lexsort((both[1], both[0]))]
 
     @cached_property
     def sources(self) -> IntArray:
@@ -77,6 +90,15 @@ class Pairs:
             (slice(0, self.num_users), self.num_users, self.num_nodes),
             (slice(self.num_users, self.num_nodes), 0, self.num_users),
         )
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """(N,) half of each node's part in the expectation over sources."""
+        start, _ = self.rows
+        degree = np.diff(start).astype(np.float64)
+        if self.entry_weights is not None:
+            degree = np.bincount(self.sources, self.entry_weights, self.num_nodes).astype(np.float64)
+        return np.asarray(0.5 * degree / degree.sum(), dtype=np.float32)
 
     def rng(self, epoch: int) -> np.random.Generator:
         """The stream of negatives of one epoch."""
@@ -144,17 +166,41 @@ def build(
     cells = [made[id(t)] for t in tables]
     passes = CompiledPasses(pairs) if device.type == "cpu" else TorchPasses(pairs, device)
     if kind == "bpr":
-        return Bpr(pairs, cells, passes)
+        return Bpr(cells, passes)
     if negatives == "listed":
-        return CrossEntropy(pairs, cells, passes, Listed(pairs, num_negatives, device))
-    return CrossEntropy(pairs, cells, passes, SharedBlock(pairs, block_size, device))
+        return CrossEntropy(cells, passes, Listed(pairs, num_negatives, device))
+    return CrossEntropy(cells, passes, SharedBlock(pairs, block_size))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One step's random nodes, which stand for the strangers of all sources of a side.
+
+    Attributes:
+        nodes: (B,) the block, ascending; none where negatives are listed.
+        linked: (L,) sources with an edge to a node of the block, or in it themselves.
+        column: (L,) which node of the block; such pairs do not count.
+    """
+
+    nodes: IntArray
+    linked: IntArray
+    column: IntArray
+
+
+_NOBODY = np.zeros(0, np.int64)
+_EMPTY = Block(_NOBODY, _NOBODY, _NOBODY)
 
 
 class Passes(Protocol):
-    """The two passes over observed pairs; compiled on the CPU, plain torch elsewhere."""
+    """The passes over pairs; compiled on the CPU, plain torch elsewhere."""
 
-    def attract(self, z: Tensor, cells: list[Cells], want_loss: bool) -> tuple[Tensor, Tensor]:
-        """1/(2 * 2E) sum over both directions of w softplus(-s): (K,) losses, (K, N, d) gradient."""
+    def contrast(
+        self, z: Tensor, cells: list[Cells], blocks: Sequence[Block], want_loss: bool
+    ) -> tuple[Tensor, Tensor]:
+        """1/(2 * 2E) sum over both directions of w softplus(-s) + 1/2 E[softplus(s)] over a block per side.
+
+        Returns (K,) losses and the gradient (K, N, d).
+        """
 
     def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """Mean BPR loss over observed pairs with fresh strangers: (K,) losses, (K, N, d) gradient."""
@@ -171,36 +217,54 @@ class CompiledPasses:
         self.pool = ThreadPoolExecutor(self.threads)
         start, neighbour = pairs.rows
         self.neighbour = neighbour.astype(np.int32)
-        self.entries: dict[Cells, tuple[bool, FloatArray, FloatArray]] = {}
-        cuts = np.searchsorted(start, np.linspace(0, start[-1], 8 + 1))
-        cuts[0], cuts[-1] = 0, pairs.num_nodes
-        self.blocks = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+        self.entries: dict[Cells, tuple[FloatArray, FloatArray]] = {}
+        # (side, first row, last row) of about equal work; eight a side whatever the cores, as sums depend on them
+        self.tasks: list[tuple[int, int, int]] = []
+        for i, (side, _, _) in enumerate(pairs.sides):
+            effort = np.cumsum(np.diff(start)[side] + _ROW)
+            cuts = np.searchsorted(effort, np.linspace(0, effort[-1], 8 + 1)) + side.start
+            self.tasks += [(i, a, b) for a, b in pairwise([*cuts[:-1].tolist(), side.stop])]
 
-    def attract(self, z: Tensor, cells: list[Cells], want_loss: bool) -> tuple[Tensor, Tensor]:
-        """See `Passes.attract`."""
+    def contrast(
+        self, z: Tensor, cells: list[Cells], blocks: Sequence[Block], want_loss: bool
+    ) -> tuple[Tensor, Tensor]:
+        """See `Passes.contrast`."""
         start, _ = self.pairs.rows
-        gradient = torch.zeros_like(z)
-        scale = np.float32(0.5 / len(self.neighbour))
-        tables = [self._entries(c) for c in cells]
+        gradient, scale = torch.zeros_like(z), np.float32(0.5 / len(self.neighbour))
+        nodes = [torch.as_tensor(b.nodes) for b in blocks]
+        linked = [_ascending(b, self.pairs.num_nodes) for b in blocks]
+        few = [[zk.index_select(0, n).T.contiguous().numpy() for n in nodes] for zk in z]
+        push = [[np.zeros_like(few[k][side]) for side, _, _ in self.tasks] for k in range(len(cells))]
+        tables = [(*self._entries(c), c.group.numpy(), [_columns(c, b) for b in blocks]) for c in cells]
 
-        def work(task: tuple[int, int, int]) -> float:
-            k, first, last = task
-            loss = self.kernels.attract(
-                z[k].numpy(), start, self.neighbour, *tables[k], first, last, scale, want_loss, gradient[k].numpy()
-            )
+        def work(task: tuple[int, int]) -> float:
+            k, t = task
+            side, first, last = self.tasks[t]
+            weight, offset, group, columns = tables[k]
+            loss = self.kernels.contrast(
+                z[k].numpy(), start, self.neighbour, weight, offset, scale, group, self.pairs.share, few[k][side],
+                columns[side], *linked[side], first, last, want_loss, gradient[k].numpy(), push[k][t],
+            )  # fmt: skip
             return float(loss)
 
-        parts = self._map(work, [(k, a, b) for k in range(len(cells)) for a, b in self.blocks])
-        return torch.tensor(parts, dtype=torch.float32).view(len(cells), -1).sum(1), gradient
+        parts = self._map(work, list(product(range(len(cells)), range(len(self.tasks)))))
+        for k, (t, (side, _, _)) in product(range(len(cells)), enumerate(self.tasks)):
+            gradient[k].index_add_(0, nodes[side], torch.as_tensor(push[k][t]).T)
+        return torch.tensor(parts).view(len(cells), -1).sum(1).float(), gradient
 
-    def _entries(self, cells: Cells) -> tuple[bool, FloatArray, FloatArray]:
-        """Weight and offset of each CSR entry, looked up once per table: reading in order beats a lookup per pair."""
+    def _entries(self, cells: Cells) -> tuple[FloatArray, FloatArray]:
+        """Weight and offset of each entry, looked up once per table: reading in order beats a lookup per pair.
+
+        Empty where they are 1, or 0, throughout.
+        """
         if cells not in self.entries:
             weight, offset, group = cells.weight.numpy(), cells.offset.numpy(), cells.group.numpy()
-            plain = bool((weight == 1).all() and not offset.any())
-            u, v = group[self.pairs.sources], group[self.neighbour]
-            none = np.zeros(0, np.float32)
-            self.entries[cells] = (plain, none, none) if plain else (plain, weight[u, v], offset[u, v])
+            own, none = self.pairs.entry_weights, np.zeros(0, np.float32)
+            source, target = group[self.pairs.sources], group[self.neighbour]
+            factor = none if own is None and (weight == 1).all() else weight[source, target]
+            if own is not None:
+                factor = factor * own
+            self.entries[cells] = (factor, none if cells.neutral else offset[source, target])
         return self.entries[cells]
 
     def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
@@ -208,6 +272,8 @@ class CompiledPasses:
         source, liked, other = self.triples(epoch)
         gradient = torch.zeros_like(z)
         scale = np.float32(1.0 / len(source))
+        own = self.pairs.entry_weights
+        own = np.zeros(0, np.float32) if own is None else own[: len(source)]
 
         def work(k: int) -> float:
             c = cells[k]
@@ -220,6 +286,7 @@ class CompiledPasses:
                     c.group.numpy(),
                     c.weight.numpy(),
                     c.offset.numpy(),
+                    own,
                     scale,
                     want_loss,
                     gradient[k].numpy(),
@@ -253,24 +320,67 @@ class TorchPasses:
     def __init__(self, pairs: Pairs, device: torch.device) -> None:
         self.pairs, self.device = pairs, device
         self.edges = torch.as_tensor(pairs.train_edges, device=device)
+        weights, entries = pairs.weights, pairs.entry_weights
+        self.weights = None if weights is None else torch.as_tensor(weights, device=device)
+        self.entries = None if entries is None else torch.as_tensor(entries, device=device)
+        self.share = torch.as_tensor(pairs.share, device=device)
 
-    def attract(self, z: Tensor, cells: list[Cells], want_loss: bool) -> tuple[Tensor, Tensor]:
-        """See `Passes.attract`; each edge once, as both directions have the same term."""
+    def contrast(
+        self, z: Tensor, cells: list[Cells], blocks: Sequence[Block], want_loss: bool
+    ) -> tuple[Tensor, Tensor]:
+        """See `Passes.contrast`; each edge once, as both directions have the same term."""
         gradient = torch.zeros_like(z)
         loss = z.new_zeros(len(cells))
         scale = 0.5 / self.edges.shape[1]
         for k, c in enumerate(cells):
-            for u, v in _chunks(self.edges[0], self.edges[1]):
+            for part in _chunks(self.edges.shape[1]):
+                u, v = self.edges[:, part]
                 zu, zv = z[k].index_select(0, u), z[k].index_select(0, v)
                 gu, gv = c.group.index_select(0, u), c.group.index_select(0, v)
                 s = (zu * zv).sum(1) + c.offset[gu, gv]
                 w = c.weight[gu, gv] * scale
+                if self.weights is not None:
+                    w = w * self.weights[part]
                 if want_loss:
                     loss[k] += (w * torch.nn.functional.softplus(-s)).sum()
                 slope = (-w * torch.sigmoid(-s))[:, None]
                 gradient[k].index_add_(0, u, slope * zv)
                 gradient[k].index_add_(0, v, slope * zu)
+        for (sources, _, _), block in zip(self.pairs.sides, blocks, strict=True):
+            if len(block.nodes):
+                self._repel(z, cells, sources, block, want_loss, loss, gradient)
         return loss, gradient
+
+    def _repel(
+        self,
+        z: Tensor,
+        cells: list[Cells],
+        sources: slice,
+        block: Block,
+        want_loss: bool,
+        loss: Tensor,
+        gradient: Tensor,
+    ) -> None:
+        nodes, linked, column = (
+            torch.as_tensor(a, device=self.device) for a in (block.nodes, block.linked, block.column)
+        )
+        linked = linked - sources.start
+        share = self.share[sources]
+        strangers = len(nodes) - torch.zeros_like(share).index_add_(
+            0, linked, torch.ones_like(linked, dtype=share.dtype)
+        )
+        counts = torch.where(strangers > 0, share / strangers.clamp_min(1), 0.0)[:, None].repeat(1, len(nodes))
+        counts[linked, column] = 0.0
+        for k, c in enumerate(cells):
+            rows, few = z[k, sources], z[k].index_select(0, nodes)
+            s = rows @ few.T
+            if not c.neutral:
+                s += c.offset.index_select(1, c.group.index_select(0, nodes)).index_select(0, c.group[sources])
+            if want_loss:
+                loss[k] += (torch.nn.functional.softplus(s) * counts).sum()
+            slope = s.sigmoid_().mul_(counts)
+            gradient[k, sources].addmm_(slope, few)
+            gradient[k].index_add_(0, nodes, slope.T @ rows)
 
     def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `Passes.rank`."""
@@ -285,6 +395,8 @@ class TorchPasses:
             gu, gi, gj = (c.group.index_select(0, t) for t in (u, i, j))
             s = (zu * (zi - zj)).sum(1) + c.offset[gu, gi] - c.offset[gu, gj]
             w = c.weight[gu, gi] * scale
+            if self.entries is not None:
+                w = w * self.entries[: len(found)][found]
             if want_loss:
                 loss[k] = (w * torch.nn.functional.softplus(-s)).sum()
             slope = (-w * torch.sigmoid(-s))[:, None]
@@ -302,10 +414,24 @@ class TorchPasses:
         return self._drawing.triples(epoch)
 
 
-def _chunks(source: Tensor, target: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def _chunks(length: int) -> Iterator[slice]:
     """Pieces of a pair list small enough for their rows to stay in memory."""
-    for first in range(0, len(source), _CHUNK):
-        yield source[first : first + _CHUNK], target[first : first + _CHUNK]
+    for first in range(0, length, _CHUNK):
+        yield slice(first, first + _CHUNK)
+
+
+def _ascending(block: Block, num_nodes: int) -> tuple[IntArray, IntArray]:
+    """The pairs of a block that do not count, by source, closed by N."""
+    order = np.argsort(block.linked, kind="stable")
+    return np.append(block.linked[order], num_nodes), np.append(block.column[order], 0)
+
+
+def _columns(cells: Cells, block: Block) -> FloatArray:
+    """(G + 1, B) offsets of a block's nodes by the source's group; (0, 0) for none."""
+    if cells.neutral or not len(block.nodes):
+        return np.zeros((0, 0), np.float32)
+    nodes = torch.as_tensor(block.nodes)
+    return np.asarray(cells.offset.index_select(1, cells.group.index_select(0, nodes)).numpy())
 
 
 def _observed(pairs: Pairs) -> tuple[IntArray, IntArray]:
@@ -322,7 +448,7 @@ def _range(pairs: Pairs) -> tuple[int, int]:
 class Bpr:
     """Pairwise logistic loss."""
 
-    def __init__(self, pairs: Pairs, cells: list[Cells], passes: Passes) -> None:
+    def __init__(self, cells: list[Cells], passes: Passes) -> None:
         self.cells, self.passes = cells, passes
 
     def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
@@ -333,77 +459,62 @@ class Bpr:
 class Negatives(Protocol):
     """The second half of the cross-entropy."""
 
-    def add(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
-        """Adds 1/2 E[softplus(s)] to `loss` and its gradient to `gradient`."""
+    def blocks(self, epoch: int) -> Sequence[Block]:
+        """A step's random nodes by side."""
+
+    def add(self, z: Tensor, cells: list[Cells], want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
+        """Adds what no block stands for: 1/2 E[softplus(s)] to `loss`, and its gradient to `gradient`."""
 
 
 class CrossEntropy:
     """Observed pairs attract, strangers repel."""
 
-    def __init__(self, pairs: Pairs, cells: list[Cells], passes: Passes, negatives: Negatives) -> None:
+    def __init__(self, cells: list[Cells], passes: Passes, negatives: Negatives) -> None:
         self.cells, self.passes, self.negatives = cells, passes, negatives
 
     def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `EdgeLoss`."""
         z = z.contiguous()
-        loss, gradient = self.passes.attract(z, self.cells, want_loss)
-        self.negatives.add(z, self.cells, epoch, want_loss, loss, gradient)
+        loss, gradient = self.passes.contrast(z, self.cells, self.negatives.blocks(epoch), want_loss)
+        self.negatives.add(z, self.cells, want_loss, loss, gradient)
         return loss, gradient
 
 
 class SharedBlock:
-    """One block of random nodes a step, scored against every source by a dense product."""
+    """One block of random nodes a step and side, scored against every source."""
 
-    def __init__(self, pairs: Pairs, block_size: int, device: torch.device) -> None:
-        self.pairs, self.block_size, self.device = pairs, block_size, device
-        start, _ = pairs.rows
-        degree = np.diff(start).astype(np.float64)
-        self.share = [degree[s] / degree.sum() for s, _, _ in pairs.sides]
+    def __init__(self, pairs: Pairs, block_size: int) -> None:
+        self.pairs, self.block_size = pairs, block_size
 
-    def add(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
-        """See `Negatives.add`."""
+    def blocks(self, epoch: int) -> Sequence[Block]:
+        """See `Negatives.blocks`."""
         rng = self.pairs.rng(epoch)
-        for (sources, low, high), share in zip(self.pairs.sides, self.share, strict=True):
-            block = np.sort(rng.choice(high - low, min(self.block_size, high - low), replace=False)) + low
-            scale = torch.as_tensor(self._scale(block, sources, share), device=self.device)
-            nodes = torch.as_tensor(block, device=self.device)
-            for k, c in enumerate(cells):
-                rows, few = z[k, sources], z[k].index_select(0, nodes)
-                s = rows @ few.T
-                if not c.neutral:
-                    columns = c.offset.index_select(1, c.group.index_select(0, nodes))
-                    s += columns.index_select(0, c.group[sources])
-                if want_loss:
-                    loss[k] += (torch.nn.functional.softplus(s) * scale).sum()
-                slope = s.sigmoid_().mul_(scale)
-                gradient[k, sources].addmm_(slope, few)
-                gradient[k].index_add_(0, nodes, slope.T @ rows)
+        return [self._block(rng, low, high) for _, low, high in self.pairs.sides]
 
-    def _scale(self, block: IntArray, sources: slice, share: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """(sources, B) float32: half the source's share over its strangers in the block, 0 at connected and self-pairs."""
+    def _block(self, rng: np.random.Generator, low: int, high: int) -> Block:
         start, neighbour = self.pairs.rows
-        width = start[block + 1] - start[block]
-        linked = np.concatenate([neighbour[start[b] : start[b + 1]] for b in block]) - sources.start
-        column = np.repeat(np.arange(len(block)), width)
+        nodes = np.sort(rng.choice(high - low, min(self.block_size, high - low), replace=False)) + low
+        linked = np.concatenate([neighbour[start[b] : start[b + 1]] for b in nodes])
+        column = np.repeat(np.arange(len(nodes)), start[nodes + 1] - start[nodes])
         if self.pairs.num_users is None:
-            linked, column = np.append(linked, block), np.append(column, np.arange(len(block)))
-        strangers = len(block) - np.bincount(linked, minlength=len(share))
-        each = np.divide(0.5 * share, strangers, out=np.zeros_like(share), where=strangers > 0)
-        scale = np.repeat(each.astype(np.float32)[:, None], len(block), axis=1)
-        scale[linked, column] = 0.0
-        return scale
+            linked, column = np.append(linked, nodes), np.append(column, np.arange(len(nodes)))
+        return Block(nodes, linked, column)
+
+    def add(self, z: Tensor, cells: list[Cells], want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
+        """Nothing: blocks stand for all."""
 
 
 class Listed:
-    """The paper's recipe: strangers drawn once per observed pair and kept for all epochs."""
+    """The paper's recipe: strangers drawn once per observed pair and kept for all epochs; they carry its own weight."""
 
     def __init__(self, pairs: Pairs, num_negatives: int, device: torch.device) -> None:
         rng = np.random.default_rng([pairs.seed, 5])
         start, neighbour = pairs.rows
         keys = pairs.sources * pairs.num_nodes + neighbour
-        source, target = [], []
+        source, target, weight = [], [], []
         for sources, low, high in pairs.sides:
-            u = np.repeat(pairs.sources[start[sources.start] : start[sources.stop]], num_negatives)
+            span = slice(start[sources.start], start[sources.stop])
+            u = np.repeat(pairs.sources[span], num_negatives)
             v = rng.integers(low, high, len(u))
             for _ in range(64):
                 key = u * pairs.num_nodes + v
@@ -414,24 +525,39 @@ class Listed:
                 v[bad] = rng.integers(low, high, len(bad))
             source.append(np.delete(u, bad))
             target.append(np.delete(v, bad))
+            if pairs.entry_weights is not None:
+                weight.append(np.delete(np.repeat(pairs.entry_weights[span], num_negatives), bad))
         if not sum(map(len, source)):
             raise ConfigError(
                 "negatives = 'listed': every node is linked to every other, so there is no stranger to list"
             )
+        self.nobody = [_EMPTY for _ in pairs.sides]
         self.source = torch.as_tensor(np.concatenate(source), device=device)
         self.target = torch.as_tensor(np.concatenate(target), device=device)
+        self.weight = None
+        if weight:
+            own = np.concatenate(weight)
+            self.weight = torch.as_tensor(own / own.mean(), device=device)
 
-    def add(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
+    def blocks(self, epoch: int) -> Sequence[Block]:
+        """None: the list stands for all."""
+        return self.nobody
+
+    def add(self, z: Tensor, cells: list[Cells], want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
         """See `Negatives.add`."""
         scale = 0.5 / len(self.source)
         for k, c in enumerate(cells):
-            for u, v in _chunks(self.source, self.target):
+            for part in _chunks(len(self.source)):
+                u, v = self.source[part], self.target[part]
                 zu, zv = z[k].index_select(0, u), z[k].index_select(0, v)
                 s = (zu * zv).sum(1)
                 if not c.neutral:
                     s = s + c.offset[c.group.index_select(0, u), c.group.index_select(0, v)]
                 if want_loss:
-                    loss[k] += torch.nn.functional.softplus(s).sum() * scale
+                    term = torch.nn.functional.softplus(s)
+                    loss[k] += (term if self.weight is None else term * self.weight[part]).sum() * scale
                 slope = (torch.sigmoid(s) * scale)[:, None]
+                if self.weight is not None:
+                    slope = slope * self.weight[part, None]
                 gradient[k].index_add_(0, u, slope * zv)
                 gradient[k].index_add_(0, v, slope * zu)

@@ -47,3 +47,7 @@ class TrainingDiverged(UgeError):
     def __init__(self, message: str, members: tuple[int, ...] = ()) -> None:
         super().__init__(message)
         self.members = members
+
+
+class OutOfMemory(UgeError):
+    """A pass needs more memory than the device or the machine gives."""

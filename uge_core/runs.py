@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,10 @@ import numpy.typing as npt
 
 from uge_core import environment
 from uge_core.config import RunConfig, split_names
-from uge_core.errors import ConfigError, StoreError, TrainingDiverged, UgeError
+from uge_core.errors import ConfigError, OutOfMemory, StoreError, TrainingDiverged, UgeError
 from uge_core.graph import AttributedGraph
+from uge_core.progress import OnStep as OnStep
+from uge_core.progress import Step as Step
 from uge_core.registry import find, unknown_name
 from uge_core.split import LinkSplit, split_links
 from uge_core.store import RunStore, StoredRun
@@ -36,28 +38,6 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
-class Step:
-    """Where a long job stands, or a remark on it.
-
-    Attributes:
-        stage: "training", "auditing", or "note" for a remark that is to be shown.
-        done: epochs or runs done.
-        total: epochs or runs in all.
-        text: what is being done, or the remark, for people.
-        seconds_left: an estimate, or None.
-    """
-
-    stage: str
-    done: int
-    total: int
-    text: str
-    seconds_left: float | None = None
-
-
-OnStep = Callable[[Step], None]
-
-
-@dataclass(frozen=True)
 class Planned:
     """One point of a grid and the id its run has."""
 
@@ -71,6 +51,7 @@ def plan(
     sensitive: str | Sequence[str] = (),
     methods: Sequence[str] = ("none",),
     lams: Sequence[float] = (),
+    warm: bool = False,
     seeds: Sequence[int] = (0,),
     split_seeds: Sequence[int] = (0,),
     backbones: Sequence[str] = ("node2vec",),
@@ -84,6 +65,7 @@ def plan(
         sensitive: text or list; a comma takes each in turn, ``gender+region`` both jointly.
         methods: names of debiasing methods; one that reads no attribute is one run for all of `sensitive`.
         lams: weights of the penalty, for the methods that have one; empty takes each method's default.
+        warm: train the middle lambda alone, and the others from its end for `warm_epochs` more.
         seeds: initialisations.
         split_seeds: splits.
         backbones: names of backbones.
@@ -104,6 +86,9 @@ def plan(
         for lam in lams or (None,):
             # Refused even where the methods would drop it: a misspelt name is a slip of the hand.
             RunConfig.resolve(graph, sensitive=split_names(target), lam=lam)
+    if warm and len(set(lams)) < 2:
+        raise ConfigError("warm starts need two lambdas or more; name them as 0.1,0.5,1.9")
+    warm_from = sorted(set(lams))[len(set(lams)) // 2] if warm else None
     training = {f.name for f in fields(RunConfig) if f.metadata}
     known_somewhere: set[str] = set(training)
     planned: dict[str, Planned] = {}
@@ -120,7 +105,7 @@ def plan(
                         for seed in seeds:
                             config = RunConfig.resolve(
                                 graph, sensitive=split_names(target), backbone=backbone, method=method, lam=lam,
-                                options=own, seed=seed, split_seed=split_seed, **settings,
+                                warm_from=warm_from, options=own, seed=seed, split_seed=split_seed, **settings,
                             )  # fmt: skip
                             run_id = config.run_id(graph.fingerprint)
                             planned.setdefault(run_id, Planned(run_id, config))
@@ -293,38 +278,47 @@ def _train(
 
     configs = [p.config for p in todo]
     groups = [[i] for i in range(len(todo))] if solo else ensembles(configs, graph)
+    passes = [[todo[i] for i in group] for group in groups]
     diverged: dict[str, TrainingDiverged] = {}
     remarks: dict[str, None] = {}
-    for number, group in enumerate(groups):
-        members = [todo[i] for i in group]
-        while members:
-            words = f"training {len(members)} runs" if len(members) > 1 else f"training {_words(members[0].config)}"
-            words += f" (pass {number + 1} of {len(groups)})" if len(groups) > 1 else ""
+    number = 0
+    while passes:
+        members = passes.pop(0)
+        number += 1
+        words = f"training {len(members)} runs" if len(members) > 1 else f"training {_words(members[0].config)}"
+        words += f" (pass {number} of {number + len(passes)})" if number + len(passes) > 1 else ""
 
-            def on_epoch(progress: Progress, words: str = words) -> None:
-                if on_step:
-                    text = f"{words}, loss {progress.loss:.4f}"
-                    on_step(Step("training", progress.epoch, progress.epochs, text, progress.seconds_left))
+        def on_epoch(progress: Progress, words: str = words) -> None:
+            if on_step:
+                text = f"{words}, loss {progress.loss:.4f}"
+                on_step(Step("training", progress.epoch, progress.epochs, text, progress.seconds_left))
 
-            remarks |= dict.fromkeys(_begin(members, store, data))
-            try:
-                split = splits(members[0].config)
-                fitted = fit([p.config for p in members], graph, split, device=device, on_epoch=on_epoch)
-                for p, result in zip(members, fitted, strict=True):
-                    _finish(store, p.run_id, result)
-                    remarks |= dict.fromkeys(_remarks(result))
-                break
-            except TrainingDiverged as error:
-                # The others of this pass did nothing wrong: they train again without the lost ones.
-                lost = {members[i].run_id for i in error.members} or {p.run_id for p in members}
-                for run_id in lost:
-                    store.fail(run_id, str(error))
-                diverged |= dict.fromkeys(lost, error)
-                members = [p for p in members if p.run_id not in lost]
-            except BaseException as error:
-                for p in members:
-                    _give_up(store, p.run_id, error)
+        remarks |= dict.fromkeys(_begin(members, store, data))
+        try:
+            split = splits(members[0].config)
+            fitted = fit([p.config for p in members], graph, split, device=device, on_epoch=on_epoch)
+            for p, result in zip(members, fitted, strict=True):
+                _finish(store, p.run_id, result)
+                remarks |= dict.fromkeys(_remarks(result))
+        except TrainingDiverged as error:
+            # The others of this pass did nothing wrong: they train again without the lost ones.
+            lost = {members[i].run_id for i in error.members} or {p.run_id for p in members}
+            for run_id in lost:
+                store.fail(run_id, str(error))
+            diverged |= dict.fromkeys(lost, error)
+            rest = [p for p in members if p.run_id not in lost]
+            passes[:0], number = [rest] if rest else [], number - 1
+        except OutOfMemory as error:
+            if len(members) == 1:
+                _give_up(store, members[0].run_id, error)
                 raise
+            half = (len(members) + 1) // 2
+            passes[:0], number = [members[:half], members[half:]], number - 1
+            remarks[f"{len(members)} runs at once did not fit the memory; they were trained in halves"] = None
+        except BaseException as error:
+            for p in members:
+                _give_up(store, p.run_id, error)
+            raise
     for text in remarks:
         if on_step:
             on_step(Step("note", 1, 1, text))
@@ -359,7 +353,8 @@ def _give_up(store: RunStore, run_id: str, error: BaseException) -> None:
 
 
 def _remarks(result: Fitted) -> Iterable[str]:
-    """What people should know about a training: each imputation, and a split smaller than asked."""
+    """What people should know about a training: advice, each imputation, and a split smaller than asked."""
+    yield from result.diagnostics["advice"]
     yield from result.notes.values()
     yield from (f"{note} (the twin)" for note in result.twin_notes.values() if note not in result.notes.values())
     short = result.diagnostics["split"]["short"]
@@ -569,14 +564,17 @@ def _floats(embedding: Any, graph: AttributedGraph) -> npt.NDArray[np.float32]:
         return z.astype(np.float32)
 
 
-def training_weights(run: StoredRun, graph: AttributedGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """The training edges of a run, (2, E), and the weight R~/R of each, (E,)."""
+def training_weights(
+    run: StoredRun, graph: AttributedGraph
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float32] | None]:
+    """The training edges of a run, (2, E), source first; the weight R~/R of each, (E,); its own weight, or None."""
     from uge_core.train import edge_weights
 
     check_data(run, graph)
     config = RunConfig.from_json(run.config)
     split = _Splits(graph)(config)
-    return split.train, edge_weights(config, graph, split, split.train)
+    ends = split.train if split.directions is None else np.where(split.directions < 0, split.train[::-1], split.train)
+    return ends, edge_weights(config, graph, split, split.train), split.weights
 
 
 def _bias_free(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> Mapping[str, BiasFree]:

@@ -14,8 +14,10 @@ from __future__ import annotations
 import os
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,22 +25,25 @@ import torch
 from torch import Tensor
 
 from uge_core import edge_loss
-from uge_core.audit.ndcg import BiasFree, ndcg_per_target, rank_candidates
+from uge_core.association import PROXY, association
+from uge_core.audit.ndcg import BiasFree
 from uge_core.backbones._inputs import Inputs
 from uge_core.backbones.base import Backbone, Parameters
-from uge_core.bias_free import CellTable, Evidence
+from uge_core.bias_free import THIN, CellTable, Evidence
 from uge_core.config import RunConfig
 from uge_core.debias.base import Method
-from uge_core.errors import ConfigError, TooManyGroups, TrainingDiverged
+from uge_core.environment import peak_memory
+from uge_core.errors import ConfigError, OutOfMemory, TooManyGroups, TrainingDiverged
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
 from uge_core.penalties.base import Penalty
 from uge_core.registry import build_options, find
-from uge_core.split import LinkSplit, probe_split, ranking_task
+from uge_core.split import LinkSplit, probe_split, split_links
 from uge_core.values import BoolArray, resolve_values
+from uge_core.watch import BestEpoch, LastEpoch, Watch
 
 _SHARED = (
     "backbone", "backbone_options", "dim", "epochs", "learning_rate", "weight_decay", "split_seed",
-    "test_share", "validation", "negatives", "block_size", "num_negatives",
+    "test_share", "validation", "negatives", "block_size", "num_negatives", "edge_weights", "direction",
 )  # fmt: skip
 _LOG_EVERY = 10
 
@@ -70,7 +75,7 @@ class Fitted:
         twin: (N, d) float32 that never saw the hidden values, or None; never exported.
         hidden: per sensitive attribute (N,) the nodes whose value the twin did not see.
         history: columns epoch, edge_loss, penalty (before lambda) and total of the exported member.
-        diagnostics: weights' health and imputation checks, of the exported member and of the twin.
+        diagnostics: weights' health, advice and imputation checks, of the exported member and of the twin.
         members: the composition of the ensemble it trained in.
         device: where it ran.
         seconds: of the whole ensemble.
@@ -108,27 +113,68 @@ class _Member:
     def label(self) -> str:
         c = self.config
         lam = "" if c.lam is None else f" lambda={c.lam:g}"
+        lam += "" if c.warm_from is None else f" from lambda={c.warm_from:g}"
         names = f" [{'+'.join(c.sensitive)}]" if c.sensitive else ""
         return f"{c.method}{lam}{names} seed={c.seed}{' twin' if self.twin else ''}"
 
 
 def ensembles(configs: Sequence[RunConfig], graph: AttributedGraph | None = None) -> list[list[int]]:
-    """Groups the indices of `configs` that can train together, in order; large groups are cut to fit half the memory."""
+    """Groups the indices of `configs` that can train together, in order; large groups are cut to fit half the memory.
+
+    Warm-started runs go with the cold ones they may start from.
+    """
     groups: dict[str, list[int]] = {}
-    for i, c in enumerate(configs):
-        groups.setdefault(repr([getattr(c, name) for name in _SHARED]), []).append(i)
+    warm: dict[str, int] = {}
+    for i in sorted(range(len(configs)), key=lambda i: configs[i].warm_from is None):
+        c = configs[i]
+        key = repr([getattr(c, name) for name in _SHARED])
+        if c.warm_from is None or warm.setdefault(key, c.warm_epochs) == c.warm_epochs:
+            groups.setdefault(key, []).append(i)
+        else:
+            groups.setdefault(f"{key} {c.warm_epochs}", []).append(i)
     out = []
-    for indices in groups.values():
-        most = _most_members(configs[indices[0]], graph) if graph is not None else len(indices)
+    for indices in (sorted(group) for group in groups.values()):
+        most = _most_members(configs[indices[0]], graph, len(indices)) if graph is not None else len(indices)
         out += [indices[i : i + most] for i in range(0, len(indices), most)]
-    return out
+    return sorted(out)
 
 
-def _most_members(config: RunConfig, graph: AttributedGraph) -> int:
-    """How many configs (each with a twin) fit half of the free memory, by the numbers a step holds."""
+def _most_members(config: RunConfig, graph: AttributedGraph, wanted: int) -> int:
+    """How many configs (each with a twin) fit half of the free memory.
+
+    By the numbers a step holds where that is a small part of it, else measured: one epoch of one member and of three.
+    """
     backbone: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
-    floats = backbone.step_floats(graph.num_nodes, 2 * graph.num_edges, config.dim)
-    return max(1, int(_free_memory() / 2 / (2 * 4 * floats)))
+    guessed = 4 * backbone.step_floats(graph.num_nodes, 2 * graph.num_edges, config.dim)
+    free = _free_memory()
+    if 2 * guessed * wanted < free / 8:
+        return wanted
+    each = _member_bytes(config, graph)
+    return max(1, int(free / 2 / (2 * (each if each > 0 else guessed))))
+
+
+def _member_bytes(config: RunConfig, graph: AttributedGraph) -> float:
+    """What one more member takes at its peak; not above 0 (or NaN) where it cannot be measured."""
+    split = split_links(graph, test_share=config.test_share, seed=config.split_seed)
+    device = _device("auto")
+    short = replace(config, epochs=1, exposure="seen", validation=0.0, warm_from=None, warm_epochs=0)
+    peaks = []
+    for members in (1, 3):
+        _peak(device, reset=True)
+        try:
+            fit([replace(short, seed=seed) for seed in range(members)], graph, split)
+        except OutOfMemory:
+            return float("inf")
+        peaks.append(_peak(device))
+    return (peaks[1] - peaks[0]) / 2
+
+
+def _peak(device: torch.device, *, reset: bool = False) -> float:
+    if device.type == "cpu":
+        return peak_memory(reset=reset)
+    if reset:
+        torch.cuda.reset_peak_memory_stats(device)
+    return float(torch.cuda.max_memory_allocated(device))
 
 
 def _free_memory() -> int:
@@ -137,6 +183,23 @@ def _free_memory() -> int:
     if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return 4 << 30
+
+
+@contextmanager
+def _memory_errors(members: int) -> Iterator[None]:
+    """Gives the ways in which torch and numpy say that memory is out one name."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        said = str(error).lower()
+        if isinstance(error, RuntimeError) and not any(words in said for words in ("out of memory", "allocate memory")):
+            raise
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        raise OutOfMemory(
+            f"{members} run{'s' if members > 1 else ''} at once did not fit the memory; use fewer runs, a smaller --set dim, "
+            "or node2vec, which holds least"
+        ) from error
 
 
 def fit(
@@ -162,7 +225,19 @@ def fit(
     Raises:
         ConfigError: configs that cannot train together, or a method that cannot serve this graph.
         TrainingDiverged: a loss that is not finite, with member and epoch.
+        OutOfMemory: they do not fit together; fewer may.
     """
+    with _memory_errors(len(configs)):
+        return _fit(configs, graph, split, device, on_epoch)
+
+
+def _fit(
+    configs: Sequence[RunConfig],
+    graph: AttributedGraph,
+    split: LinkSplit,
+    device: str,
+    on_epoch: Callable[[Progress], None] | None,
+) -> list[Fitted]:
     if configs and configs[0].validation > 0 and not split.validation.size:
         raise ConfigError(
             f"validation = {configs[0].validation}: no edge could be set aside, as each is some node's last; use validation 0"
@@ -172,43 +247,44 @@ def fit(
     where = _device(device)
     first = configs[0]
     backbone: Backbone = build_options(find("backbones", first.backbone), first.backbone_options, first.backbone)
-    build = _Builder(graph, split, backbone.loss)
+    weights = _own_weights(first, split)
+    build = _Builder(graph, split, backbone.loss, weights)
     exported = [build.member(c, twin=False, position=i) for i, c in enumerate(configs)]
     twins = [build.member(c, twin=True, position=i) for i, c in enumerate(configs) if c.exposure == "both"]
     members = exported + twins
     started = time.monotonic()
     features = graph.features if backbone.uses_features else None
-    inputs = Inputs(graph.num_nodes, split.train, features, where)
-    pairs = edge_loss.Pairs(split.train, graph.num_nodes, graph.num_users, first.split_seed)
-    loss = edge_loss.build(
-        backbone.loss,
-        pairs,
-        [m.cells for m in members],
-        where,
-        negatives=first.negatives,
-        block_size=first.block_size,
-        num_negatives=first.num_negatives,
-    )
-    embeddings, history, best = _train(first, members, backbone, inputs, loss, graph, split, on_epoch)
+    directions = split.directions if first.direction == "follow" else None
+    inputs = Inputs(graph.num_nodes, split.train, features, where, weights, directions)
+    pairs = edge_loss.Pairs(split.train, graph.num_nodes, graph.num_users, first.split_seed, weights)
+    whole = first.epochs + max(c.warm_epochs for c in configs)
+    loop = _Loop(first, backbone, inputs, pairs, graph, split, on_epoch, whole)
+    cold = {_start(m): m for m in members if m.config.warm_from is None}
+    for m in members:
+        if _start(m) not in cold:
+            cold[_start(m)] = build.member(m.config.cold(), twin=m.twin, position=m.position)
+    ends = dict(zip(cold, loop.run(list(cold.values()), None, 0, first.epochs), strict=True))
+    warm = [m for m in members if m.config.warm_from is not None]
+    begun = [ends[_start(m)].parameters for m in warm]
+    start = Parameters(_stack([p.tables for p in begun]), _stack([p.layers for p in begun]))
+    later = loop.run(warm, start, first.epochs, loop.whole) if warm else []
+    trained = {id(m): ends[_start(m)] for m in members} | {id(m): end for m, end in zip(warm, later, strict=True)}
     seconds = time.monotonic() - started
-    twin_of = {id(m.config): len(exported) + i for i, m in enumerate(twins)}
+    twin_of = {id(m.config): m for m in twins}
     out = []
-    for k, m in enumerate(exported):
-        t = twin_of.get(id(m.config))
-        twin = members[t] if t is not None else None
+    for m in exported:
+        end, twin = trained[id(m)], twin_of.get(id(m.config))
         twin_reports = twin.evidence.reports if twin else ()
         out.append(
             Fitted(
                 config=m.config,
-                embedding=embeddings[k],
-                twin=embeddings[t] if t is not None else None,
+                embedding=end.embedding,
+                twin=trained[id(twin)].embedding if twin else None,
                 hidden=twin.hidden if twin else {},
-                history={
-                    "epoch": history["epoch"],
-                    **{name: [row[k] for row in history[name]] for name in ("edge_loss", "penalty", "total")},
-                },
+                history=end.history,
                 diagnostics={
                     "weights": m.cells.diagnostics(split.train) if m.method.reads_attributes else None,
+                    "advice": list(_advice(m)),
                     "imputation": [r.to_json() for r in m.evidence.reports],
                     "twin_imputation": [r.to_json() for r in twin_reports],
                     "split": {
@@ -217,11 +293,13 @@ def fit(
                         "test": split.test.shape[1],
                         "short": split.short,
                     },
+                    "beside_edges": _beside_edges(first, backbone, split),
+                    "validation": end.seen,
                 },
                 members=[x.label for x in members],
                 device=str(where) if where.type == "cpu" else torch.cuda.get_device_name(where),
                 seconds=seconds,
-                best_epoch=best[k],
+                best_epoch=end.best_epoch,
                 notes={r.attribute: r.note for r in m.evidence.reports},
                 twin_notes={r.attribute: r.note for r in twin_reports},
             )
@@ -229,10 +307,49 @@ def fit(
     return out
 
 
+def _advice(member: _Member) -> Iterator[str]:
+    """What would make this member's tables better: thin cells, and copies of a sensitive attribute among the others."""
+    if member.cells.thin_mass > 0.5:
+        yield (
+            f"cells are thin: {member.cells.thin_mass:.0%} of the training edges lie where fewer than {THIN:g} are expected, "
+            "so ratios are mostly chance; use --set independence=true, or fewer or coarser attributes"
+        )
+    for s, o in product(member.config.sensitive, member.evidence.other):
+        sensitive, other = member.evidence.graph.attribute(s), member.evidence.graph.attribute(o.name)
+        if sensitive.side == other.side and association(sensitive, other) >= PROXY:
+            yield (
+                f"{other.name} says nearly the same as {sensitive.name} and counts as not sensitive, so {sensitive.name} stays "
+                f"readable through it; use --sensitive {sensitive.name}+{other.name}, or leave it out with --attributes"
+            )
+
+
+def _own_weights(config: RunConfig, split: LinkSplit) -> FloatArray | None:
+    """(E_train,) the training edges' own weights as the config uses them, scaled to mean 1, so that lambda keeps its meaning."""
+    if split.weights is None or config.edge_weights == "ignore":
+        return None
+    return np.asarray(split.weights / split.weights.mean(dtype=np.float64), dtype=np.float32)
+
+
+def _beside_edges(config: RunConfig, backbone: Backbone, split: LinkSplit) -> dict[str, str]:
+    """What became of the edges' weights and directions; empty where they have none."""
+    said = {}
+    if split.weights is not None:
+        messages = ", and messages are weighed" if backbone.messages == "weighted" else ""
+        if backbone.messages == "plain":
+            messages = f"; messages of {backbone.label} are not weighed, attention takes the place of weights"
+        used = f"used in the loss and in R and R~{messages}"
+        said["weights"] = "ignored" if config.edge_weights == "ignore" else used
+    if split.directions is not None:
+        followed = "ignored: messages run both ways" if config.direction == "ignore" else "followed by messages"
+        followed = "not used, as there are no messages" if backbone.messages == "none" else followed
+        said["directions"] = f"{followed}; the loss is over unordered pairs"
+    return said
+
+
 def edge_weights(config: RunConfig, graph: AttributedGraph, split: LinkSplit, edges: IntArray) -> FloatArray:
     """(E,) the weight R~/R that the config's method gives `edges` in training; ones where it weighs nothing."""
     return (
-        _Builder(graph, split, find("backbones", config.backbone).loss)
+        _Builder(graph, split, find("backbones", config.backbone).loss, _own_weights(config, split))
         .member(config, twin=False)
         .cells.edge_weight(edges)
     )
@@ -243,7 +360,7 @@ def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequenc
 
     The same for every method under one policy for unknown values, so that runs compare: with two
     pseudo-edges a cell, as a held-out edge may fall into a cell that training never saw, and
-    popularity deciles as item cells. Where all attributes form more groups than a table can hold,
+    popularity deciles as item cells. An edge counts once, whatever its weight, as in NDCG. Where all attributes form more groups than a table can hold,
     the independence form of Sec. 5.1 is taken, and the note says so.
     """
     options = {"shrinkage": 2.0, "item_cells": "popularity" if graph.bipartite else "none"}
@@ -251,7 +368,7 @@ def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequenc
     def weights(independence: bool) -> FloatArray:
         config = RunConfig.resolve(
             graph, sensitive=list(sensitive), method="uge-w", unknown=unknown, exposure="seen",
-            options={**options, "independence": independence},
+            options={**options, "independence": independence, "edge_weights": "ignore"},
         )  # fmt: skip
         return edge_weights(config, graph, split, split.test)
 
@@ -266,8 +383,8 @@ def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequenc
 class _Builder:
     """Builds members; equal evidence and equal tables are made once and shared."""
 
-    def __init__(self, graph: AttributedGraph, split: LinkSplit, loss: str) -> None:
-        self.graph, self.split, self.loss = graph, split, loss
+    def __init__(self, graph: AttributedGraph, split: LinkSplit, loss: str, weights: FloatArray | None) -> None:
+        self.graph, self.split, self.loss, self.weights = graph, split, loss, weights
         self.evidences: dict[str, tuple[Evidence, dict[str, BoolArray]]] = {}
         self.tables: dict[str, CellTable] = {}
 
@@ -306,7 +423,7 @@ class _Builder:
             )
         sensitive = tuple(values[n] for n in config.sensitive)
         other = tuple(v for n, v in values.items() if n not in config.sensitive)
-        return Evidence(self.graph, self.split.train, sensitive, other), hidden
+        return Evidence(self.graph, self.split.train, sensitive, other, self.weights), hidden
 
 
 def _device(name: str) -> torch.device:
@@ -323,60 +440,114 @@ def _stream(seed: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(int(state) & (2**63 - 1))
 
 
-def _stack(parts: list[dict[str, Tensor]], device: torch.device) -> dict[str, Tensor]:
-    return {name: torch.stack([p[name] for p in parts]).to(device).requires_grad_() for name in parts[0]}
+def _stack(parts: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    return {name: torch.stack([p[name] for p in parts]) for name in (parts[0] if parts else ())}
 
 
-def _train(
-    config: RunConfig,
-    members: list[_Member],
-    backbone: Backbone,
-    inputs: Inputs,
-    loss: edge_loss.EdgeLoss,
-    graph: AttributedGraph,
-    split: LinkSplit,
-    on_epoch: Callable[[Progress], None] | None,
-) -> tuple[list[FloatArray], dict[str, list[Any]], list[int]]:
-    """The loop itself: embeddings and best epochs of all members, history by column."""
-    fresh = [backbone.init(inputs, config.dim, _stream(m.config.seed, "init")) for m in members]
-    parameters = Parameters(
-        _stack([p.tables for p in fresh], inputs.device), _stack([p.layers for p in fresh], inputs.device)
-    )
-    groups: list[dict[str, Any]] = [
-        {"params": list(parameters.tables.values()), "weight_decay": 0.0},
-        {"params": list(parameters.layers.values()), "weight_decay": config.weight_decay},
-    ]
-    adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.learning_rate, eps=1e-15, fused=True)
-    lams = [m.config.lam or 0.0 for m in members]
-    streams = [_stream(m.config.seed, "penalty") for m in members]
-    watch = _BestEpoch(graph, split, config) if split.validation.size else _LastEpoch()
-    history: dict[str, list[Any]] = {"epoch": [], "edge_loss": [], "penalty": [], "total": []}
-    started, shown = time.monotonic(), float("nan")
-    for epoch in range(1, config.epochs + 1):
-        log = epoch % _LOG_EVERY == 0 or epoch in (1, config.epochs)
-        adam.zero_grad(set_to_none=True)
-        z = backbone.encode(parameters, inputs)
-        edges = edge_loss.evaluate(loss, z, epoch, log)
-        gaps = [m.penalty(zk, g) for m, zk, g in zip(members, z.unbind(0), streams, strict=True)]
-        total = edges.sum() + sum((lam * gap for lam, gap in zip(lams, gaps, strict=True)), z.new_zeros(()))
-        total.backward()  # type: ignore[no-untyped-call]
-        adam.step()
-        if log:
-            shown = _log(history, members, epoch, edges.tolist(), [float(g.detach()) for g in gaps], lams)
-        watch(epoch, lambda: backbone.encode(parameters, inputs).detach())
-        if on_epoch is not None:
-            on_epoch(
-                Progress(epoch, config.epochs, shown, (time.monotonic() - started) / epoch * (config.epochs - epoch))
+def _leaves(part: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    return {name: t.to(device).requires_grad_() for name, t in part.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """What a member's training came to."""
+
+    parameters: Parameters
+    embedding: FloatArray
+    history: dict[str, list[float]]
+    best_epoch: int
+    seen: dict[str, Any] | None
+
+
+def _start(member: _Member) -> str:
+    """What a member's cold part is known by: members with equal starts share it."""
+    return repr((member.config.cold(), member.twin))
+
+
+class _Loop:
+    """The loop itself, for members that start anew or from where others ended."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        backbone: Backbone,
+        inputs: Inputs,
+        pairs: edge_loss.Pairs,
+        graph: AttributedGraph,
+        split: LinkSplit,
+        on_epoch: Callable[[Progress], None] | None,
+        whole: int,
+    ) -> None:
+        self.config, self.backbone, self.inputs, self.pairs = config, backbone, inputs, pairs
+        self.graph, self.split, self.on_epoch, self.whole = graph, split, on_epoch, whole
+
+    def run(self, members: list[_Member], start: Parameters | None, done: int, epochs: int) -> list[_End]:
+        """Trains `members` from epoch `done` + 1 to `epochs`, from `start` or from their own seeds."""
+        config, backbone, inputs = self.config, self.backbone, self.inputs
+        loss = edge_loss.build(
+            backbone.loss,
+            self.pairs,
+            [m.cells for m in members],
+            inputs.device,
+            negatives=config.negatives,
+            block_size=config.block_size,
+            num_negatives=config.num_negatives,
+        )
+        if start is None:
+            fresh = [backbone.init(inputs, config.dim, _stream(m.config.seed, "init")) for m in members]
+            start = Parameters(_stack([p.tables for p in fresh]), _stack([p.layers for p in fresh]))
+        parameters = Parameters(*(_leaves(part, inputs.device) for part in (start.tables, start.layers)))
+        groups: list[dict[str, Any]] = [
+            {"params": list(parameters.tables.values()), "weight_decay": 0.0},
+            {"params": list(parameters.layers.values()), "weight_decay": config.weight_decay},
+        ]
+        adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.learning_rate, eps=1e-15, fused=True)
+        lams = [m.config.lam or 0.0 for m in members]
+        streams = [_stream(m.config.seed, "penalty") for m in members]
+        watch: Watch = LastEpoch()
+        if self.split.validation.size:
+            watch = BestEpoch(self.graph, self.split, config, len(members), done, epochs)
+        history: dict[str, list[Any]] = {"epoch": [], "edge_loss": [], "penalty": [], "total": []}
+        started, shown = time.monotonic(), float("nan")
+        for epoch in range(done + 1, epochs + 1):
+            log = epoch % _LOG_EVERY == 0 or epoch in (done + 1, epochs)
+            adam.zero_grad(set_to_none=True)
+            z = backbone.encode(parameters, inputs)
+            edges = edge_loss.evaluate(loss, z, epoch, log)
+            gaps = [m.penalty(zk, g) for m, zk, g in zip(members, z.unbind(0), streams, strict=True)]
+            total = edges.sum() + sum((lam * gap for lam, gap in zip(lams, gaps, strict=True)), z.new_zeros(()))
+            total.backward()  # type: ignore[no-untyped-call]
+            adam.step()
+            if log:
+                shown = _log(history, members, epoch, edges.tolist(), [float(g.detach()) for g in gaps], lams)
+            watch(epoch, lambda: backbone.encode(parameters, inputs).detach())
+            if self.on_epoch is not None:
+                pace = (time.monotonic() - started) / (epoch - done)
+                self.on_epoch(Progress(epoch, self.whole, shown, pace * (self.whole - epoch)))
+        with torch.no_grad():
+            last = backbone.encode(parameters, inputs).detach()
+        _refuse(
+            members,
+            torch.isfinite(last).flatten(1).all(1).tolist(),
+            f"embedding is not finite after {epochs} epochs",
+        )
+        kept, best = watch.result(last, epochs)
+        return [
+            _End(
+                Parameters(
+                    *(
+                        {name: t[k].detach() for name, t in part.items()}
+                        for part in (parameters.tables, parameters.layers)
+                    )
+                ),
+                np.ascontiguousarray(kept[k].cpu().numpy().astype(np.float32)),
+                {"epoch": history["epoch"]}
+                | {n: [row[k] for row in history[n]] for n in ("edge_loss", "penalty", "total")},
+                best[k],
+                watch.record(k),
             )
-    with torch.no_grad():
-        last = backbone.encode(parameters, inputs).detach()
-    _refuse(
-        members,
-        torch.isfinite(last).flatten(1).all(1).tolist(),
-        f"embedding is not finite after {config.epochs} epochs",
-    )
-    kept, best = watch.result(last, config.epochs)
-    return [np.ascontiguousarray(k.cpu().numpy().astype(np.float32)) for k in kept], history, best
+            for k in range(len(members))
+        ]
 
 
 def _log(
@@ -403,45 +574,3 @@ def _refuse(members: list[_Member], finite: list[bool], what: str) -> None:
             f"the {what} of {which}; lower the learning rate or lambda, and look for huge features",
             tuple(sorted({m.position for m in lost})),
         )
-
-
-class _LastEpoch:
-    """Keeps nothing: the last epoch counts."""
-
-    def __call__(self, epoch: int, encode: Callable[[], Tensor]) -> None:
-        """Does nothing."""
-
-    def result(self, last: Tensor, epochs: int) -> tuple[list[Tensor], list[int]]:
-        """The last embeddings."""
-        return list(last), [epochs] * len(last)
-
-
-class _BestEpoch:
-    """Keeps each member's embedding at its best NDCG@10 on validation links, looked at 40 times."""
-
-    def __init__(self, graph: AttributedGraph, split: LinkSplit, config: RunConfig) -> None:
-        # test edges must not shape the choice, not even by being kept out of the strangers
-        seen = np.concatenate([split.train, split.validation], axis=1)
-        self.task = ranking_task(replace(graph, edges=seen), split.validation, seed=config.split_seed)
-        self.seed, self.epochs = config.split_seed, config.epochs
-        self.every = max(1, config.epochs // 40)
-        self.best: list[tuple[float, int, Tensor]] = []
-
-    def __call__(self, epoch: int, encode: Callable[[], Tensor]) -> None:
-        """Compares this epoch with the best so far."""
-        if epoch % self.every and epoch != self.epochs:
-            return
-        with torch.no_grad():
-            z = encode()
-        for k, zk in enumerate(z):
-            ranking = rank_candidates(zk.cpu().numpy(), self.task, seed=self.seed)
-            value = np.nanmean(ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(self.task.targets)))
-            entry = (float(value), epoch, zk.clone())
-            if len(self.best) <= k:
-                self.best.append(entry)
-            elif entry[0] > self.best[k][0]:
-                self.best[k] = entry
-
-    def result(self, last: Tensor, epochs: int) -> tuple[list[Tensor], list[int]]:
-        """Each member's best."""
-        return [z for _, _, z in self.best], [e for _, e, _ in self.best]
