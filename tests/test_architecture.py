@@ -13,14 +13,13 @@ PACKAGE = ROOT / "uge_core"
 
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
-    ("errors", "autograd", "environment", "progress"),
+    ("errors", "autograd", "environment", "progress", "_kernels"),
     ("registry",),
     ("graph",),
     ("split", "values", "group_means", "planted", "association"),
     ("bias_free",),
     ("datasets", "backbones", "penalties", "audit", "samples"),
     ("debias",),
-    ("_kernels",),
     ("edge_loss",),
     ("config",),
     ("watch",),

@@ -5,6 +5,9 @@ import json
 import platform
 import subprocess
 import sys
+import textwrap
+
+import pytest
 
 from uge_core import environment
 
@@ -28,3 +31,24 @@ def test_stamp_loads_nothing_heavy() -> None:
     code = "import sys; from uge_core import environment; environment.stamp(); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the setting is glibc's")
+def test_freed_memory_is_kept():
+    """Blocks of 64 MB come back without being zeroed anew: few page faults after the first."""
+    script = """
+        import resource, numpy as np
+        from uge_core.environment import keep_freed_memory
+        def faults():
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            for _ in range(5):
+                np.ones(2**23)
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        usual = faults()
+        keep_freed_memory()
+        faults()
+        print(usual, faults())
+    """
+    found = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    usual, kept = map(int, found.stdout.split())
+    assert kept < usual / 5

@@ -46,7 +46,7 @@ def test_uge_o_ranks_the_bias_free_town_better():
 
 @pytest.mark.acceptance
 def test_uge_o_ranks_a_larger_bias_free_town_better_for_certain():
-    gain, (low, _) = gain_over_none(plant(recipe("town", nodes=20_000), 1).observed, seeds=5, epochs=200)
+    gain, (low, _) = gain_over_none(plant(recipe("town", nodes=20_000), 1).observed, seeds=5, epochs=400)
     assert low > 0, gain
 
 

@@ -216,3 +216,106 @@ def draw_strangers(start, neighbour, source, low, high, key, attempts, first, la
                 continue
             out[e] = v
             break
+
+
+@njit(inline="always")
+def _leaky(x):  # type: ignore[no-untyped-def]
+    return x if x > np.float32(0.0) else np.float32(0.2) * x
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def attend(x, source, target, start, sender, first, last, out, peak, total):  # type: ignore[no-untyped-def]
+    """Attention over incoming messages of the nodes `first` to `last`: writes their rows of `out`, `peak` and `total`.
+
+    Args:
+        x: (N, H w) what is sent.
+        source: (N, H) the sender's part of each logit.
+        target: (N, H) the receiver's.
+        start: (N + 1,) where each receiver's messages begin.
+        sender: (M,) who sends.
+        first: the first receiver.
+        last: the one after the last.
+        out: (N, H w), zero at these rows.
+        peak: (N, H) the largest logit.
+        total: (N, H) sum of exp(logit - peak).
+    """
+    heads, width = source.shape[1], x.shape[1]
+    of = np.arange(width) // (width // heads)
+    most = 0
+    for v in range(first, last):
+        most = max(most, start[v + 1] - start[v])
+    share = np.empty(most * heads, np.float32)
+    for v in range(first, last):
+        begin = start[v]
+        n = start[v + 1] - begin
+        for h in range(heads):
+            peak[v, h] = -np.inf
+            total[v, h] = 0
+        for i in range(n):
+            u = sender[begin + i]
+            for h in range(heads):
+                logit = _leaky(source[u, h] + target[v, h])
+                share[i * heads + h] = logit
+                peak[v, h] = max(peak[v, h], logit)
+        for i in range(n):
+            for h in range(heads):
+                share[i * heads + h] -= peak[v, h]
+        for i in range(n * heads):
+            share[i] = _exp(share[i])
+        for i in range(n):
+            for h in range(heads):
+                total[v, h] += share[i * heads + h]
+        for i in range(n):
+            u = sender[begin + i]
+            for j in range(width):
+                out[v, j] += share[i * heads + of[j]] * x[u, j]
+        for j in range(width):
+            out[v, j] /= total[v, of[j]]
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def attend_back(  # type: ignore[no-untyped-def]
+    x, source, target, peak, total, gradient, along, start, other, first, last, sends, dx, dlogit
+):
+    """Gradient of `attend` by the messages of the nodes `first` to `last`.
+
+    With a share a_uv and what it is worth r_uv = g_v . x_u - g_v . out_v, dx_u = sum_v a_uv g_v and the logit's
+    gradient is a_uv r_uv times leaky_relu's slope, summed by sender and by receiver. Each node's sums are
+    its own: the senders' pass reads the messages a node sends, the receivers' those it gets.
+
+    Args:
+        x: (N, H w) what was sent.
+        source: (N, H) the sender's part of each logit.
+        target: (N, H) the receiver's.
+        peak: (N, H) from `attend`.
+        total: (N, H) from `attend`.
+        gradient: (N, H w) g, the gradient of `out`.
+        along: (N, H) g . out by head.
+        start: (N + 1,) where each node's messages begin.
+        other: (M,) who is at their other end.
+        first: the first node.
+        last: the one after the last.
+        sends: whether these are the messages a node sends, else those it gets.
+        dx: (N, H w), zero at these rows; written where `sends`.
+        dlogit: (N, H), zero at these rows.
+    """
+    heads, width = source.shape[1], x.shape[1]
+    per = width // heads
+    of = np.arange(width) // per
+    zero, one = np.float32(0.0), np.float32(1.0)
+    share, worth = np.empty(heads, np.float32), np.empty(heads, np.float32)
+    for node in range(first, last):
+        for i in range(start[node], start[node + 1]):
+            u, v = (node, other[i]) if sends else (other[i], node)
+            for h in range(heads):
+                share[h] = _exp(_leaky(source[u, h] + target[v, h]) - peak[v, h]) / total[v, h]
+                inner = zero
+                for j in range(h * per, h * per + per):
+                    inner += gradient[v, j] * x[u, j]
+                worth[h] = inner - along[v, h]
+            for h in range(heads):
+                slope = one if source[u, h] + target[v, h] > zero else np.float32(0.2)
+                dlogit[node, h] += share[h] * worth[h] * slope
+            if sends:
+                for j in range(width):
+                    dx[node, j] += share[of[j]] * gradient[v, j]

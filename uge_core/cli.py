@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from uge_core.environment import keep_freed_memory
 from uge_core.errors import ConfigError, DatasetMissing, GraphError, StoreError, UgeError
 from uge_core.registry import names
 from uge_core.store import RunStore, StoredRun, default_root
@@ -424,6 +425,7 @@ def _train(args: argparse.Namespace) -> int:
         raise ConfigError("train --json prints one audit; for several splits use uge sweep --split-seeds")
     graph, source = _load(args.data, args.attributes, args.store)
     with _Progress(sys.stderr) as on_step:
+        keep_freed_memory()
         done = sweep(
             graph, sensitive=_joint(args.sensitive), methods=[args.method],
             lams=[] if args.lam is None else [args.lam], seeds=[args.seed], split_seeds=split_seeds,
@@ -480,6 +482,7 @@ def _sweep(args: argparse.Namespace) -> int:
                 print(row["run_id"], row["plan"], config_words(row["config"]), sep="  ")
         return DONE
     with _Progress(sys.stderr) as on_step:
+        keep_freed_memory()
         done = sweep(
             graph, store=store, force=args.force, device=args.device, solo=args.solo, on_step=on_step, source=source,
             **grid,

@@ -512,7 +512,7 @@ class _Loop:
         for epoch in range(done + 1, epochs + 1):
             log = epoch % _LOG_EVERY == 0 or epoch in (done + 1, epochs)
             adam.zero_grad(set_to_none=True)
-            z = backbone.encode(parameters, inputs)
+            z = _encode(backbone, parameters, inputs)
             edges = edge_loss.evaluate(loss, z, epoch, log)
             gaps = [m.penalty(zk, g) for m, zk, g in zip(members, z.unbind(0), streams, strict=True)]
             total = edges.sum() + sum((lam * gap for lam, gap in zip(lams, gaps, strict=True)), z.new_zeros(()))
@@ -520,12 +520,12 @@ class _Loop:
             adam.step()
             if log:
                 shown = _log(history, members, epoch, edges.tolist(), [float(g.detach()) for g in gaps], lams)
-            watch(epoch, lambda: backbone.encode(parameters, inputs).detach())
+            watch(epoch, lambda: _encode(backbone, parameters, inputs).detach())
             if self.on_epoch is not None:
                 pace = (time.monotonic() - started) / (epoch - done)
                 self.on_epoch(Progress(epoch, self.whole, shown, pace * (self.whole - epoch)))
         with torch.no_grad():
-            last = backbone.encode(parameters, inputs).detach()
+            last = _encode(backbone, parameters, inputs).detach()
         _refuse(
             members,
             torch.isfinite(last).flatten(1).all(1).tolist(),
@@ -548,6 +548,19 @@ class _Loop:
             )
             for k in range(len(members))
         ]
+
+
+def _encode(backbone: Backbone, parameters: Parameters, inputs: Inputs) -> Tensor:
+    """(K, N, d) of all members; on the CPU encoders take them one by one, whose rows then stay in the cache."""
+    if inputs.device.type != "cpu" or backbone.messages == "none":
+        return backbone.encode(parameters, inputs)
+    members = len(next(iter(parameters.layers.values())))
+    apart = [{name: t.unbind(0) for name, t in part.items()} for part in (parameters.tables, parameters.layers)]
+    alone = (
+        Parameters(*({name: pieces[k][None] for name, pieces in part.items()} for part in apart))
+        for k in range(members)
+    )
+    return torch.cat([backbone.encode(p, inputs) for p in alone])
 
 
 def _log(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from uge_core.backbones._attention import attend, attend_in_torch
 from uge_core.backbones._inputs import Inputs
 from uge_core.backbones.base import Parameters
 from uge_core.graph import simple_edges
@@ -174,3 +175,17 @@ def test_degree_bins_are_an_input():
     backbone, parameters = member("gcn", data, input="degree")
     assert not parameters.tables and (data.degree_bins.sum(1) == 1).all()
     assert backbone.encode(parameters, data).shape == (1, 30, 16)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(("heads", "width"), [(8, 8), (1, 5), (3, 2)])
+def test_compiled_attention_equals_that_in_torch(heads, width, directed):
+    data = inputs(directed=directed)
+    draw = torch.Generator().manual_seed(3)
+    # logits of both signs, and some far apart
+    given = [torch.randn(30, size, generator=draw).mul_(4).requires_grad_() for size in (heads * width, heads, heads)]
+    direction = torch.randn(30, heads * width, generator=draw)
+    ours, plain = (f(*given, data) for f in (attend, attend_in_torch))
+    torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-5)
+    for a, b in zip(*(torch.autograd.grad((x * direction).sum(), given) for x in (ours, plain)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)

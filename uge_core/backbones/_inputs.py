@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from torch import Generator, Tensor
 
 from uge_core.autograd import apply
+from uge_core.environment import cores
 from uge_core.graph import DirectionArray, FloatArray, IntArray
 
 TABLE_WIDTH = 64
@@ -78,6 +80,23 @@ class Inputs:
         """Gathers of rows by the source and by the target of each message."""
         (source, target), _ = self.message_edges
         return Gather.build(source, self.num_nodes, self.device), Gather.build(target, self.num_nodes, self.device)
+
+    @cached_property
+    def received(self) -> tuple[IntArray, npt.NDArray[np.int32]]:
+        """(N + 1,) where each node's incoming messages begin, (M,) their senders."""
+        (source, target), _ = self.message_edges
+        return _starts(target, self.num_nodes), source.astype(np.int32)
+
+    @cached_property
+    def sent(self) -> tuple[IntArray, npt.NDArray[np.int32]]:
+        """(N + 1,) where each node's outgoing messages begin, (M,) their receivers."""
+        (source, target), _ = self.message_edges
+        return _starts(source, self.num_nodes), target[np.argsort(source, kind="stable")].astype(np.int32)
+
+    @cached_property
+    def pool(self) -> ThreadPoolExecutor:
+        """Threads for compiled passes."""
+        return ThreadPoolExecutor(cores())
 
     @cached_property
     def standardised(self) -> Tensor | None:
@@ -150,6 +169,10 @@ class Gather:
     def collect(self, x: Tensor) -> Tensor:
         """(N, w) sum over each node's edges."""
         return apply(_Collect, x, self)
+
+
+def _starts(row: IntArray, num_nodes: int) -> IntArray:
+    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=num_nodes))])
 
 
 def sparse_rows(

@@ -11,7 +11,7 @@ from uge_core.registry import option, register
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-    from uge_core.backbones._inputs import Gather, Inputs
+    from uge_core.backbones._inputs import Inputs
 
 
 @register
@@ -37,11 +37,7 @@ class GAT(Backbone):
 
     def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:
         """As `Backbone.step_floats`."""
-        return (
-            super().step_floats(num_nodes, num_messages, dim)
-            + num_nodes * 20 * 64
-            + num_messages * (self.heads * self.width + dim) * 3
-        )
+        return super().step_floats(num_nodes, num_messages, dim) + num_nodes * 24 * 64
 
     def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
         """Glorot matrices, zero biases."""
@@ -70,39 +66,17 @@ class GAT(Backbone):
         import torch
         from torch.nn.functional import elu
 
+        from uge_core.backbones._attention import attend
+
+        def layer(x: Tensor, source: Tensor, target: Tensor) -> Tensor:
+            per_head = x.view(len(x), *source.shape)
+            return attend(x, (per_head * source).sum(-1), (per_head * target).sum(-1), inputs)
+
         p = parameters.layers
         start = inputs.start(parameters.tables, self.input)
         out = []
         for k in range(len(p["w1"])):
             x = start[k] if start.dim() == 3 else start
-            hidden = _attend(x @ p["w1"][k], p["source1"][k], p["target1"][k], inputs) + p["b1"][k]
-            out.append(_attend(elu(hidden) @ p["w2"][k], p["source2"][k], p["target2"][k], inputs) + p["b2"][k])
+            hidden = layer(x @ p["w1"][k], p["source1"][k], p["target1"][k]) + p["b1"][k]
+            out.append(layer(elu(hidden) @ p["w2"][k], p["source2"][k], p["target2"][k]) + p["b2"][k])
         return torch.stack(out)
-
-
-def _attend(x: Tensor, source: Tensor, target: Tensor, inputs: Inputs) -> Tensor:
-    """(N, H w) attention over incoming edges of x (N, H w) with H heads."""
-    from torch.nn.functional import leaky_relu
-
-    heads, width = source.shape
-    by_source, by_target = inputs.messages
-    per_head = x.view(len(x), heads, width)
-    logit = leaky_relu(
-        by_source.spread((per_head * source).sum(-1)) + by_target.spread((per_head * target).sum(-1)),
-        negative_slope=0.2,
-    )
-    # a shift by the node's largest logit leaves the softmax as it is and keeps exp in range
-    peak = _segment_max(logit.detach(), by_target)
-    raised = (logit - peak).exp()
-    share = raised / by_target.spread(by_target.collect(raised))
-    message = by_source.spread(x).view(-1, heads, width) * share[:, :, None]
-    return by_target.collect(message.view(-1, heads * width))
-
-
-def _segment_max(logit: Tensor, by_target: Gather) -> Tensor:
-    """(M, H) the largest logit among each edge's fellow edges into the same node."""
-    import torch
-
-    index = by_target.index[:, None].expand_as(logit)
-    top = torch.full((by_target.rows.shape[0], logit.shape[1]), -torch.inf, device=logit.device)
-    return top.scatter_reduce(0, index, logit, "amax").index_select(0, by_target.index)

@@ -16,7 +16,7 @@ from uge_core.bench.literal import Literal
 from uge_core.bench.pace import Enough, Pace, Stopwatch
 from uge_core.bench.plain import Rival
 from uge_core.config import RunConfig
-from uge_core.environment import peak_memory
+from uge_core.environment import keep_freed_memory, peak_memory
 from uge_core.errors import UgeError
 from uge_core.graph import AttributedGraph
 from uge_core.registry import find
@@ -44,6 +44,7 @@ def measure(
         it is not possible, the reason as `refused` alone.
     """
     where = torch.device(device)
+    keep_freed_memory()
     torch.manual_seed(configs[0].seed)
     split = split_links(graph, test_share=configs[0].test_share, seed=configs[0].split_seed)
     # ahead of the clock and the peak, as it may try an epoch to see what a member takes
