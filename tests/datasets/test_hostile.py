@@ -239,7 +239,7 @@ def test_a_gzip_bomb_fills_no_memory(write):
     found = loaded(write({"nodes.csv.gz": gzip.compress(b"id,g\n") + member * whole, "edges.csv": EDGES}))
     print(f"{len(member) * whole / 1e6:.0f} MB that unpack into {whole} MiB: peak memory {found['peak'] / 1e6:.0f} MB")
     assert found["error"].startswith(f"nodes.csv.gz: unpacks into more than {unpacked_limit():,} bytes")
-    assert found["peak"] < 8 * unpacked_limit()
+    assert found["peak"] < 500e6
 
 
 @pytest.mark.slow
@@ -300,4 +300,4 @@ def test_a_csv_of_300_megabytes(tmp_path):
     found = loaded(tmp_path)
     print(f"{size / 1e6:.0f} MB, {found['edges']:,} edges, peak memory {found['peak'] / 1e6:.0f} MB")
     assert found["edges"] > 13_000_000
-    assert found["peak"] < 6 * size
+    assert found["peak"] < 8 * size

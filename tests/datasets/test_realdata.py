@@ -1,9 +1,9 @@
-"""The real graphs, against every count their READMEs state."""
+"""The real graphs, against what their READMEs say beside nodes, edges and groups (see test_every_graph)."""
 
 import pytest
 
 from uge_core.datasets import inspect, load
-from uge_core.errors import DatasetMissing, GraphError
+from uge_core.errors import DatasetMissing
 
 pytestmark = pytest.mark.realdata
 
@@ -21,11 +21,8 @@ def test_pokec_n(shared_data, about_files):
     graph = load(shared_data("pokec-n"))
     record = inspect(graph)
     assert (graph.name, graph.layout) == ("pokec-n", "authors")
-    assert (graph.num_nodes, graph.num_edges) == (66_569, 517_047)
-    assert attribute(record, "gender")["sizes"] == {"0.0": 34_125, "1.0": 32_444}
-    assert attribute(record, "region")["sizes"] == {"0": 47_338, "1": 19_231}
     age = attribute(record, "AGE")
-    assert (age["unknown"], age["unknown_label"], age["ordered"]) == (20_230, "0.0", True)
+    assert (age["unknown_label"], age["ordered"]) == ("0.0", True)
     ages = [float(label) for label in age["sizes"]]
     assert (min(ages), max(ages)) == (1, 112)
     assert sum(n for label, n in age["sizes"].items() if float(label) > 90) == 43
@@ -47,29 +44,21 @@ def test_pokec_z_lacks_its_edges(shared_data):
 
 
 @pytest.mark.parametrize(
-    ("name", "nodes", "edges", "rows", "inside", "touched", "gender", "region", "no_age", "public", "field"),
+    ("name", "nodes", "edges", "rows", "inside", "touched", "public", "field"),
     [
         (
-            "region_job", 3_219, 4_030, 158_851, 5_822, 1_257, [1_700, 1_519], [2_410, 809], 974, [1_276, 1_943],
+            "region_job", 3_219, 4_030, 158_851, 5_822, 1_257, [1_276, 1_943],
             {"-1": 2_717, "0": 254, "1": 87, "2": 69, "3": 54, "4": 38},
         ),
         (
-            "region_job_2", 3_341, 274, 135_569, 337, 284, [1_678, 1_663], [2_374, 967], 1_023, [1_281, 2_060],
+            "region_job_2", 3_341, 274, 135_569, 337, 284, [1_281, 2_060],
             {"-1": 2_927, "0": 178, "1": 101, "2": 61, "3": 74},
         ),
     ],
 )  # fmt: skip
-def test_pokec_raw_head(
-    shared_data, name, nodes, edges, rows, inside, touched, gender, region, no_age, public, field
-):  # fmt: skip
+def test_pokec_raw_head(shared_data, name, nodes, edges, rows, inside, touched, public, field):
     folder = shared_data("pokec-raw-head")
-    with pytest.raises(GraphError, match="2 graphs in one folder"):
-        load(folder)
     graph = load(f"{folder}:{name}", attributes=["gender", "region", "age", "public", "I_am_working_in_field"])
-    assert (graph.num_nodes, graph.num_edges) == (nodes, edges)
-    assert graph.attribute("gender").sizes.tolist() == gender
-    assert graph.attribute("region").sizes.tolist() == region
-    assert graph.attribute("AGE").unknown.sum() == no_age
     assert graph.attribute("public").sizes.tolist() == public
     work = graph.attribute("I_am_working_in_field")
     sizes = dict(zip(work.labels, work.sizes.tolist(), strict=True)) | {work.unknown_label: int(work.unknown.sum())}
@@ -85,16 +74,11 @@ def test_pokec_raw_head(
 
 
 @pytest.mark.parametrize(
-    ("name", "nodes", "edges", "sizes", "label", "same"),
-    [
-        ("region_job_1", 7_659, 20_550, [4_851, 2_808], [3_856, 3_803], 0.958),
-        ("region_job_2_2", 6_185, 15_321, [4_040, 2_145], [3_432, 2_753], 0.954),
-    ],
+    ("name", "edges", "label", "same"),
+    [("region_job_1", 20_550, [3_856, 3_803], 0.958), ("region_job_2_2", 15_321, [3_432, 2_753], 0.954)],
 )
-def test_pokec_small(shared_data, name, nodes, edges, sizes, label, same, about_files):
+def test_pokec_small(shared_data, name, edges, label, same, about_files):
     graph = load(f"{shared_data('pokec-small')}:{name}", attributes=["region", "label"])
-    assert (graph.num_nodes, graph.num_edges) == (nodes, edges)
-    assert graph.attribute("region").sizes.tolist() == sizes
     assert graph.attribute("label").sizes.tolist() == label
     assert shares(inspect(graph), "region")[0] == same
     assert {m.code: m.count for m in about_files(graph)} == {"duplicate-edges": edges}
@@ -102,16 +86,10 @@ def test_pokec_small(shared_data, name, nodes, edges, sizes, label, same, about_
 
 def test_movielens_1m(shared_data):
     graph = load(shared_data("movielens-1m"))
-    assert (graph.num_nodes, graph.num_users, graph.num_items, graph.num_edges) == (9_746, 6_040, 3_706, 1_000_209)
-    sizes = {a.name: dict(zip(a.labels, a.sizes.tolist(), strict=True)) for a in graph.attributes}
-    assert sizes["gender"] == {"F": 1_709, "M": 4_331}
-    assert list(sizes["age"].items()) == [
-        ("1", 222), ("18", 1_103), ("25", 2_096), ("35", 1_193), ("45", 550), ("50", 496), ("56", 380),
-    ]  # fmt: skip
-    assert list(sizes["occupation"].values()) == [
-        711, 528, 267, 173, 759, 112, 236, 679, 17, 92, 195, 129, 388, 142, 302, 144, 241, 502, 70, 72, 281,
-    ]  # fmt: skip
-    assert len(sizes["genre"]) == 18
+    assert graph.num_items == 3_706
+    assert graph.attribute("age").labels == ("1", "18", "25", "35", "45", "50", "56")
+    assert graph.attribute("occupation").labels == tuple(map(str, range(21)))
+    assert graph.attribute("genre").num_values == 18
     assert {m.code: m.count for m in graph.messages}["items-without-edges"] == 177
     degree = dict(zip(graph.ids(slice(None)), graph.degree.tolist(), strict=True))
     assert (degree["user:1"], degree["user:4169"]) == (53, 2_314)
@@ -123,44 +101,27 @@ def test_movielens_1m(shared_data):
 
 def test_movielens_100k(shared_data):
     graph = load(shared_data("movielens-100k"))
-    assert (graph.num_nodes, graph.num_users, graph.num_items, graph.num_edges) == (2_625, 943, 1_682, 100_000)
-    sizes = {a.name: dict(zip(a.labels, a.sizes.tolist(), strict=True)) for a in graph.attributes}
-    assert sizes["gender"] == {"F": 273, "M": 670}
-    assert list(sizes["age"]) == ["under 18", "18-24", "25-34", "35-44", "45-49", "50-55", "56+"]
-    assert sizes["occupation"] == {
-        "student": 196, "other": 105, "educator": 95, "administrator": 79, "engineer": 67, "programmer": 66,
-        "librarian": 51, "writer": 45, "executive": 32, "scientist": 31, "artist": 28, "technician": 27,
-        "marketing": 26, "entertainment": 18, "healthcare": 16, "retired": 14, "lawyer": 12, "salesman": 12,
-        "none": 9, "homemaker": 7, "doctor": 7,
-    }  # fmt: skip
+    assert graph.num_items == 1_682
+    assert graph.attribute("age").labels == ("under 18", "18-24", "25-34", "35-44", "45-49", "50-55", "56+")
+    assert graph.attribute("occupation").num_values == 21
 
 
 def test_lastfm_asia(shared_data, about_files):
     graph = load(shared_data("lastfm-asia"))
-    assert (graph.num_nodes, graph.num_edges) == (7_624, 27_806)
-    country = graph.attribute("country")
-    assert country.labels == tuple(map(str, range(18)))
-    assert country.sizes.tolist() == [
-        1098, 54, 73, 515, 16, 391, 655, 82, 468, 58, 1303, 138, 57, 63, 570, 257, 254, 1572,
-    ]  # fmt: skip
+    assert graph.attribute("country").labels == tuple(map(str, range(18)))
     assert shares(inspect(graph), "country") == (0.874, 0.119)
     assert about_files(graph) == ()
 
 
 def test_deezer_europe(shared_data, about_files):
     graph = load(shared_data("deezer-europe"))
-    assert (graph.num_nodes, graph.num_edges) == (28_281, 92_752)
-    assert graph.attribute("gender").sizes.tolist() == [15_743, 12_538]
     assert shares(inspect(graph), "gender") == (0.525, 0.506)
     assert about_files(graph) == ()
 
 
 def test_german_credit(shared_data, about_files):
     graph = load(shared_data("german-credit"), attributes="Gender,Age,ForeignWorker,GoodCustomer")
-    assert (graph.num_nodes, graph.num_edges) == (1_000, 21_742)
     record = inspect(graph)
-    assert attribute(record, "Gender")["sizes"] == {"Female": 310, "Male": 690}
-    assert attribute(record, "ForeignWorker")["sizes"] == {"0": 963, "1": 37}
     assert attribute(record, "GoodCustomer")["sizes"] == {"-1": 300, "1": 700}
     assert sum(attribute(record, "Age")["sizes"].values()) == 1_000
     assert shares(record, "Gender") == (0.805, 0.572)

@@ -82,6 +82,18 @@ def read_bytes(path: Path, most: int) -> bytes:
     return data
 
 
+def check_gzip(path: Path) -> None:
+    """Unpacks a gzip file once without keeping any of it, as a parser would keep all until it is too much.
+
+    Raises:
+        GraphError: it unpacks into too much.
+        OSError, EOFError, zlib.error: the data are damaged.
+    """
+    with open_bytes(path) as f:
+        while f.read(2**20):
+            pass
+
+
 def check_archive(path: Path) -> None:
     """Refuses an .npz whose members unpack into too much, by the sizes its own directory gives.
 

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.datasets._bounded import is_gzip, open_bytes, read_bytes
+from uge_core.datasets._bounded import check_gzip, is_gzip, open_bytes, read_bytes
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph import IntArray
 
@@ -190,6 +190,8 @@ def read_table(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
+            if path.suffix == ".gz":
+                check_gzip(path)
             # The parser needs up to ninety times what it reads (a line of nothing): it gets a piece at a time.
             with open_bytes(path) as f, pd.read_csv(f, chunksize=_CELLS // (width + 1) + 1, **options) as pieces:
                 for piece in pieces:
