@@ -228,23 +228,23 @@ def attend(x, source, target, start, sender, first, last, out, peak, total):  # 
     """Attention over incoming messages of the nodes `first` to `last`: writes their rows of `out`, `peak` and `total`.
 
     Args:
-        x: (N, H w) what is sent.
+        x: (N, H, w) what is sent.
         source: (N, H) the sender's part of each logit.
         target: (N, H) the receiver's.
         start: (N + 1,) where each receiver's messages begin.
         sender: (M,) who sends.
         first: the first receiver.
         last: the one after the last.
-        out: (N, H w), zero at these rows.
+        out: (N, H, w), zero at these rows.
         peak: (N, H) the largest logit.
         total: (N, H) sum of exp(logit - peak).
     """
-    heads, width = source.shape[1], x.shape[1]
-    of = np.arange(width) // (width // heads)
+    _, heads, width = x.shape
     most = 0
     for v in range(first, last):
         most = max(most, start[v + 1] - start[v])
-    share = np.empty(most * heads, np.float32)
+    share = np.empty((most, heads), np.float32)
+    flat = share.reshape(-1)
     for v in range(first, last):
         begin = start[v]
         n = start[v + 1] - begin
@@ -255,22 +255,22 @@ def attend(x, source, target, start, sender, first, last, out, peak, total):  # 
             u = sender[begin + i]
             for h in range(heads):
                 logit = _leaky(source[u, h] + target[v, h])
-                share[i * heads + h] = logit
+                share[i, h] = logit
                 peak[v, h] = max(peak[v, h], logit)
         for i in range(n):
             for h in range(heads):
-                share[i * heads + h] -= peak[v, h]
+                share[i, h] -= peak[v, h]
         for i in range(n * heads):
-            share[i] = _exp(share[i])
+            flat[i] = _exp(flat[i])
         for i in range(n):
             for h in range(heads):
-                total[v, h] += share[i * heads + h]
+                total[v, h] += share[i, h]
         for i in range(n):
             u = sender[begin + i]
-            for j in range(width):
-                out[v, j] += share[i * heads + of[j]] * x[u, j]
-        for j in range(width):
-            out[v, j] /= total[v, of[j]]
+            for h in range(heads):
+                c = share[i, h] / total[v, h]
+                for j in range(width):
+                    out[v, h, j] += c * x[u, h, j]
 
 
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
@@ -284,24 +284,22 @@ def attend_back(  # type: ignore[no-untyped-def]
     its own: the senders' pass reads the messages a node sends, the receivers' those it gets.
 
     Args:
-        x: (N, H w) what was sent.
+        x: (N, H, w) what was sent.
         source: (N, H) the sender's part of each logit.
         target: (N, H) the receiver's.
         peak: (N, H) from `attend`.
         total: (N, H) from `attend`.
-        gradient: (N, H w) g, the gradient of `out`.
+        gradient: (N, H, w) g, the gradient of `out`.
         along: (N, H) g . out by head.
         start: (N + 1,) where each node's messages begin.
         other: (M,) who is at their other end.
         first: the first node.
         last: the one after the last.
         sends: whether these are the messages a node sends, else those it gets.
-        dx: (N, H w), zero at these rows; written where `sends`.
+        dx: (N, H, w), zero at these rows; written where `sends`.
         dlogit: (N, H), zero at these rows.
     """
-    heads, width = source.shape[1], x.shape[1]
-    per = width // heads
-    of = np.arange(width) // per
+    _, heads, width = x.shape
     zero, one = np.float32(0.0), np.float32(1.0)
     share, worth = np.empty(heads, np.float32), np.empty(heads, np.float32)
     for node in range(first, last):
@@ -309,13 +307,16 @@ def attend_back(  # type: ignore[no-untyped-def]
             u, v = (node, other[i]) if sends else (other[i], node)
             for h in range(heads):
                 share[h] = _exp(_leaky(source[u, h] + target[v, h]) - peak[v, h]) / total[v, h]
+            for h in range(heads):
                 inner = zero
-                for j in range(h * per, h * per + per):
-                    inner += gradient[v, j] * x[u, j]
+                for j in range(width):
+                    inner += gradient[v, h, j] * x[u, h, j]
                 worth[h] = inner - along[v, h]
             for h in range(heads):
                 slope = one if source[u, h] + target[v, h] > zero else np.float32(0.2)
                 dlogit[node, h] += share[h] * worth[h] * slope
             if sends:
-                for j in range(width):
-                    dx[node, j] += share[of[j]] * gradient[v, j]
+                for h in range(heads):
+                    c = share[h]
+                    for j in range(width):
+                        dx[node, h, j] += c * gradient[v, h, j]

@@ -42,8 +42,9 @@ class _Compiled(torch.autograd.Function):
         x, source, target = x.contiguous(), source.contiguous(), target.contiguous()
         out, peak, total = torch.zeros_like(x), torch.empty_like(source), torch.empty_like(source)
         start, sender = inputs.received
-        given = [t.numpy() for t in (x, source, target)]
-        made = [t.numpy() for t in (out, peak, total)]
+        by_head = (len(x), source.shape[1], -1)
+        given = [x.view(by_head).numpy(), source.numpy(), target.numpy()]
+        made = [out.view(by_head).numpy(), peak.numpy(), total.numpy()]
         _by_rows(inputs, start, lambda a, b: kernels.attend(*given, start, sender, a, b, *made))
         ctx.save_for_backward(x, source, target, peak, total, out)
         ctx.inputs = inputs
@@ -53,11 +54,13 @@ class _Compiled(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> Any:
         x, source, target, peak, total, out = ctx.saved_tensors
         gradient = grads[0].contiguous()
-        along = (gradient * out).view(len(x), source.shape[1], -1).sum(-1)
+        by_head = (len(x), source.shape[1], -1)
+        along = (gradient * out).view(by_head).sum(-1)
         dx, dsource, dtarget = torch.zeros_like(x), torch.zeros_like(source), torch.zeros_like(target)
-        given = [t.numpy() for t in (x, source, target, peak, total, gradient, along)]
+        small = [t.numpy() for t in (source, target, peak, total)]
+        given = [x.view(by_head).numpy(), *small, gradient.view(by_head).numpy(), along.numpy()]
         for sends, (start, other), into in ((True, ctx.inputs.sent, dsource), (False, ctx.inputs.received, dtarget)):
-            made = dx.numpy(), into.numpy()
+            made = dx.view(by_head).numpy(), into.numpy()
 
             def work(a: int, b: int, messages: Any = (start, other), sends: bool = sends, made: Any = made) -> None:
                 kernels.attend_back(*given, *messages, a, b, sends, *made)
