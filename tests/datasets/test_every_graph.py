@@ -163,15 +163,15 @@ def test_the_counts_of_its_readme(shared_data, case):
 @pytest.mark.parametrize(("folder", "bar"), [("pokec-n", 3), ("movielens-1m", 5)])
 def test_loading_does_not_hang(shared_data, folder, bar):
     code = (
-        "import resource, sys, time; from uge_core.datasets import load; start = time.perf_counter(); load(sys.argv[1]);"
-        "print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        "import sys, time; from uge_core.datasets import load; from uge_core.environment import peak_memory;"
+        "start = time.perf_counter(); load(sys.argv[1]); print(time.perf_counter() - start, peak_memory() / 2**20)"
     )
     command = [sys.executable, "-c", code, str(shared_data(folder))]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60 + 5 * bar)
     seconds, peak = map(float, done.stdout.split())
     print(f"{folder}: {seconds:.2f} s (bar on two quiet cores: {bar}), peak memory {peak:.0f} MiB")
     assert seconds < 5 * bar  # the bar is for two quiet cores; this one finds what hangs, not who is busy
-    assert peak < 500
+    assert not peak >= 500  # not a number where the system does not say
 
 
 @pytest.mark.slow
