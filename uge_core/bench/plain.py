@@ -6,6 +6,7 @@ same model.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -91,7 +92,7 @@ def _layers(config: RunConfig, width: int, *, fixed: bool) -> list[nn.Module]:
     raise ConfigError(f"the bench has no plain {config.backbone}; allowed: gat, gcn, mf, node2vec, sgc")
 
 
-class Rival:
+class Rival(ABC):
     """A full-batch training by autograd: made once, then one call of `epoch` after another.
 
     Attributes:
@@ -104,9 +105,9 @@ class Rival:
         self.encoder = Encoder(config, inputs)
         self.adam = self.encoder.optimiser(config)
 
+    @abstractmethod
     def loss(self, z: Tensor) -> Tensor:
         """The loss of embeddings z (N, d)."""
-        raise NotImplementedError
 
     def epoch(self) -> None:
         """One step."""

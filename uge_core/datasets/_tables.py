@@ -376,6 +376,28 @@ def by_id(edges: Table, column: str, ids: pd.Index) -> IntArray:
     return np.where(codes < len(ids), codes, -1).astype(np.int64)
 
 
+def refuse_numbers(name: str, ends: npt.NDArray[Any], num_nodes: int, unit: str, where: str = "") -> None:
+    """Refuses node numbers outside 0 to N - 1.
+
+    Args:
+        name: the file's.
+        ends: (2, E) whole numbers.
+        num_nodes: N.
+        unit: what the file calls an edge, such as "row" or "column".
+        where: what the numbers are positions in, for the message.
+
+    Raises:
+        GraphError: with the count, the first one and what is allowed.
+    """
+    wrong = ((ends < 0) | (ends >= num_nodes)).any(axis=0)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise GraphError(
+            f"{name}: {counted(int(wrong.sum()), 'edge')} with a node that does not exist, first: {unit} {first} "
+            f"({ends[0, first]}, {ends[1, first]}); allowed: 0 to {num_nodes - 1}{where}"
+        )
+
+
 def by_row_number(edges: Table, column: str, num_nodes: int) -> IntArray:
     """(M,) the node of each cell that is a row number counted from 0, -1 where it is no such number.
 

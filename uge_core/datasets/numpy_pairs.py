@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from uge_core.datasets._tables import Table, counted, read_array
+from uge_core.datasets._tables import Table, read_array, refuse_numbers
 from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
 from uge_core.errors import GraphError
 from uge_core.graph import AttributedGraph, Column
@@ -24,13 +23,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
         raise GraphError(f"{path.name}: found shape {edges.shape}, expected (2, E): one row per end; transpose it")
     region = _column(found.files["sens"], "region")
     num_nodes = len(region)
-    wrong = ((edges < 0) | (edges >= num_nodes)).any(axis=0)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise GraphError(
-            f"{path.name}: {counted(int(wrong.sum()), 'edge')} with a node that does not exist, first: column {first} "
-            f"({edges[0, first]}, {edges[1, first]}); allowed: 0 to {num_nodes - 1}, the positions in {region.file}"
-        )
+    refuse_numbers(path.name, edges, num_nodes, "column", f", the positions in {region.file}")
     parts = [assign(region, {}, Role("attribute"), asked)]
     if "labels" in found.files:
         labels = _column(found.files["labels"], "label")

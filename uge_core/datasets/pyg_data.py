@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.datasets._bounded import check_archive, too_large, unpacked_limit
-from uge_core.datasets._tables import Table, counted
+from uge_core.datasets._tables import Table, counted, refuse_numbers
 from uge_core.datasets.base import MAX_FEATURE, Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
 from uge_core.datasets.beside_edges import ALLOWED, half_stored, usable
 from uge_core.errors import GraphError
@@ -41,13 +41,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
         shown = "none" if edges is None else f"{edges.dtype} of shape {edges.shape}"
         raise GraphError(f"{path.name}: edge_index: found {shown}; an integer tensor of shape (2, E) is needed")
     n = _num_nodes(path, arrays, others, edges)
-    wrong = ((edges < 0) | (edges >= n)).any(axis=0)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise GraphError(
-            f"{path.name}: {counted(int(wrong.sum()), 'edge')} with a node that does not exist, first: column {first} "
-            f"({edges[0, first]}, {edges[1, first]}); allowed: 0 to {n - 1}"
-        )
+    refuse_numbers(path.name, edges, n, "column")
     source, target = edges.astype(np.int64)
     parts = [node_features(path, "x", arrays.pop("x"), n)] if "x" in arrays else []
     cells: dict[str, list[str | None]] = {}

@@ -43,7 +43,7 @@ import pandas as pd
 from uge_core.datasets import movielens
 from uge_core.datasets._bounded import check_archive
 from uge_core.datasets._download import at_mirror, fetch
-from uge_core.datasets._tables import Folder, Table, counted
+from uge_core.datasets._tables import Folder, Table, counted, refuse_numbers
 from uge_core.datasets.base import Asked, Found, Layout, NodeColumns, Role, assign, finish
 from uge_core.datasets.pyg_data import node_features, number_cells
 from uge_core.environment import default_root
@@ -287,13 +287,7 @@ def _read_arrays(known: Known, found: Found, asked: Asked) -> AttributedGraph:
         raise GraphError(f"{path.name}: {target_key}: found {target.dtype}; one number per node is needed")
     n = len(target)
     _check_counts(path.name, known, n, len(edges), ("node", "edge row"))
-    wrong = ((edges < 0) | (edges >= n)).any(axis=1)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise GraphError(
-            f"{path.name}: {counted(int(wrong.sum()), 'edge')} with a node that does not exist, first: row {first} "
-            f"({edges[first, 0]}, {edges[first, 1]}); allowed: 0 to {n - 1}"
-        )
+    refuse_numbers(path.name, edges.T, n, "row")
     table = Table(path.name, pd.DataFrame({target_key: number_cells(target)}, dtype="str"))
     role = Role("attribute", name=known.attribute, aliases=("target",))
     ends = (Column(path.name, edge_key, "source"), Column(path.name, edge_key, "target"))
