@@ -14,7 +14,7 @@ PACKAGE = ROOT / "uge_core"
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
     ("errors", "autograd", "environment", "progress", "_kernels"),
-    ("registry",),
+    ("registry", "memory"),
     ("graph",),
     ("split", "values", "group_means", "planted", "association"),
     ("bias_free",),

@@ -11,7 +11,6 @@ Adam's eps is 1e-15: under a mean loss a node's gradient is about 1/E, which the
 
 from __future__ import annotations
 
-import os
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from uge_core import edge_loss
+from uge_core import edge_loss, memory
 from uge_core.association import PROXY, association
 from uge_core.audit.ndcg import BiasFree
 from uge_core.backbones._inputs import Inputs
@@ -32,7 +31,6 @@ from uge_core.backbones.base import Backbone, Parameters
 from uge_core.bias_free import THIN, CellTable, Evidence
 from uge_core.config import RunConfig
 from uge_core.debias.base import Method
-from uge_core.environment import peak_memory
 from uge_core.errors import ConfigError, OutOfMemory, TooManyGroups, TrainingDiverged
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
 from uge_core.penalties.base import Penalty
@@ -146,7 +144,7 @@ def _most_members(config: RunConfig, graph: AttributedGraph, wanted: int) -> int
     """
     backbone: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
     guessed = 4 * backbone.step_floats(graph.num_nodes, 2 * graph.num_edges, config.dim)
-    free = _free_memory()
+    free = memory.free(_device("auto"))
     if 2 * guessed * wanted < free / 8:
         return wanted
     each = _member_bytes(config, graph)
@@ -160,29 +158,13 @@ def _member_bytes(config: RunConfig, graph: AttributedGraph) -> float:
     short = replace(config, epochs=1, exposure="seen", validation=0.0, warm_from=None, warm_epochs=0)
     peaks = []
     for members in (1, 3):
-        _peak(device, reset=True)
+        memory.peak(device, reset=True)
         try:
             fit([replace(short, seed=seed) for seed in range(members)], graph, split)
         except OutOfMemory:
             return float("inf")
-        peaks.append(_peak(device))
+        peaks.append(memory.peak(device))
     return (peaks[1] - peaks[0]) / 2
-
-
-def _peak(device: torch.device, *, reset: bool = False) -> float:
-    if device.type == "cpu":
-        return peak_memory(reset=reset)
-    if reset:
-        torch.cuda.reset_peak_memory_stats(device)
-    return float(torch.cuda.max_memory_allocated(device))
-
-
-def _free_memory() -> int:
-    if torch.cuda.is_available():
-        return int(torch.cuda.mem_get_info()[0])
-    if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return 4 << 30
 
 
 @contextmanager

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from uge_core import memory
 from uge_core.backbones._inputs import Inputs
 from uge_core.bench.autograd import OneNegative, SharedBlock
 from uge_core.bench.literal import Literal
 from uge_core.bench.pace import Enough, Pace, Stopwatch
 from uge_core.bench.plain import Rival
 from uge_core.config import RunConfig
-from uge_core.environment import keep_freed_memory, peak_memory
+from uge_core.environment import keep_freed_memory
 from uge_core.errors import UgeError
 from uge_core.graph import AttributedGraph
 from uge_core.registry import find
@@ -50,7 +50,7 @@ def measure(
     # ahead of the clock and the peak, as it may try an epoch to see what a member takes
     if len(configs) > 1 and len(ensembles(configs, graph)) > 1:
         return {"refused": f"{len(configs)} members at once do not fit half of the free memory"}
-    start = _memory(where, reset=True)
+    start = _mb(memory.peak(where, reset=True))
     watch = Stopwatch(pace, _wait(where))
     pieces = 1
     try:
@@ -68,8 +68,8 @@ def measure(
     except (MemoryError, torch.OutOfMemoryError):
         return {"refused": "not enough memory"}
     name = "cpu" if where.type == "cpu" else torch.cuda.get_device_name(where)
-    memory = {"start_mb": start, "peak_mb": _memory(where)}
-    return {**watch.record(), **memory, "pieces": pieces, "device": name, "refused": None}
+    taken = {"start_mb": start, "peak_mb": _mb(memory.peak(where))}
+    return {**watch.record(), **taken, "pieces": pieces, "device": name, "refused": None}
 
 
 def _wait(device: torch.device) -> Callable[[], None]:
@@ -80,26 +80,11 @@ def _rival(graph: AttributedGraph, split: LinkSplit, name: str, config: RunConfi
     features = graph.features if find("backbones", config.backbone).uses_features else None
     inputs = Inputs(graph.num_nodes, split.train, features, device)
     if name == "literal":
-        return Literal(config, inputs, graph.num_users, most_bytes=_free_bytes(device))
+        left = _MEMORY_SHARE * memory.free(device)
+        return Literal(config, inputs, graph.num_users, most_bytes=None if math.isinf(left) else int(left))
     return {"one-negative": OneNegative, "shared-block": SharedBlock}[name](config, inputs, graph.num_users)
 
 
-def _free_bytes(device: torch.device) -> int | None:
-    """What a rival may use of the memory; None where the system does not say."""
-    if device.type == "cuda":
-        return int(_MEMORY_SHARE * torch.cuda.mem_get_info(device)[0])
-    with suppress(OSError):
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(_MEMORY_SHARE * 1024 * int(line.split()[1]))
-    return None
-
-
-def _memory(device: torch.device, *, reset: bool = False) -> float | None:
-    """The process's peak memory in MiB, or the device's; with `reset` counted from here on. None where nobody says."""
-    if device.type == "cuda":
-        if reset:
-            torch.cuda.reset_peak_memory_stats(device)
-        return torch.cuda.max_memory_allocated(device) / 2**20
-    peak = peak_memory(reset=reset)
-    return None if math.isnan(peak) else peak / 2**20
+def _mb(size: float) -> float | None:
+    """MiB, None where nobody says."""
+    return None if math.isnan(size) else size / 2**20
