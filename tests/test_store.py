@@ -189,7 +189,9 @@ def test_floors_are_a_mapping_that_stays(store: RunStore) -> None:
         del store.floors["auc linear"]
 
 
-def test_threads_write_at_the_same_time(store: RunStore) -> None:
+@pytest.mark.parametrize("_", range(10))
+def test_threads_write_at_the_same_time(store: RunStore, _: int) -> None:
+    """Into a store that is not there yet: SQLite refuses, and does not wait, where two switch to its log at once."""
     workers = [threading.Thread(target=finished, args=(store, f"run{i}")) for i in range(8)]
     for w in workers:
         w.start()

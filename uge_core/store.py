@@ -39,6 +39,7 @@ import pandas as pd
 from uge_core.environment import default_root as default_root
 from uge_core.errors import RunNotFound, StoreError
 
+_PATIENCE = 5.0  # seconds to wait for another writer
 _VERSION = 1
 _SCHEMA = """
 CREATE TABLE runs (
@@ -435,9 +436,8 @@ class RunStore:
         )
 
     def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.root / "store.sqlite", timeout=5, isolation_level=None)
+        db = sqlite3.connect(self.root / "store.sqlite", timeout=_PATIENCE, isolation_level=None)
         db.row_factory = sqlite3.Row
-        db.execute("PRAGMA busy_timeout = 5000")
         return db
 
     @contextmanager
@@ -471,7 +471,7 @@ class RunStore:
             (self.root / "runs").mkdir(mode=0o700, exist_ok=True)
             db = self._connect()
             try:
-                db.execute("PRAGMA journal_mode = WAL")
+                _use_wal(db)
                 db.execute("BEGIN IMMEDIATE")
                 if self._check_version(db) == 0:
                     for statement in _SCHEMA.split(";"):
@@ -587,3 +587,19 @@ def _birth(pid: int) -> str | None:
 
 def _alive(pid: int | None, born: str | None) -> bool:
     return pid is not None and (now := _birth(pid)) is not None and now == born
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Switches a store to write-ahead logging, where it stays.
+
+    SQLite does not wait here as it does for a transaction: while another connection switches too, it refuses at once.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
