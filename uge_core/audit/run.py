@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.audit import leakage, ndcg, parity
-from uge_core.audit.base import METRICS, Audit, Cell, Row
-from uge_core.audit.leakage import ATTACKERS, Estimate, Prediction
+from uge_core.audit.base import Audit, Row
+from uge_core.audit.job import Floors, Job
+from uge_core.audit.leakage import ATTACKERS
+from uge_core.audit.leakage_rows import leakage_rows
+from uge_core.audit.link_rows import link_rows
 from uge_core.audit.ndcg import BiasFree
+from uge_core.audit.parity_rows import parity_rows
 from uge_core.errors import ConfigError
-from uge_core.graph import Attribute, AttributedGraph, FloatArray, IntArray
+from uge_core.graph import Attribute, AttributedGraph, FloatArray
 from uge_core.registry import unknown_name
-from uge_core.split import LinkSplit, ProbeSplit, RankingTask, probe_classes, probe_split, ranking_task
-
-Floors = MutableMapping[str, Any]
+from uge_core.split import LinkSplit
 
 POLICIES = ("level", "exclude", "impute")
-LEAKAGE_VERSION = 1  # counts up when an attacker changes, so that kept floors are measured anew
 _LARGEST = 1e18  # a larger coordinate overflows float32 dot products
 
 
@@ -82,7 +81,7 @@ def audit_embedding(
         ConfigError: the embedding does not fit the graph or is not finite, or a name is unknown.
         GraphError: the graph has no such attribute.
     """
-    job = _Job(
+    job = Job(
         graph,
         split,
         _checked(embedding, graph, "embedding"),
@@ -115,10 +114,10 @@ def audit_embedding(
             )
     # Shares of the time a large graph takes; attacking is most of it.
     steps: list[tuple[str, float, Callable[[Callable[[float], None]], list[Row]]]] = [
-        (f"leakage of {a.name}", 1.0, partial(_leakage_rows, job, a)) for a in job.attributes
+        (f"leakage of {a.name}", 1.0, partial(leakage_rows, job, a)) for a in job.attributes
     ]
-    steps.append(("link quality", 1.0, lambda step: _ndcg_rows(job)))
-    steps.append(("differences between groups", 2.0, partial(_parity_rows, job)))
+    steps.append(("link quality", 1.0, lambda step: link_rows(job)))
+    steps.append(("differences between groups", 2.0, partial(parity_rows, job)))
     total, done = sum(s[1] for s in steps), 0.0
     rows: list[Row] = []
     for what, share, measure in steps:
@@ -133,37 +132,6 @@ def audit_embedding(
     if progress is not None:
         progress("audit done", 1.0)
     return Audit(tuple(rows))
-
-
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """What one audit was asked, checked and with names resolved."""
-
-    graph: AttributedGraph
-    split: LinkSplit | None
-    embedding: FloatArray
-    twin: FloatArray | None
-    attributes: tuple[Attribute, ...]
-    policies: Mapping[str, str]
-    split_seed: int
-    attackers: tuple[str, ...]
-    treated: frozenset[str]
-    read: frozenset[str]
-    bias_free: Mapping[str, BiasFree]
-    calibrated: bool
-    notes: Mapping[str, str]
-    twin_notes: Mapping[str, str]
-    floors: Floors
-    seed: int
-
-    @property
-    def exposure(self) -> str | None:
-        """That of rows about no attribute."""
-        return "seen" if self.read else None
-
-    def exposure_of(self, attribute: str) -> str | None:
-        """Whether training read this attribute's values."""
-        return "seen" if attribute in self.read else None
 
 
 def _checked(embedding: npt.NDArray[Any], graph: AttributedGraph, name: str) -> FloatArray:
@@ -211,273 +179,3 @@ def _policies(graph: AttributedGraph, unknown: Mapping[str, str] | str | None) -
 def _by_name(graph: AttributedGraph, notes: Mapping[str, str] | None) -> dict[str, str]:
     """Remarks under the graph's spelling of each attribute."""
     return {graph.attribute(name).name: text for name, text in (notes or {}).items()}
-
-
-def _row(metric: str, estimate: Estimate, *notes: str | None, ci_kind: str | None = "nodes", **values: Any) -> Row:
-    """A row from an estimate, with the metric's direction and the remarks joined."""
-    ok = estimate.value is not None and bool(np.isfinite(estimate.value))
-    return Row(
-        metric,
-        value=estimate.value if ok else None,
-        ci_low=estimate.low,
-        ci_high=estimate.high,
-        ci_kind=ci_kind if estimate.low is not None else None,
-        direction=METRICS[metric].direction,
-        evidence="ok" if ok else "insufficient",
-        note="; ".join(n for n in (estimate.note, *notes) if n) or None,
-        **values,
-    )
-
-
-# Leakage
-
-
-def _leakage_rows(job: _Job, attribute: Attribute, step: Callable[[float], None]) -> list[Row]:
-    """All attacks on one attribute."""
-    probe = probe_split(attribute, unknown=job.policies[attribute.name], seed=job.split_seed)
-    members: list[tuple[str | None, FloatArray]] = [(job.exposure_of(attribute.name), job.embedding)]
-    if job.twin is not None and attribute.name in job.treated:
-        members.append(("unseen", job.twin))
-    rows: list[Row] = []
-    fits = len(members) * len(job.attackers)
-    for exposure, embedding in members:
-        mine: list[Row] = []
-        for attacker in job.attackers:
-            mine += _attack_rows(job, attribute, probe, attacker, "standard", exposure, embedding)
-            step(len(rows + mine) / (3 * fits + 3))
-        rows += mine
-        rows += [_worst(mine, metric) for metric in ("auc", "micro_f1", "balanced_accuracy")] if mine else []
-    first = job.graph.defaults.as_coded_rows
-    if first is not None and "linear" in job.attackers:
-        classes, labels = probe_classes(attribute, "level")
-        taking_part = np.nonzero(classes >= 0)[0]
-        as_coded = ProbeSplit(taking_part[taking_part < first], taking_part[taking_part >= first], classes, labels)
-        found = _attack_rows(
-            job, attribute, as_coded, "linear", "as-coded", job.exposure_of(attribute.name), job.embedding
-        )
-        rows += [r for r in found if r.metric == "micro_f1"]
-    return rows
-
-
-def _attack_rows(
-    job: _Job,
-    attribute: Attribute,
-    probe: ProbeSplit,
-    attacker: str,
-    variant: str,
-    exposure: str | None,
-    embedding: FloatArray,
-) -> list[Row]:
-    """The three measures of one attack beside their floors."""
-    scaled = variant == "standard"
-
-    def predict(z: FloatArray) -> Prediction | None:
-        return leakage.attack(
-            z, probe.classes, probe.train, probe.test, attacker=attacker, standardise=scaled, seed=job.split_seed
-        )
-
-    found = leakage.measure(predict(embedding), probe.labels, seed=job.seed)
-    floor: Mapping[str, float | None] = {}
-    if any(e.value is not None for e in found.values()):
-        policy = job.policies[attribute.name] if scaled else "level"
-        dim = embedding.shape[1]
-        key = f"{LEAKAGE_VERSION}/{job.graph.fingerprint}/{attribute.name}/{policy}/{job.split_seed}/{dim}/{attacker}/{variant}"
-        if key not in job.floors:
-            random = leakage.random_embedding(job.graph.num_nodes, dim, seed=job.split_seed)
-            measured = leakage.measure(predict(random), probe.labels, seed=job.seed)
-            job.floors[key] = {metric: e.value for metric, e in measured.items()}
-        floor = job.floors[key]
-    tested = len(np.unique(probe.classes[probe.test]))
-    majority: dict[str, float | None] = {
-        "micro_f1": leakage.majority_rate(probe.classes, probe.train, probe.test),
-        "balanced_accuracy": 1.0 / tested if tested else None,
-        "auc": 0.5,
-    }
-    remark = None if scaled else f"as coded: raw inputs, the first {len(probe.train)} rows train, missing is a value"
-    return [
-        _row(
-            metric,
-            estimate,
-            remark,
-            (job.twin_notes if exposure == "unseen" else job.notes).get(attribute.name),
-            attribute=attribute.name,
-            attacker=attacker,
-            variant=variant,
-            exposure=exposure,
-            n=len(probe.test),
-            floor_random=floor.get(metric),
-            floor_majority=majority[metric] if estimate.value is not None else None,
-        )
-        for metric, estimate in found.items()
-    ]
-
-
-def _worst(rows: list[Row], metric: str) -> Row:
-    """The strongest attacker's row: the largest Micro-F1, or the AUC farthest from .5 (one may invert it)."""
-    mine = [r for r in rows if r.metric == metric]
-    measured = [r for r in mine if r.value is not None]
-    if not measured:
-        return replace(mine[0], attacker="worst")
-    worst = max(measured, key=lambda r: abs((r.value or 0.0) - (0.5 if metric == "auc" else 0.0)))
-    return replace(
-        worst, attacker="worst", note="; ".join(filter(None, (f"worst attacker: {worst.attacker}", worst.note)))
-    )
-
-
-# Link quality
-
-
-def _ndcg_rows(job: _Job) -> list[Row]:
-    """Held-out, bias-free, planted-truth and as-coded NDCG@10."""
-    graph = job.graph
-    rows: list[Row] = []
-    members: list[tuple[str | None, FloatArray]] = [(job.exposure, job.embedding)]
-    if job.twin is not None:
-        members.append(("unseen", job.twin))
-    if job.split is None:
-        unknown = Estimate(None, note="no edges are known to be held out of training")
-        rows.append(_row("ndcg_at_10", unknown, variant="held-out", exposure=job.exposure, n=0))
-    else:
-        task = ranking_task(graph, job.split.test, seed=job.split_seed)
-        for exposure, embedding in members:
-            ranking = ndcg.rank_candidates(embedding, task, seed=job.seed)
-            rows.append(_ranked("ndcg_at_10", job, task, ranking, None, variant="held-out", exposure=exposure))
-            for name, given in job.bias_free.items():
-                gains = ndcg.edge_gains(ranking, task, graph, job.split.test, given.weight)
-                rows.append(
-                    _ranked(
-                        "ndcg_at_10_bias_free",
-                        job,
-                        task,
-                        ranking,
-                        gains,
-                        given.note,
-                        attribute=name,
-                        variant="held-out",
-                        exposure=exposure,
-                    )
-                )
-    if graph.truth is not None:
-        task = ndcg.planted_task(graph, seed=job.split_seed)
-        remark = (
-            f"ranks the edges of the bias-free graph, free of {', '.join(graph.truth.sensitive)}, "
-            "that are not in the observed one"
-        )
-        for exposure, embedding in members:
-            ranking = ndcg.rank_candidates(embedding, task, seed=job.seed)
-            rows.append(
-                _ranked("ndcg_at_10", job, task, ranking, None, remark, variant="planted-truth", exposure=exposure)
-            )
-    if not graph.bipartite:
-        task = ndcg.as_coded_task(graph, seed=job.split_seed)
-        ranking = ndcg.rank_candidates(job.embedding, task, seed=job.seed)
-        remark = (
-            "as coded: ranks the first tenth plus one of all neighbours, most of them edges that training saw; "
-            "not a measure of prediction"
-        )
-        rows.append(_ranked("ndcg_at_10", job, task, ranking, None, remark, variant="as-coded", exposure=job.exposure))
-    return rows
-
-
-def _ranked(
-    metric: str,
-    job: _Job,
-    task: RankingTask,
-    ranking: ndcg.Ranking,
-    gains: ndcg.EdgeGains | None,
-    *notes: str | None,
-    **values: Any,
-) -> Row:
-    """A row of NDCG@10, weighted where `gains` are given, beside a random order of the same lists."""
-    num = len(task.targets)
-    gain = np.ones(len(ranking.rank)) if gains is None else gains.gain
-    weight = np.ones(num) if gains is None else gains.target_weight
-    value = ndcg.ndcg_per_target(ranking, gain, num)
-    # a list in which everything is relevant is ranked right by any order
-    contested = ((task.candidates >= 0) & ~task.relevant).any(axis=1)
-    keep = np.isfinite(value) & (weight > 0) & contested
-    counted = int(keep.sum())
-    if counted < ndcg.MIN_TARGETS:
-        few = Estimate(
-            None,
-            note=f"{counted} nodes have edges to rank among strangers, at least {ndcg.MIN_TARGETS} are needed",
-        )
-        return _row(metric, few, *notes, n=counted, **values)
-    mean, low, high = ndcg.weighted_mean(value[keep], weight[keep], seed=job.seed)
-    chance = ndcg.random_ndcg_per_target(task, ranking, gain)
-    floor = float(np.average(chance[keep], weights=weight[keep]))
-    return _row(metric, Estimate(mean, low, high), *notes, n=counted, floor_random=floor, **values)
-
-
-# Differences between groups
-
-
-def _parity_rows(job: _Job, step: Callable[[float], None]) -> list[Row]:
-    """DP and EO of the embedding as it is handed out."""
-    grouped = {a.name: probe_classes(a, job.policies[a.name]) for a in job.attributes}
-    groups = {name: codes for name, (codes, _) in grouped.items()}
-    if not groups:
-        return []
-    dp = parity.dp_cells(job.embedding, job.graph, groups, seed=job.seed, progress=step)
-    edges = job.graph.edges if job.split is None else job.split.test
-    eo = parity.eo_cells(job.embedding, job.graph, groups, edges)
-    seen_edges = None if job.split is not None else "over all edges, which training may have seen"
-    rows = []
-    for name, (_, labels) in grouped.items():
-        rows.append(_gap_row(job, "dp", name, labels, dp[name], parity.MIN_PAIRS, None, None))
-        variant = "all-edges" if job.split is None else "held-out"
-        rows.append(_gap_row(job, "eo", name, labels, eo[name], parity.MIN_EDGES, variant, seen_edges))
-    return rows
-
-
-def _gap_row(
-    job: _Job,
-    metric: str,
-    name: str,
-    labels: tuple[str, ...],
-    table: parity.CellTable,
-    minimum: int,
-    variant: str | None,
-    remark: str | None,
-) -> Row:
-    """One gap with its cells; the note names the two that make it."""
-    cells = tuple(_cells(table, labels, minimum))
-    found = parity.gap(table, minimum)
-    unit = "pairs" if metric == "dp" else "edges"
-    few = sum(c.excluded for c in cells)
-    notes: list[str | None] = []
-    if found.highest is not None and found.lowest is not None:
-        top, bottom = cells[found.highest], cells[found.lowest]
-        notes.append(
-            f"highest {top.name} {top.value:.3g} ({top.n:,} {unit}), lowest {bottom.name} {bottom.value:.3g} ({bottom.n:,} {unit})"
-        )
-    else:
-        notes.append(f"fewer than two cells have {minimum} {unit}")
-    if few:
-        notes.append(f"{few} of {len(cells)} cells with under {minimum} {unit} left out")
-    if table.se is not None and np.isfinite(table.se).any():
-        notes.append(
-            f"from a sample of the pairs of each cell, largest standard error of a cell {np.nanmax(table.se):.1g}"
-        )
-    if not job.calibrated:
-        notes.append("BPR: the sigmoid of the score has no calibration")
-    return _row(
-        metric,
-        Estimate(found.value),
-        *notes,
-        remark,
-        job.notes.get(name),
-        attribute=name,
-        variant=variant,
-        exposure=job.exposure,
-        n=sum(c.n for c in cells if not c.excluded),
-        cells=cells,
-    )
-
-
-def _cells(table: parity.CellTable, labels: tuple[str, ...], minimum: int) -> Iterator[Cell]:
-    """The cells of a table by name."""
-    seconds: IntArray | list[None] = [None] * len(table.a) if table.b is None else table.b
-    for a, b, mean, n in zip(table.a, seconds, table.mean, table.n, strict=True):
-        value = float(mean) if n else None
-        yield Cell(labels[a], None if b is None else labels[b], value, int(n), excluded=bool(n < minimum))

@@ -1,0 +1,64 @@
+"""What one audit was asked, and how an estimate becomes a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uge_core.audit.base import METRICS, Row
+from uge_core.audit.leakage import Estimate
+from uge_core.audit.ndcg import BiasFree
+from uge_core.graph import Attribute, AttributedGraph, FloatArray
+from uge_core.split import LinkSplit
+
+Floors = MutableMapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What one audit was asked, checked and with names resolved."""
+
+    graph: AttributedGraph
+    split: LinkSplit | None
+    embedding: FloatArray
+    twin: FloatArray | None
+    attributes: tuple[Attribute, ...]
+    policies: Mapping[str, str]
+    split_seed: int
+    attackers: tuple[str, ...]
+    treated: frozenset[str]
+    read: frozenset[str]
+    bias_free: Mapping[str, BiasFree]
+    calibrated: bool
+    notes: Mapping[str, str]
+    twin_notes: Mapping[str, str]
+    floors: Floors
+    seed: int
+
+    @property
+    def exposure(self) -> str | None:
+        """That of rows about no attribute."""
+        return "seen" if self.read else None
+
+    def exposure_of(self, attribute: str) -> str | None:
+        """Whether training read this attribute's values."""
+        return "seen" if attribute in self.read else None
+
+
+def make_row(metric: str, estimate: Estimate, *notes: str | None, ci_kind: str | None = "nodes", **values: Any) -> Row:
+    """A row from an estimate, with the metric's direction and the remarks joined."""
+    ok = estimate.value is not None and bool(np.isfinite(estimate.value))
+    return Row(
+        metric,
+        value=estimate.value if ok else None,
+        ci_low=estimate.low,
+        ci_high=estimate.high,
+        ci_kind=ci_kind if estimate.low is not None else None,
+        direction=METRICS[metric].direction,
+        evidence="ok" if ok else "insufficient",
+        note="; ".join(n for n in (estimate.note, *notes) if n) or None,
+        **values,
+    )
