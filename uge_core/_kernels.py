@@ -8,10 +8,18 @@ go of the interpreter lock, which avoids a second OpenMP runtime spinning agains
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 # sums may be reordered and contracted; infinities keep their meaning, as exp of a large score is one
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
+_AHEAD = (
+    32  # entries between asking for a row and reading it; Pokec-n: 30 ms without, 23, 22, 22, 22 with 12, 24, 32, 64
+)
+_SOON = 8  # the same for the wider rows of attention
+_TILE = 32  # sources whose scores against the block are held at once
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
@@ -48,6 +56,192 @@ def _softplus(x):  # type: ignore[no-untyped-def]
     return max(x, np.float32(0.0)) + np.float32(2.0) * t * p
 
 
+@intrinsic
+def _fetch(typing, table, row, column):  # type: ignore[no-untyped-def]
+    """Asks for the cache line of table[row, column], float32, ahead of its use."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        kind = signature.args[0]
+        array = context.make_array(kind)(context, builder, arguments[0])
+        item = cgutils.get_item_pointer(context, builder, kind, array, list(arguments[1:]), wraparound=False)  # type: ignore[no-untyped-call]
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        shape = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [byte], shape)
+        builder.call(hint, [builder.bitcast(item, byte), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(table, row, column), generate
+
+
+@njit(inline="always")
+def _ahead(table, index, at):  # type: ignore[no-untyped-def]
+    """Asks for the row of a table that the entry `at` of `index` names; rows are read at random, and the wait was half the time."""
+    if at < len(index):
+        for column in range(0, table.shape[1], 16):
+            _fetch(table, np.int64(index[at]), column)  # type: ignore[call-arg]
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def _scores(z, u, neighbour, begin, n, s):  # type: ignore[no-untyped-def]
+    """Writes z_u . z_v of n entries to s, four at a time, so that z_u is read once for them."""
+    i = 0
+    while i + 4 <= n:
+        at = begin + i
+        for k in range(at + _AHEAD, at + _AHEAD + 4):
+            _ahead(z, neighbour, k)
+        v0, v1, v2, v3 = neighbour[at], neighbour[at + 1], neighbour[at + 2], neighbour[at + 3]
+        s0 = s1 = s2 = s3 = np.float32(0.0)
+        for j in range(z.shape[1]):
+            x = z[u, j]
+            s0 += x * z[v0, j]
+            s1 += x * z[v1, j]
+            s2 += x * z[v2, j]
+            s3 += x * z[v3, j]
+        s[i], s[i + 1], s[i + 2], s[i + 3] = s0, s1, s2, s3
+        i += 4
+    while i < n:
+        v0 = neighbour[begin + i]
+        s0 = np.float32(0.0)
+        for j in range(z.shape[1]):
+            s0 += z[u, j] * z[v0, j]
+        s[i] = s0
+        i += 1
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def _gather(z, u, neighbour, begin, n, s, gradient):  # type: ignore[no-untyped-def]
+    """Adds sum_i s_i z_v of n entries to row u of the gradient, four at a time."""
+    i = 0
+    while i + 4 <= n:
+        at = begin + i
+        v0, v1, v2, v3 = neighbour[at], neighbour[at + 1], neighbour[at + 2], neighbour[at + 3]
+        s0, s1, s2, s3 = s[i], s[i + 1], s[i + 2], s[i + 3]
+        for j in range(z.shape[1]):
+            gradient[u, j] += s0 * z[v0, j] + s1 * z[v1, j] + s2 * z[v2, j] + s3 * z[v3, j]
+        i += 4
+    while i < n:
+        v0, s0 = neighbour[begin + i], s[i]
+        for j in range(z.shape[1]):
+            gradient[u, j] += s0 * z[v0, j]
+        i += 1
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def pull(z, start, neighbour, weight, offset, scale, sign, first, last, want_loss, gradient):  # type: ignore[no-untyped-def]
+    """Scale * sum w softplus(-sign s) over the entries of the sources `first` to `last`; returns the loss.
+
+    Each pair stands in both directions and each row is written by its own node, so a row gets twice its
+    entries' share.
+
+    Args:
+        z: (N, d) embedding.
+        start: (N + 1,) where each row's entries begin.
+        neighbour: (2 E,) the entries.
+        weight: (2 E,) factor of each entry, or (0,) for 1 throughout.
+        offset: (2 E,) logit offset of each entry, or (0,) for none.
+        scale: of the sum.
+        sign: 1 for pairs that attract, -1 for pairs that repel.
+        first: the first source.
+        last: the one after the last.
+        want_loss: whether the loss is added up, else 0 is returned.
+        gradient: (N, d), added to at these sources.
+    """
+    one, factor = np.float32(1.0), np.float32(-2.0) * sign * scale
+    most = 0
+    for u in range(first, last):
+        most = max(most, start[u + 1] - start[u])
+    s, term = np.empty(most, np.float32), np.empty(most, np.float32)
+    loss = 0.0
+    for u in range(first, last):
+        begin = start[u]
+        n = start[u + 1] - begin
+        _scores(z, u, neighbour, begin, n, s)
+        if len(offset):
+            for i in range(n):
+                s[i] += offset[begin + i]
+        for i in range(n):
+            s[i] *= sign
+        if want_loss:
+            for i in range(n):
+                term[i] = _softplus(-s[i])
+            if len(weight):
+                for i in range(n):
+                    term[i] *= weight[begin + i]
+            for i in range(n):
+                loss += scale * term[i]
+        for i in range(n):
+            s[i] = factor / (one + _exp(s[i]))
+        if len(weight):
+            for i in range(n):
+                s[i] *= weight[begin + i]
+        _gather(z, u, neighbour, begin, n, s, gradient)
+    return loss
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def _meet(z, u, block, s):  # type: ignore[no-untyped-def]
+    """Writes z_u . b of all nodes b of the block to s."""
+    d, m = block.shape
+    for i in range(m):
+        s[i] = 0
+    j = 0
+    while j + 4 <= d:
+        z0, z1, z2, z3 = z[u, j], z[u, j + 1], z[u, j + 2], z[u, j + 3]
+        for i in range(m):
+            s[i] += z0 * block[j, i] + z1 * block[j + 1, i] + z2 * block[j + 2, i] + z3 * block[j + 3, i]
+        j += 4
+    while j < d:
+        for i in range(m):
+            s[i] += z[u, j] * block[j, i]
+        j += 1
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def _repelled(block, s, u, gradient):  # type: ignore[no-untyped-def]
+    """Adds sum_b s_b b over the block to row u of the gradient."""
+    d, m = block.shape
+    j = 0
+    while j + 4 <= d:
+        p0 = p1 = p2 = p3 = np.float32(0.0)
+        for i in range(m):
+            x = s[i]
+            p0 += x * block[j, i]
+            p1 += x * block[j + 1, i]
+            p2 += x * block[j + 2, i]
+            p3 += x * block[j + 3, i]
+        gradient[u, j] += p0
+        gradient[u, j + 1] += p1
+        gradient[u, j + 2] += p2
+        gradient[u, j + 3] += p3
+        j += 4
+    while j < d:
+        p0 = np.float32(0.0)
+        for i in range(m):
+            p0 += s[i] * block[j, i]
+        gradient[u, j] += p0
+        j += 1
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def _pushed(z, first, rows, s, push):  # type: ignore[no-untyped-def]
+    """Adds sum_u s_u z_u over a tile's sources to the block's nodes, four sources at a time."""
+    d, m = push.shape
+    r = 0
+    while r + 4 <= rows:
+        u = first + r
+        for j in range(d):
+            z0, z1, z2, z3 = z[u, j], z[u + 1, j], z[u + 2, j], z[u + 3, j]
+            for i in range(m):
+                push[j, i] += z0 * s[r, i] + z1 * s[r + 1, i] + z2 * s[r + 2, i] + z3 * s[r + 3, i]
+        r += 4
+    while r < rows:
+        for j in range(d):
+            z0 = z[first + r, j]
+            for i in range(m):
+                push[j, i] += z0 * s[r, i]
+        r += 1
+
+
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
 def contrast(  # type: ignore[no-untyped-def]
     z, start, neighbour, weight, offset, scale, group, share, block, columns, linked, linked_column,
@@ -56,7 +250,7 @@ def contrast(  # type: ignore[no-untyped-def]
     """Both halves of the cross-entropy for the sources `first` to `last`; returns the loss.
 
     Writes the sources' own rows of `gradient` and adds to `push` what they do to the block's nodes. Scores
-    go through a buffer and the block lies transposed, so that the inner loops vectorise.
+    go through a tile that stays in the cache and the block lies transposed, so that the inner loops vectorise.
 
     Args:
         z: (N, d) embedding.
@@ -77,82 +271,41 @@ def contrast(  # type: ignore[no-untyped-def]
         gradient: (N, d), zero at these sources.
         push: (d, m).
     """
-    d, m = block.shape
-    most = m
-    for u in range(first, last):
-        most = max(most, start[u + 1] - start[u])
-    s, term = np.empty(most, np.float32), np.empty(most, np.float32)
-    one, two = np.float32(1.0), np.float32(2.0)
+    m = block.shape[1]
+    loss = pull(z, start, neighbour, weight, offset, scale, np.float32(1.0), first, last, want_loss, gradient)
+    if m == 0:
+        return loss
+    one = np.float32(1.0)
+    s, term, each = np.empty((_TILE, m), np.float32), np.empty((_TILE, m), np.float32), np.empty(_TILE, np.float32)
+    flat, flat_term = s.reshape(-1), term.reshape(-1)
     skip = np.searchsorted(linked, first)
-    loss = 0.0
-    for u in range(first, last):
-        begin = start[u]
-        n = start[u + 1] - begin
-        for i in range(n):
-            v = neighbour[begin + i]
-            score = np.float32(0.0)
-            for j in range(d):
-                score += z[u, j] * z[v, j]
-            s[i] = score
-        if len(offset):
-            for i in range(n):
-                s[i] += offset[begin + i]
+    for begin in range(first, last, _TILE):
+        rows = min(_TILE, last - begin)
+        for r in range(rows):
+            each[r] = m
+            _meet(z, begin + r, block, s[r])
+            if len(columns):
+                for i in range(m):
+                    s[r, i] += columns[group[begin + r], i]
         if want_loss:
-            for i in range(n):
-                term[i] = _softplus(-s[i])
-            if len(weight):
-                for i in range(n):
-                    term[i] *= weight[begin + i]
-            for i in range(n):
-                loss += scale * term[i]
-        # both ends move: the pair stands in both directions, and each row is written by its own node
-        for i in range(n):
-            s[i] = -two * scale / (one + _exp(s[i]))
-        if len(weight):
-            for i in range(n):
-                s[i] *= weight[begin + i]
-        for i in range(n):
-            v, c = neighbour[begin + i], s[i]
-            for j in range(d):
-                gradient[u, j] += c * z[v, j]
-        if m == 0:
-            continue
-        for i in range(m):
-            s[i] = 0
-        for j in range(d):
-            c = z[u, j]
-            for i in range(m):
-                s[i] += c * block[j, i]
-        if len(columns):
-            for i in range(m):
-                s[i] += columns[group[u], i]
-        if want_loss:
-            for i in range(m):
-                term[i] = _softplus(s[i])
-        for i in range(m):
-            s[i] = one / (one + _exp(-s[i]))
-        strangers = m
-        while linked[skip] == u:
-            s[linked_column[skip]] = term[linked_column[skip]] = np.float32(0.0)
-            strangers -= 1
+            for i in range(rows * m):
+                flat_term[i] = _softplus(flat[i])
+        for i in range(rows * m):
+            flat[i] = one / (one + _exp(-flat[i]))
+        while linked[skip] < begin + rows:
+            r = linked[skip] - begin
+            s[r, linked_column[skip]] = term[r, linked_column[skip]] = np.float32(0.0)
+            each[r] -= one
             skip += 1
-        if strangers == 0:
-            continue
-        each = share[u] / np.float32(strangers)
-        if want_loss:
+        for r in range(rows):
+            each[r] = share[begin + r] / each[r] if each[r] > 0 else np.float32(0.0)
             for i in range(m):
-                loss += each * term[i]
-        for i in range(m):
-            s[i] *= each
-        for j in range(d):
-            pull = np.float32(0.0)
-            for i in range(m):
-                pull += s[i] * block[j, i]
-            gradient[u, j] += pull
-        for j in range(d):
-            c = z[u, j]
-            for i in range(m):
-                push[j, i] += c * s[i]
+                s[r, i] *= each[r]
+            if want_loss:
+                for i in range(m):
+                    loss += each[r] * term[r, i]
+            _repelled(block, s[r], begin + r, gradient)
+        _pushed(z, begin, rows, s, push)
     return loss
 
 
@@ -224,8 +377,30 @@ def _leaky(x):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def attend(x, source, target, start, sender, first, last, out, peak, total):  # type: ignore[no-untyped-def]
-    """Attention over incoming messages of the nodes `first` to `last`: writes their rows of `out`, `peak` and `total`.
+def _mix(share, x, node, begin, n, v, out):  # type: ignore[no-untyped-def]
+    """Adds sum_i share_i x_node(i) by head over n messages to out[v], four messages at a time."""
+    _, heads, width = x.shape
+    i = 0
+    while i + 4 <= n:
+        at = begin + i
+        u0, u1, u2, u3 = node[at], node[at + 1], node[at + 2], node[at + 3]
+        for h in range(heads):
+            c0, c1, c2, c3 = share[i, h], share[i + 1, h], share[i + 2, h], share[i + 3, h]
+            for j in range(width):
+                out[v, h, j] += c0 * x[u0, h, j] + c1 * x[u1, h, j] + c2 * x[u2, h, j] + c3 * x[u3, h, j]
+        i += 4
+    while i < n:
+        u0 = node[begin + i]
+        for h in range(heads):
+            c0 = share[i, h]
+            for j in range(width):
+                out[v, h, j] += c0 * x[u0, h, j]
+        i += 1
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def attend(x, source, target, start, sender, first, last, out, peak, scale):  # type: ignore[no-untyped-def]
+    """Attention over incoming messages of the nodes `first` to `last`: writes their rows of `out`, `peak` and `scale`.
 
     Args:
         x: (N, H, w) what is sent.
@@ -237,9 +412,10 @@ def attend(x, source, target, start, sender, first, last, out, peak, total):  # 
         last: the one after the last.
         out: (N, H, w), zero at these rows.
         peak: (N, H) the largest logit.
-        total: (N, H) sum of exp(logit - peak).
+        scale: (N, H) 1 / sum of exp(logit - peak).
     """
     _, heads, width = x.shape
+    rows = x.reshape(len(x), -1)
     most = 0
     for v in range(first, last):
         most = max(most, start[v + 1] - start[v])
@@ -250,13 +426,14 @@ def attend(x, source, target, start, sender, first, last, out, peak, total):  # 
         n = start[v + 1] - begin
         for h in range(heads):
             peak[v, h] = -np.inf
-            total[v, h] = 0
+            scale[v, h] = 0
         for i in range(n):
+            _ahead(rows, sender, begin + i + _SOON)
+            _ahead(source, sender, begin + i + _SOON)
             u = sender[begin + i]
             for h in range(heads):
-                logit = _leaky(source[u, h] + target[v, h])
-                share[i, h] = logit
-                peak[v, h] = max(peak[v, h], logit)
+                share[i, h] = _leaky(source[u, h] + target[v, h])
+                peak[v, h] = max(peak[v, h], share[i, h])
         for i in range(n):
             for h in range(heads):
                 share[i, h] -= peak[v, h]
@@ -264,59 +441,73 @@ def attend(x, source, target, start, sender, first, last, out, peak, total):  # 
             flat[i] = _exp(flat[i])
         for i in range(n):
             for h in range(heads):
-                total[v, h] += share[i, h]
-        for i in range(n):
-            u = sender[begin + i]
-            for h in range(heads):
-                c = share[i, h] / total[v, h]
-                for j in range(width):
-                    out[v, h, j] += c * x[u, h, j]
+                scale[v, h] += share[i, h]
+        _mix(share, x, sender, begin, n, v, out)
+        for h in range(heads):
+            scale[v, h] = np.float32(1.0) / scale[v, h]
+            for j in range(width):
+                out[v, h, j] *= scale[v, h]
 
 
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def attend_back(  # type: ignore[no-untyped-def]
-    x, source, target, peak, total, gradient, along, start, other, first, last, sends, dx, dlogit
-):
-    """Gradient of `attend` by the messages of the nodes `first` to `last`.
+def attend_back(x, source, at_target, gradient, start, receiver, first, last, dx, dsource, dlogit):  # type: ignore[no-untyped-def]
+    """Gradient of `attend` by the messages that the nodes `first` to `last` send.
 
     With a share a_uv and what it is worth r_uv = g_v . x_u - g_v . out_v, dx_u = sum_v a_uv g_v and the logit's
-    gradient is a_uv r_uv times leaky_relu's slope, summed by sender and by receiver. Each node's sums are
-    its own: the senders' pass reads the messages a node sends, the receivers' those it gets.
+    gradient is a_uv r_uv times leaky_relu's slope, whose sums by sender are written here; `collect` sums them
+    by receiver.
 
     Args:
         x: (N, H, w) what was sent.
         source: (N, H) the sender's part of each logit.
-        target: (N, H) the receiver's.
-        peak: (N, H) from `attend`.
-        total: (N, H) from `attend`.
+        at_target: (N, 4, H) the receiver's part, `peak` and `scale` from `attend`, and g . out.
         gradient: (N, H, w) g, the gradient of `out`.
-        along: (N, H) g . out by head.
-        start: (N + 1,) where each node's messages begin.
-        other: (M,) who is at their other end.
-        first: the first node.
+        start: (N + 1,) where each sender's messages begin.
+        receiver: (M,) who gets them.
+        first: the first sender.
         last: the one after the last.
-        sends: whether these are the messages a node sends, else those it gets.
-        dx: (N, H, w), zero at these rows; written where `sends`.
-        dlogit: (N, H), zero at these rows.
+        dx: (N, H, w), zero at these rows.
+        dsource: (N, H), zero at these rows.
+        dlogit: (M, H) of each message.
     """
     _, heads, width = x.shape
+    rows, by_target = gradient.reshape(len(x), -1), at_target.reshape(len(x), -1)
     zero, one = np.float32(0.0), np.float32(1.0)
-    share, worth = np.empty(heads, np.float32), np.empty(heads, np.float32)
-    for node in range(first, last):
-        for i in range(start[node], start[node + 1]):
-            u, v = (node, other[i]) if sends else (other[i], node)
+    most = 0
+    for u in range(first, last):
+        most = max(most, start[u + 1] - start[u])
+    share = np.empty((most, heads), np.float32)
+    flat = share.reshape(-1)
+    for u in range(first, last):
+        begin = start[u]
+        n = start[u + 1] - begin
+        for i in range(n):
+            _ahead(rows, receiver, begin + i + _SOON)
+            _ahead(by_target, receiver, begin + i + _SOON)
+            v = receiver[begin + i]
             for h in range(heads):
-                share[h] = _exp(_leaky(source[u, h] + target[v, h]) - peak[v, h]) / total[v, h]
+                share[i, h] = _leaky(source[u, h] + at_target[v, 0, h]) - at_target[v, 1, h]
+        for i in range(n * heads):
+            flat[i] = _exp(flat[i])
+        for i in range(n):
+            v = receiver[begin + i]
             for h in range(heads):
                 inner = zero
                 for j in range(width):
                     inner += gradient[v, h, j] * x[u, h, j]
-                worth[h] = inner - along[v, h]
-            for h in range(heads):
-                slope = one if source[u, h] + target[v, h] > zero else np.float32(0.2)
-                dlogit[node, h] += share[h] * worth[h] * slope
-            if sends:
-                for h in range(heads):
-                    c = share[h]
-                    for j in range(width):
-                        dx[node, h, j] += c * gradient[v, h, j]
+                share[i, h] *= at_target[v, 2, h]
+                slope = one if source[u, h] + at_target[v, 0, h] > zero else np.float32(0.2)
+                d = share[i, h] * (inner - at_target[v, 3, h]) * slope
+                dsource[u, h] += d
+                dlogit[begin + i, h] = d
+        _mix(share, gradient, receiver, begin, n, u, dx)
+
+
+@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+def collect(values, start, place, first, last, out):  # type: ignore[no-untyped-def]
+    """Adds the rows of `values` (M, H) at the places that belong to the nodes `first` to `last` to their rows of `out`."""
+    for v in range(first, last):
+        for i in range(start[v], start[v + 1]):
+            _ahead(values, place, i + _AHEAD)
+            for h in range(values.shape[1]):
+                out[v, h] += values[place[i], h]

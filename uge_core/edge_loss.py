@@ -28,6 +28,7 @@ from itertools import pairwise, product
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -168,7 +169,7 @@ def build(
     if kind == "bpr":
         return Bpr(cells, passes)
     if negatives == "listed":
-        return CrossEntropy(cells, passes, Listed(pairs, num_negatives, device))
+        return CrossEntropy(cells, passes, Listed(pairs, num_negatives, passes))
     return CrossEntropy(cells, passes, SharedBlock(pairs, block_size))
 
 
@@ -194,6 +195,8 @@ _EMPTY = Block(_NOBODY, _NOBODY, _NOBODY)
 class Passes(Protocol):
     """The passes over pairs; compiled on the CPU, plain torch elsewhere."""
 
+    device: torch.device
+
     def contrast(
         self, z: Tensor, cells: list[Cells], blocks: Sequence[Block], want_loss: bool
     ) -> tuple[Tensor, Tensor]:
@@ -202,12 +205,19 @@ class Passes(Protocol):
         Returns (K,) losses and the gradient (K, N, d).
         """
 
+    def repel(
+        self, z: Tensor, cells: list[Cells], listed: Listed, want_loss: bool, loss: Tensor, gradient: Tensor
+    ) -> None:
+        """Adds 1/2 mean softplus(s) over listed pairs to `loss`, and its gradient to `gradient`."""
+
     def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """Mean BPR loss over observed pairs with fresh strangers: (K,) losses, (K, N, d) gradient."""
 
 
 class CompiledPasses:
     """Kernels over CSR rows, two dimensions of work (members, row blocks) on all cores."""
+
+    device = torch.device("cpu")
 
     def __init__(self, pairs: Pairs) -> None:
         from uge_core import _kernels
@@ -266,6 +276,29 @@ class CompiledPasses:
                 factor = factor * own
             self.entries[cells] = (factor, none if cells.neutral else offset[source, target])
         return self.entries[cells]
+
+    def repel(
+        self, z: Tensor, cells: list[Cells], listed: Listed, want_loss: bool, loss: Tensor, gradient: Tensor
+    ) -> None:
+        """See `Passes.repel`; the list is laid out by row, in both directions, as the observed pairs are."""
+        start, source, neighbour, weight = listed.rows
+        none, scale = np.zeros(0, np.float32), np.float32(0.25 / len(listed.source))
+        cuts = np.searchsorted(start, np.linspace(0, len(neighbour), 8 + 1)).tolist()
+        tasks = list(product(range(len(cells)), pairwise([0, *cuts[1:-1], self.pairs.num_nodes])))
+        offsets = {
+            c: none if c.neutral else c.offset.numpy()[c.group.numpy()[source], c.group.numpy()[neighbour]]
+            for c in dict.fromkeys(cells)
+        }
+
+        def work(task: tuple[int, tuple[int, int]]) -> float:
+            k, (first, last) = task
+            part = self.kernels.pull(
+                z[k].numpy(), start, neighbour, weight, offsets[cells[k]], scale,
+                np.float32(-1.0), first, last, want_loss, gradient[k].numpy(),
+            )  # fmt: skip
+            return float(part)
+
+        loss += torch.tensor(self._map(work, tasks)).view(len(cells), -1).sum(1).float()
 
     def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `Passes.rank`; a member's triples meet in its item rows, so a member is one task."""
@@ -381,6 +414,28 @@ class TorchPasses:
             slope = s.sigmoid_().mul_(counts)
             gradient[k, sources].addmm_(slope, few)
             gradient[k].index_add_(0, nodes, slope.T @ rows)
+
+    def repel(
+        self, z: Tensor, cells: list[Cells], listed: Listed, want_loss: bool, loss: Tensor, gradient: Tensor
+    ) -> None:
+        """See `Passes.repel`."""
+        source, target, weight = listed.source, listed.target, listed.weight
+        scale = 0.5 / len(source)
+        for k, c in enumerate(cells):
+            for part in _chunks(len(source)):
+                u, v = source[part], target[part]
+                zu, zv = z[k].index_select(0, u), z[k].index_select(0, v)
+                s = (zu * zv).sum(1)
+                if not c.neutral:
+                    s = s + c.offset[c.group.index_select(0, u), c.group.index_select(0, v)]
+                if want_loss:
+                    term = torch.nn.functional.softplus(s)
+                    loss[k] += (term if weight is None else term * weight[part]).sum() * scale
+                slope = (torch.sigmoid(s) * scale)[:, None]
+                if weight is not None:
+                    slope = slope * weight[part, None]
+                gradient[k].index_add_(0, u, slope * zv)
+                gradient[k].index_add_(0, v, slope * zu)
 
     def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `Passes.rank`."""
@@ -507,7 +562,8 @@ class SharedBlock:
 class Listed:
     """The paper's recipe: strangers drawn once per observed pair and kept for all epochs; they carry its own weight."""
 
-    def __init__(self, pairs: Pairs, num_negatives: int, device: torch.device) -> None:
+    def __init__(self, pairs: Pairs, num_negatives: int, passes: Passes) -> None:
+        self.passes = passes
         rng = np.random.default_rng([pairs.seed, 5])
         start, neighbour = pairs.rows
         keys = pairs.sources * pairs.num_nodes + neighbour
@@ -532,12 +588,22 @@ class Listed:
                 "negatives = 'listed': every node is linked to every other, so there is no stranger to list"
             )
         self.nobody = [_EMPTY for _ in pairs.sides]
-        self.source = torch.as_tensor(np.concatenate(source), device=device)
-        self.target = torch.as_tensor(np.concatenate(target), device=device)
+        self.num_nodes = pairs.num_nodes
+        self.source = torch.as_tensor(np.concatenate(source), device=passes.device)
+        self.target = torch.as_tensor(np.concatenate(target), device=passes.device)
         self.weight = None
         if weight:
             own = np.concatenate(weight)
-            self.weight = torch.as_tensor(own / own.mean(), device=device)
+            self.weight = torch.as_tensor(own / own.mean(), device=passes.device)
+
+    @cached_property
+    def rows(self) -> tuple[IntArray, npt.NDArray[np.int32], npt.NDArray[np.int32], FloatArray]:
+        """CSR of both directions: (N + 1,) starts, each entry's row, its other end, its weight or (0,) for 1 throughout."""
+        source, target = torch.cat([self.source, self.target]).numpy(), torch.cat([self.target, self.source]).numpy()
+        order = np.argsort(source, kind="stable")
+        start = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=self.num_nodes))])
+        weight = np.zeros(0, np.float32) if self.weight is None else self.weight.repeat(2).numpy()[order]
+        return start, source[order].astype(np.int32), target[order].astype(np.int32), weight
 
     def blocks(self, epoch: int) -> Sequence[Block]:
         """None: the list stands for all."""
@@ -545,19 +611,4 @@ class Listed:
 
     def add(self, z: Tensor, cells: list[Cells], want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
         """See `Negatives.add`."""
-        scale = 0.5 / len(self.source)
-        for k, c in enumerate(cells):
-            for part in _chunks(len(self.source)):
-                u, v = self.source[part], self.target[part]
-                zu, zv = z[k].index_select(0, u), z[k].index_select(0, v)
-                s = (zu * zv).sum(1)
-                if not c.neutral:
-                    s = s + c.offset[c.group.index_select(0, u), c.group.index_select(0, v)]
-                if want_loss:
-                    term = torch.nn.functional.softplus(s)
-                    loss[k] += (term if self.weight is None else term * self.weight[part]).sum() * scale
-                slope = (torch.sigmoid(s) * scale)[:, None]
-                if self.weight is not None:
-                    slope = slope * self.weight[part, None]
-                gradient[k].index_add_(0, u, slope * zv)
-                gradient[k].index_add_(0, v, slope * zu)
+        self.passes.repel(z, cells, self, want_loss, loss, gradient)

@@ -35,37 +35,36 @@ def attend(x: Tensor, source: Tensor, target: Tensor, inputs: Inputs) -> Tensor:
 
 
 class _Compiled(torch.autograd.Function):
-    """Nothing per message is kept: shares are worked out again on the way back."""
+    """Nothing per message is kept between the ways: shares are worked out again on the way back."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, source: Tensor, target: Tensor, inputs: Inputs) -> Tensor:
         x, source, target = x.contiguous(), source.contiguous(), target.contiguous()
-        out, peak, total = torch.zeros_like(x), torch.empty_like(source), torch.empty_like(source)
+        out, peak, scale = torch.zeros_like(x), torch.empty_like(source), torch.empty_like(source)
         start, sender = inputs.received
         by_head = (len(x), source.shape[1], -1)
         given = [x.view(by_head).numpy(), source.numpy(), target.numpy()]
-        made = [out.view(by_head).numpy(), peak.numpy(), total.numpy()]
+        made = [out.view(by_head).numpy(), peak.numpy(), scale.numpy()]
         _by_rows(inputs, start, lambda a, b: kernels.attend(*given, start, sender, a, b, *made))
-        ctx.save_for_backward(x, source, target, peak, total, out)
+        ctx.save_for_backward(x, source, target, peak, scale, out)
         ctx.inputs = inputs
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        x, source, target, peak, total, out = ctx.saved_tensors
-        gradient = grads[0].contiguous()
+        x, source, target, peak, scale, out = ctx.saved_tensors
+        gradient, inputs = grads[0].contiguous(), ctx.inputs
         by_head = (len(x), source.shape[1], -1)
         along = (gradient * out).view(by_head).sum(-1)
+        at_target = torch.stack([target, peak, scale, along], 1).numpy()
         dx, dsource, dtarget = torch.zeros_like(x), torch.zeros_like(source), torch.zeros_like(target)
-        small = [t.numpy() for t in (source, target, peak, total)]
-        given = [x.view(by_head).numpy(), *small, gradient.view(by_head).numpy(), along.numpy()]
-        for sends, (start, other), into in ((True, ctx.inputs.sent, dsource), (False, ctx.inputs.received, dtarget)):
-            made = dx.view(by_head).numpy(), into.numpy()
-
-            def work(a: int, b: int, messages: Any = (start, other), sends: bool = sends, made: Any = made) -> None:
-                kernels.attend_back(*given, *messages, a, b, sends, *made)
-
-            _by_rows(ctx.inputs, start, work)
+        start, receiver = inputs.sent
+        dlogit = torch.empty(len(receiver), source.shape[1]).numpy()
+        given = [x.view(by_head).numpy(), source.numpy(), at_target, gradient.view(by_head).numpy(), start, receiver]
+        made = [dx.view(by_head).numpy(), dsource.numpy(), dlogit]
+        _by_rows(inputs, start, lambda a, b: kernels.attend_back(*given, a, b, *made))
+        start = inputs.received[0]
+        _by_rows(inputs, start, lambda a, b: kernels.collect(dlogit, start, inputs.place, a, b, dtarget.numpy()))
         return dx, dsource, dtarget, None
 
 

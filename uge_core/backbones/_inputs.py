@@ -94,6 +94,14 @@ class Inputs:
         return _starts(source, self.num_nodes), target[np.argsort(source, kind="stable")].astype(np.int32)
 
     @cached_property
+    def place(self) -> npt.NDArray[np.int32]:
+        """(M,) where each message of `received` stands in `sent`."""
+        (source, _), _ = self.message_edges
+        place = np.empty(len(source), dtype=np.int32)
+        place[np.argsort(source, kind="stable")] = np.arange(len(source))
+        return place
+
+    @cached_property
     def pool(self) -> ThreadPoolExecutor:
         """Threads for compiled passes."""
         return ThreadPoolExecutor(cores())
