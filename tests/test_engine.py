@@ -9,6 +9,7 @@ import textwrap
 
 import numpy as np
 import pytest
+import torch
 from test_training import config, run, town
 
 from uge_core import runs
@@ -39,6 +40,27 @@ def test_a_warm_run_starts_from_its_cold_run_and_equals_itself_beside_it(backbon
     assert alone.history["epoch"][0] == 61 and alone.best_epoch == 75
     assert alone.history["penalty"][0] == pytest.approx(beside[1].history["penalty"][-1], rel=0.2)
     assert alone.history["penalty"][-1] < 0.7 * alone.history["penalty"][0]
+
+
+@pytest.mark.parametrize("backbone", ["node2vec", "gcn"])
+def test_a_warm_run_under_the_same_loss_is_the_cold_run_going_on(backbone):
+    """Step counts and moments come along: without them the first steps jump by the learning rate in every number."""
+    graph = town()
+    on = run(graph, warm(graph, 0.0, start=1e-30, backbone=backbone, epochs=60))[0]
+    longer = run(graph, config(graph, "uge-r", backbone, lam=0.0, exposure="seen", epochs=75))[0]
+    gap = np.linalg.norm(on.embedding - longer.embedding) / np.linalg.norm(longer.embedding)
+    assert gap < 1e-4
+
+
+@pytest.mark.parametrize("backbone", ["node2vec", "gcn", "sgc", "gat"])
+def test_deterministic_runs_are_equal_to_the_bit(backbone):
+    graph = town()
+    split = split_links(graph)
+    members = [config(graph, m, backbone, epochs=5) for m in ("none", "uge-c", "uge-o", "uge-ok")]
+    first, again = (fit(members, graph, split, device="cpu", deterministic=True) for _ in range(2))
+    assert not torch.are_deterministic_algorithms_enabled()
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a.embedding, b.embedding)
 
 
 def test_warm_starts_bring_their_twins():

@@ -11,6 +11,7 @@ Adam's eps is 1e-15: under a mean loss a node's gradient is about 1/E, which the
 
 from __future__ import annotations
 
+import os
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -190,6 +191,7 @@ def fit(
     split: LinkSplit,
     *,
     device: str = "auto",
+    deterministic: bool = False,
     on_epoch: Callable[[Progress], None] | None = None,
 ) -> list[Fitted]:
     """Trains `configs` together.
@@ -199,6 +201,8 @@ def fit(
         graph: the graph.
         split: its split by the configs' split seed.
         device: "auto" (a GPU where there is one), "cpu" or "cuda".
+        deterministic: torch may only use operations whose result is the same each time; slower on a GPU, and
+            what the CPU does anyway.
         on_epoch: called after each epoch; what it raises ends the training.
 
     Returns:
@@ -209,8 +213,21 @@ def fit(
         TrainingDiverged: a loss that is not finite, with member and epoch.
         OutOfMemory: they do not fit together; fewer may.
     """
-    with _memory_errors(len(configs)):
+    with _memory_errors(len(configs)), _repeatable(deterministic):
         return _fit(configs, graph, split, device, on_epoch)
+
+
+@contextmanager
+def _repeatable(asked: bool) -> Iterator[None]:
+    """Keeps torch to operations that give the same bits each time, where asked."""
+    before = torch.are_deterministic_algorithms_enabled()
+    if asked:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
+    torch.use_deterministic_algorithms(asked or before)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
 
 
 def _fit(
@@ -247,9 +264,7 @@ def _fit(
             cold[_start(m)] = build.member(m.config.cold(), twin=m.twin, position=m.position)
     ends = dict(zip(cold, loop.run(list(cold.values()), None, 0, first.epochs), strict=True))
     warm = [m for m in members if m.config.warm_from is not None]
-    begun = [ends[_start(m)].parameters for m in warm]
-    start = Parameters(_stack([p.tables for p in begun]), _stack([p.layers for p in begun]))
-    later = loop.run(warm, start, first.epochs, loop.whole) if warm else []
+    later = loop.run(warm, [ends[_start(m)] for m in warm], first.epochs, loop.whole) if warm else []
     trained = {id(m): ends[_start(m)] for m in members} | {id(m): end for m, end in zip(warm, later, strict=True)}
     seconds = time.monotonic() - started
     twin_of = {id(m.config): m for m in twins}
@@ -432,9 +447,13 @@ def _leaves(part: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """What a member's training came to."""
+    """What a member's training came to.
 
-    parameters: Parameters
+    `tensors` are its parameters, each with Adam's two moments: who goes on from here goes on with them, as a
+    step without moments is a jump of the whole learning rate in every number.
+    """
+
+    tensors: list[dict[str, tuple[Tensor, Tensor, Tensor]]]
     embedding: FloatArray
     history: dict[str, list[float]]
     best_epoch: int
@@ -463,8 +482,8 @@ class _Loop:
         self.config, self.backbone, self.inputs, self.pairs = config, backbone, inputs, pairs
         self.graph, self.split, self.on_epoch, self.whole = graph, split, on_epoch, whole
 
-    def run(self, members: list[_Member], start: Parameters | None, done: int, epochs: int) -> list[_End]:
-        """Trains `members` from epoch `done` + 1 to `epochs`, from `start` or from their own seeds."""
+    def run(self, members: list[_Member], begun: list[_End] | None, done: int, epochs: int) -> list[_End]:
+        """Trains `members` from epoch `done` + 1 to `epochs`, from where others ended or from their own seeds."""
         config, backbone, inputs = self.config, self.backbone, self.inputs
         loss = edge_loss.build(
             backbone.loss,
@@ -475,15 +494,25 @@ class _Loop:
             block_size=config.block_size,
             num_negatives=config.num_negatives,
         )
-        if start is None:
+        if begun is None:
             fresh = [backbone.init(inputs, config.dim, _stream(m.config.seed, "init")) for m in members]
-            start = Parameters(_stack([p.tables for p in fresh]), _stack([p.layers for p in fresh]))
-        parameters = Parameters(*(_leaves(part, inputs.device) for part in (start.tables, start.layers)))
+            parts = [_stack([p.tables for p in fresh]), _stack([p.layers for p in fresh])]
+        else:
+            parts = [_stack([{n: t[0] for n, t in end.tensors[i].items()} for end in begun]) for i in (0, 1)]
+        parameters = Parameters(*(_leaves(part, inputs.device) for part in parts))
         groups: list[dict[str, Any]] = [
             {"params": list(parameters.tables.values()), "weight_decay": 0.0},
             {"params": list(parameters.layers.values()), "weight_decay": config.weight_decay},
         ]
         adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.learning_rate, eps=1e-15, fused=True)
+        for i, part in enumerate((parameters.tables, parameters.layers)):
+            for name, leaf in part.items() if begun else ():
+                first, second = (torch.stack([end.tensors[i][name][m] for end in begun or ()]) for m in (1, 2))
+                adam.state[leaf] = {
+                    "step": torch.tensor(float(done), device=leaf.device),
+                    "exp_avg": first,
+                    "exp_avg_sq": second,
+                }
         lams = [m.config.lam or 0.0 for m in members]
         streams = [_stream(m.config.seed, "penalty") for m in members]
         watch: Watch = LastEpoch()
@@ -516,12 +545,13 @@ class _Loop:
         kept, best = watch.result(last, epochs)
         return [
             _End(
-                Parameters(
-                    *(
-                        {name: t[k].detach() for name, t in part.items()}
-                        for part in (parameters.tables, parameters.layers)
-                    )
-                ),
+                [
+                    {
+                        name: (t.detach()[k], *(adam.state[t][m][k] for m in ("exp_avg", "exp_avg_sq")))
+                        for name, t in part.items()
+                    }
+                    for part in (parameters.tables, parameters.layers)
+                ],
                 np.ascontiguousarray(kept[k].cpu().numpy().astype(np.float32)),
                 {"epoch": history["epoch"]}
                 | {n: [row[k] for row in history[n]] for n in ("edge_loss", "penalty", "total")},
