@@ -227,3 +227,148 @@ def kronecker_power(initiator, levels):
     for _ in range(levels):
         power = np.kron(power, np.array(initiator))
     return power
+
+
+# Leakage
+
+
+def usable_bits(truth, classes, train_size, calibrated):
+    """Mean over nodes of log2(q / prior) of their class; 0 for one that training lacks."""
+    total = 0.0
+    for i, c in enumerate(truth):
+        for k, known in enumerate(classes):
+            if known == c:
+                total += math.log2(calibrated[i][k] / (train_size[k] / sum(train_size)))
+    return total / len(truth)
+
+
+def pillai_trace(z, classes):
+    """tr(H (H + E)^-1), H and E from loops over nodes."""
+    z = np.asarray(z, float)
+    d = z.shape[1]
+    between, within = np.zeros((d, d)), np.zeros((d, d))
+    centre = z.mean(axis=0)
+    for c in set(classes):
+        mine = z[[k == c for k in classes]]
+        gap = mine.mean(axis=0) - centre
+        between += len(mine) * np.outer(gap, gap)
+        for row in mine:
+            within += np.outer(row - mine.mean(axis=0), row - mine.mean(axis=0))
+    return float(np.trace(between @ np.linalg.inv(between + within)))
+
+
+def nearest_votes(x, y, point, num_classes, k):
+    """Class shares among the k nearest, each weighing 1 / distance, the training shares one mean weight."""
+    near = sorted((math.dist(row, point), int(c)) for row, c in zip(x, y, strict=True))[:k]
+    weights = [1.0 / distance for distance, _ in near]
+    mean = sum(weights) / len(weights)
+    out = []
+    for c in range(num_classes):
+        votes = sum(w for w, (_, label) in zip(weights, near, strict=True) if label == c)
+        share = sum(label == c for label in y) / len(y)
+        out.append((votes + mean * share) / (sum(weights) + mean))
+    return out
+
+
+# Comparisons
+
+
+def paired_delong(truth, first, second, minimum):
+    """The difference of two macro AUCs and its variance, from each node's placement among the other side (DeLong 1988).
+
+    One class: cov over its nodes / their number + cov over the others / their number, of the placements' differences;
+    a node's influences on several classes add up before they are squared, each with its own n - 1.
+    """
+    n = len(truth)
+    classes = [c for c in range(first.shape[1]) if min((truth == c).sum(), (truth != c).sum()) >= minimum]
+    value, influence = 0.0, [0.0] * n
+    for c in classes:
+        mine = [i for i in range(n) if truth[i] == c]
+        rest = [i for i in range(n) if truth[i] != c]
+        for sign, p in ((1, first[:, c]), (-1, second[:, c])):
+            area = auc(p, truth == c)
+            value += sign * area / len(classes)
+            for own, other, forward in ((mine, rest, True), (rest, mine, False)):
+                for i in own:
+                    wins = sum((p[i] > p[j]) + 0.5 * (p[i] == p[j]) for j in other) / len(other)
+                    placed = wins if forward else 1 - wins
+                    influence[i] += sign * (placed - area) / math.sqrt(len(own) * (len(own) - 1)) / len(classes)
+    return value, sum(x * x for x in influence)
+
+
+def resampled_interval(statistic, n, times=1000, seed=0):
+    """The 95 % percentile interval of `statistic` (a function of row numbers) over rows drawn with replacement."""
+    rng = np.random.default_rng(seed)
+    values = sorted(statistic(rng.integers(0, n, n)) for _ in range(times))
+    return values[int(0.025 * times)], values[int(0.975 * times) - 1]
+
+
+def holm(p_values):
+    """Each p-value times the number of hypotheses not yet rejected, never below an earlier one."""
+    left, so_far, out = len(p_values), 0.0, {}
+    for p, i in sorted((p, i) for i, p in enumerate(p_values)):
+        so_far = max(so_far, min(1.0, left * p))
+        out[i] = so_far
+        left -= 1
+    return [out[i] for i in range(len(p_values))]
+
+
+def ndcg_of_lists(z, graph, held_out, seed):
+    """NDCG@10 of each held-out list with a stranger in it, by sorting it."""
+    from uge_core.split import ranking_task
+
+    task = ranking_task(graph, held_out, seed=seed)
+    out = []
+    for u, candidates, relevant in zip(task.targets, task.candidates, task.relevant, strict=True):
+        listed = [(dot(z, u, v), float(r)) for v, r in zip(candidates, relevant, strict=True) if v >= 0]
+        if any(r for _, r in listed) and not all(r for _, r in listed):
+            out.append(ndcg([r for _, r in sorted(listed, key=lambda x: -x[0])]))
+    return out
+
+
+# Differences between groups
+
+
+def dyadic_variance(pairs):
+    """(sum_u a_u^2 - sum_e r_e^2) / n^2 of the mean over (u, v, p), by a loop over pairs of pairs that share a node."""
+    mean = sum(p for *_, p in pairs) / len(pairs)
+    total = 0.0
+    for u, v, p in pairs:
+        for s, t, q in pairs:
+            if {u, v} & {s, t}:
+                total += (p - mean) * (q - mean)
+    return total / len(pairs) ** 2
+
+
+def cell_pairs(z, pairs, group, num_users=None):
+    """{cell: [(u, v, p)]}; cells as in `dp_cells`."""
+    found = {}
+    for u, v in pairs:
+        if group[u] < 0 or (num_users is None and group[v] < 0):
+            continue
+        a, b = int(group[u]), int(group[v])
+        cell = a if num_users is not None else (min(a, b), max(a, b))
+        found.setdefault(cell, []).append((u, v, sigmoid(dot(z, u, v))))
+    return found
+
+
+def weighted_sd(values, sizes):
+    mean = sum(v * n for v, n in zip(values, sizes, strict=True)) / sum(sizes)
+    return math.sqrt(sum(n * (v - mean) ** 2 for v, n in zip(values, sizes, strict=True)) / sum(sizes))
+
+
+def ndkl(groups_in_order, top=10):
+    """Of one list, the groups from first to last rank; below 0 is unknown."""
+    known = [g for g in groups_in_order if g >= 0]
+    if not known:
+        return math.nan
+    total = weight = 0.0
+    for i in range(1, min(top, len(known)) + 1):
+        first = known[:i]
+        divergence = 0.0
+        for g in set(first):
+            share = first.count(g) / i
+            divergence += share * math.log(share / (known.count(g) / len(known)))
+        total += divergence / math.log2(i + 1)
+        weight += 1 / math.log2(i + 1)
+    return total / weight

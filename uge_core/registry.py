@@ -1,4 +1,4 @@
-"""Plug-ins: a backbone, a method or a dataset layout is one file in its folder.
+"""Plug-ins: a backbone, a method, an attacker or a dataset layout is one file in its folder.
 
 The file's name is the plug-in's name (``uge_c.py`` is ``uge-c``); its one class carries
 `register`. Names are listed without importing anything, so that ``--help`` and the web process
@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 from uge_core.errors import ConfigError
 
-_FOLDERS = ("backbones", "debias")
+_KINDS = {"backbones": "backbone", "debias": "method", "audit.attackers": "attacker"}
 
 
 def register(cls: Any) -> Any:
@@ -27,8 +27,8 @@ def register(cls: Any) -> Any:
 
 
 def names(folder: str) -> tuple[str, ...]:
-    """The plug-ins of `folder` (``"backbones"`` or ``"debias"``), sorted, nothing imported."""
-    assert folder in _FOLDERS
+    """The plug-ins of `folder` (``"backbones"``, ``"debias"`` or ``"audit.attackers"``), sorted, nothing imported."""
+    assert folder in _KINDS
     package = importlib.import_module(f"uge_core.{folder}")
     found = (m.name for m in pkgutil.iter_modules(package.__path__))
     return tuple(sorted(n.replace("_", "-") for n in found if n != "base" and n[0] != "_"))
@@ -41,7 +41,7 @@ def find(folder: str, name: str) -> Any:
         ConfigError: no such plug-in; the message lists those that exist.
     """
     if name not in names(folder):
-        raise ConfigError(unknown_name({"backbones": "backbone", "debias": "method"}[folder], name, names(folder)))
+        raise ConfigError(unknown_name(_KINDS[folder], name, names(folder)))
     module = importlib.import_module(f"uge_core.{folder}.{name.replace('-', '_')}")
     return module.PLUGIN
 

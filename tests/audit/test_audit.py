@@ -92,7 +92,7 @@ def test_fields_are_the_contract():
 def test_every_row_is_in_range_and_has_its_direction(one):
     for row in one[3]:
         metric = METRICS[row.metric]
-        assert row.direction == metric.direction
+        assert row.direction == ("higher" if row.variant == "ratio" else metric.direction)
         assert (row.value is None) == (row.evidence == "insufficient")
         if row.value is not None:
             assert metric.low <= row.value <= metric.high
@@ -124,13 +124,13 @@ def test_micro_f1_has_its_floors_and_its_as_coded_variant(one):
 
 def test_an_attribute_nobody_knows_is_insufficient_everywhere(one):
     rows = one[3].select(attribute="blank", variant="standard") + one[3].select(attribute="blank", metric="dp")
-    assert len(rows) == 10
+    assert len(rows) == 16
     for row in rows:
         assert row.value is None and row.evidence == "insufficient" and row.floor_random is None and row.note
 
 
 def test_a_group_of_one_is_listed_and_left_out(one):
-    row = one[3].find(metric="dp", attribute="rare")
+    row = one[3].find(metric="dp", variant=None, attribute="rare")
     alone = next(c for c in row.cells if c.name == "c-c")
     assert alone.n == 0 and alone.value is None and alone.excluded
     assert len(row.cells) == 6 and "left out" in row.note and "highest" in row.note
@@ -184,7 +184,7 @@ def test_bipartite_is_about_users():
         z, graph, split, attributes=["city"], attackers=["linear"], progress=lambda *p: told.append(p)
     )
     assert audit.find(metric="auc", attacker="linear").n == round(0.2 * N / 2)
-    dp = audit.find(metric="dp")
+    dp = audit.find(metric="dp", variant=None)
     assert [(c.a, c.b) for c in dp.cells] == [("a", None), ("b", None)]
     assert dp.n == (N // 2) ** 2
     assert audit.find(metric="ndcg_at_10").variant == "held-out"  # no as-coded form
@@ -196,16 +196,16 @@ def test_without_a_split():
     graph, _, z = town()
     audit = audit_embedding(z, graph, None, attributes=["city"], attackers=["linear"])
     assert audit.find(metric="ndcg_at_10", variant="held-out").evidence == "insufficient"
-    assert audit.find(metric="eo").variant == "all-edges"
+    assert [r.variant for r in audit.select(metric="eo")] == ["all-edges", "ratio", "weighted-sd", "worst-vs-overall"]
 
 
 def test_missing_values_as_a_level_are_a_group():
     graph, split, z = town()
     level = audit_embedding(z, graph, split, attributes=["rare"], attackers=["linear"], unknown={"rare": "level"})
-    assert len(level.find(metric="dp").cells) == 10
-    assert "unknown" in {c.b for c in level.find(metric="dp").cells}
+    assert len(level.find(metric="dp", variant=None).cells) == 10
+    assert "unknown" in {c.b for c in level.find(metric="dp", variant=None).cells}
     excluded = audit_embedding(z, graph, split, attributes=["rare"], attackers=["linear"], unknown="exclude")
-    assert len(excluded.find(metric="dp").cells) == 6
+    assert len(excluded.find(metric="dp", variant=None).cells) == 6
     assert level.find(metric="auc", attacker="linear").n > excluded.find(metric="auc", attacker="linear").n
 
 
@@ -249,9 +249,9 @@ def test_torch_is_never_imported():
 def test_without_numba_numpy_counts_the_pairs(monkeypatch):
     graph, _, z = town()
     kwargs = {"attributes": ["city"], "attackers": []}
-    with_numba = audit_embedding(z, graph, None, **kwargs).find(metric="dp")
+    with_numba = audit_embedding(z, graph, None, **kwargs).find(metric="dp", variant=None)
     monkeypatch.setitem(sys.modules, "uge_core.audit.pair_kernel", None)
-    assert audit_embedding(z, graph, None, **kwargs).find(metric="dp").value == pytest.approx(
+    assert audit_embedding(z, graph, None, **kwargs).find(metric="dp", variant=None).value == pytest.approx(
         with_numba.value, abs=1e-6
     )
 

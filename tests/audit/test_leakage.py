@@ -153,5 +153,5 @@ def test_majority_rate_takes_the_class_from_training():
 
 
 def test_unknown_attacker_is_refused():
-    with pytest.raises(ConfigError, match="allowed: linear, trees"):
+    with pytest.raises(ConfigError, match="allowed: graph, knn, linear, mlp, trees"):
         attack(np.ones((3, 1), np.float32), np.arange(3), np.arange(2), np.arange(2, 3), attacker="treees")

@@ -48,10 +48,22 @@ METRICS: Mapping[str, Metric] = {
         Metric("micro_f1", "Leakage, Micro-F1", "lower", 0.0, 1.0, "UGE, Sec. 6.2"),
         Metric("balanced_accuracy", "Leakage, balanced accuracy", "lower", 0.0, 1.0, "mean recall of the classes"),
         Metric("auc", "Leakage, AUC", "lower", 0.0, 1.0, "macro one-vs-rest area under the ROC curve"),
+        Metric(
+            "usable_bits",
+            "Leakage, usable information (bits)",
+            "lower",
+            -math.log2(1000.0),
+            math.inf,
+            "log loss of the prior less the attacker's, in bits a node",
+        ),
         Metric("ndcg_at_10", "Link quality, NDCG@10", "higher", 0.0, 1.0, "UGE, Sec. 6.2"),
         Metric(
             "ndcg_at_10_bias_free", "Bias-free NDCG@10", "higher", 0.0, 1.0, "NDCG@10 weighted by R~/R, Eq. (3)-(6)"
         ),
+        Metric(
+            "ndcg_gap", "NDCG@10 gap between groups", "lower", 0.0, 1.0, "largest less smallest mean NDCG@10 of a group"
+        ),
+        Metric("ndkl", "Rank exposure, NDKL@10", "lower", 0.0, math.inf, "Geyik et al., KDD 2019, in nats"),
         Metric("dp", "Demographic parity gap", "lower", 0.0, 1.0, "UGE, Sec. 6.2; DeBayes, unordered pairs"),
         Metric("eo", "Equalized opportunity gap", "lower", 0.0, 1.0, "UGE, Sec. 6.2; DeBayes, unordered pairs"),
     )
@@ -60,16 +72,16 @@ METRICS: Mapping[str, Metric] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One group pair of a parity row.
+    """One group pair of a parity row, or one group of a row of NDCG.
 
     Attributes:
         a: the first group's value.
-        b: the second group's; None on a bipartite graph, whose cells are groups of users.
-        value: mean predicted probability in [0, 1], or None without a pair.
-        n: node pairs (DP) or edges (EO) in the cell.
+        b: the second group's; None where cells are single groups, as on a bipartite graph.
+        value: mean predicted probability, or mean NDCG@10, in [0, 1]; None without a pair or target.
+        n: node pairs (DP), edges (EO) or targets (NDCG) in the cell.
         ci_low: lower end of its interval, or None.
         ci_high: upper end of its interval, or None.
-        excluded: too few pairs to enter the gap.
+        excluded: too few to enter the gap.
     """
 
     a: str
@@ -92,10 +104,10 @@ class Row:
 
     Attributes:
         metric: a name in `METRICS`.
-        attribute: whose leakage or gap it is; for the bias-free NDCG what the graph is freed of.
-        attacker: "linear", "trees", or "worst" (the note names which one that was).
+        attribute: whose leakage or gap it is, "gender+region" of a crossing of two; for the bias-free NDCG what the graph is freed of.
+        attacker: a name from ``registry.names("audit.attackers")``, or "worst" (the note names which one that was).
         variant: "standard", "as-coded" (the authors' script), "held-out", "planted-truth" (the bias-free
-            graph of generated data), "all-edges".
+            graph of generated data), "all-edges"; of DP and EO also "ratio", "weighted-sd" and "worst-vs-overall".
         exposure: "seen" or "unseen" (had training read the tested nodes' values?); None counts as both.
         value: the number, or None when the evidence is insufficient.
         ci_low: lower end of a 95 % interval.
@@ -104,12 +116,13 @@ class Row:
         n: nodes tested, targets ranked, pairs or edges counted.
         n_seeds: runs behind the value.
         direction: which way is better.
-        floor_random: the same measure on random embeddings (leakage) or random order (NDCG).
+        floor_random: what chance alone gives: the same measure on random embeddings (leakage), of a random order
+            (NDCG, NDKL), or expected where all groups have the same mean (DP, EO, ndcg_gap).
         floor_majority: what always answering with the largest class gives.
         floor_permutation: expectation under permuted attributes.
         p_value: of a test against the floor.
         evidence: "ok" or "insufficient".
-        cells: the group pairs of a parity row.
+        cells: the groups, or group pairs, that a gap is between.
         note: remarks in plain words.
     """
 

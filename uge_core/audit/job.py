@@ -11,7 +11,7 @@ import numpy as np
 from uge_core.audit.base import METRICS, Row
 from uge_core.audit.leakage import Estimate
 from uge_core.audit.ndcg import BiasFree
-from uge_core.graph import Attribute, AttributedGraph, FloatArray
+from uge_core.graph import Attribute, AttributedGraph, FloatArray, IntArray
 from uge_core.split import LinkSplit
 
 Floors = MutableMapping[str, Any]
@@ -37,6 +37,11 @@ class Job:
     twin_notes: Mapping[str, str]
     floors: Floors
     seed: int
+
+    @property
+    def edges(self) -> IntArray:
+        """The edges an attacker may know: those of training; all where nobody knows which these were."""
+        return self.graph.edges if self.split is None else self.split.train
 
     @property
     def exposure(self) -> str | None:

@@ -2,108 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from uge_core.audit import leakage
 from uge_core.audit.base import Row
 from uge_core.audit.job import Job, make_row
-from uge_core.audit.leakage import Prediction
+from uge_core.audit.leakage import Estimate, LeakageMetric
+from uge_core.audit.permutation import pillai_test
+from uge_core.environment import cores
 from uge_core.graph import Attribute, FloatArray
 from uge_core.split import ProbeSplit, probe_classes, probe_split
 
-LEAKAGE_VERSION = 1  # counts up when an attacker changes, so that kept floors are measured anew
+LEAKAGE_VERSION = 2  # counts up when an attacker changes, so that kept floors are measured anew
+_SIDE_BY_SIDE = 4  # attackers at once at most, as each holds its own copy of the inputs
+
+Estimates = Mapping[LeakageMetric, Estimate]
+
+
+@dataclass(frozen=True, eq=False)
+class _Attack:
+    """One attacker on one attribute, whatever the embedding."""
+
+    job: Job
+    attribute: Attribute
+    probe: ProbeSplit
+    attacker: str
+    as_coded: bool = False
+
+    @property
+    def possible(self) -> bool:
+        """Whether there are two values to learn and a node to test."""
+        return len(self.probe.test) > 0 and len(np.unique(self.probe.classes[self.probe.train])) > 1
+
+    def floor_key(self, dim: int) -> str:
+        """What the floor of random embeddings depends on."""
+        job, name = self.job, self.attribute.name
+        policy, variant = ("level", "as-coded") if self.as_coded else (job.policies[name], "standard")
+        data = f"{job.graph.fingerprint}/{name}/{policy}/{job.split_seed}/{job.edges.shape[1]}"
+        return f"{LEAKAGE_VERSION}/{data}/{dim}/{self.attacker}/{variant}"
+
+    def measure(self, embedding: FloatArray) -> Estimates:
+        """The measures of one attack."""
+        probe, scaled = self.probe, not self.as_coded
+        prediction = leakage.attack(
+            embedding, probe.classes, probe.train, probe.test, attacker=self.attacker, edges=self.job.edges,
+            standardise=scaled, calibrate=scaled, seed=self.job.split_seed,
+        )  # fmt: skip
+        return leakage.measure(prediction, probe.labels, seed=self.job.seed)
+
+    def floor(self, dim: int) -> Estimates:
+        """The measures on a random embedding."""
+        return self.measure(leakage.random_embedding(self.job.graph.num_nodes, dim, seed=self.job.split_seed))
+
+    def rows(self, found: Estimates, exposure: str | None, dim: int) -> list[Row]:
+        """The measures beside their floors."""
+        job, name, probe = self.job, self.attribute.name, self.probe
+        measured = any(e.value is not None for e in found.values())
+        floor: Mapping[str, float | None] = job.floors[self.floor_key(dim)] if measured else {}
+        tested = len(np.unique(probe.classes[probe.test]))
+        majority: dict[LeakageMetric, float | None] = {
+            "micro_f1": leakage.majority_rate(probe.classes, probe.train, probe.test),
+            "balanced_accuracy": 1.0 / tested if tested else None,
+            "auc": 0.5,
+            "usable_bits": 0.0,
+        }
+        coded = f"as coded: raw inputs, the first {len(probe.train)} rows train, missing is a value"
+        return [
+            make_row(
+                metric,
+                estimate,
+                coded if self.as_coded else None,
+                (job.twin_notes if exposure == "unseen" else job.notes).get(name),
+                attribute=name,
+                attacker=self.attacker,
+                variant="as-coded" if self.as_coded else "standard",
+                exposure=exposure,
+                n=len(probe.test),
+                floor_random=floor.get(metric),
+                floor_majority=majority[metric] if estimate.value is not None else None,
+            )
+            for metric, estimate in found.items()
+            if metric == "micro_f1" or not self.as_coded
+        ]
 
 
 def leakage_rows(job: Job, attribute: Attribute, step: Callable[[float], None]) -> list[Row]:
-    """All attacks on one attribute."""
-    probe = probe_split(attribute, unknown=job.policies[attribute.name], seed=job.split_seed)
-    members: list[tuple[str | None, FloatArray]] = [(job.exposure_of(attribute.name), job.embedding)]
-    if job.twin is not None and attribute.name in job.treated:
+    """All attacks on one attribute, side by side; the rows do not depend on how many run at once."""
+    name = attribute.name
+    probe = probe_split(attribute, unknown=job.policies[name], seed=job.split_seed)
+    members: list[tuple[str | None, FloatArray]] = [(job.exposure_of(name), job.embedding)]
+    if job.twin is not None and name in job.treated:
         members.append(("unseen", job.twin))
-    rows: list[Row] = []
-    fits = len(members) * len(job.attackers)
-    for exposure, embedding in members:
-        mine: list[Row] = []
-        for attacker in job.attackers:
-            mine += _attack_rows(job, attribute, probe, attacker, "standard", exposure, embedding)
-            step(len(rows + mine) / (3 * fits + 3))
-        rows += mine
-        rows += [_worst(mine, metric) for metric in ("auc", "micro_f1", "balanced_accuracy")] if mine else []
+    attacks = [_Attack(job, attribute, probe, attacker) for attacker in job.attackers]
+    plan = [(attack, *member) for member in members for attack in attacks]
     first = job.graph.defaults.as_coded_rows
-    if first is not None and "linear" in job.attackers:
+    if first is not None and "linear" in job.attackers and attribute in job.attributes:
         classes, labels = probe_classes(attribute, "level")
         taking_part = np.nonzero(classes >= 0)[0]
         as_coded = ProbeSplit(taking_part[taking_part < first], taking_part[taking_part >= first], classes, labels)
-        found = _attack_rows(
-            job, attribute, as_coded, "linear", "as-coded", job.exposure_of(attribute.name), job.embedding
-        )
-        rows += [r for r in found if r.metric == "micro_f1"]
-    return rows
-
-
-def _attack_rows(
-    job: Job,
-    attribute: Attribute,
-    probe: ProbeSplit,
-    attacker: str,
-    variant: str,
-    exposure: str | None,
-    embedding: FloatArray,
-) -> list[Row]:
-    """The three measures of one attack beside their floors."""
-    scaled = variant == "standard"
-
-    def predict(z: FloatArray) -> Prediction | None:
-        return leakage.attack(
-            z, probe.classes, probe.train, probe.test, attacker=attacker, standardise=scaled, seed=job.split_seed
-        )
-
-    found = leakage.measure(predict(embedding), probe.labels, seed=job.seed)
-    floor: Mapping[str, float | None] = {}
-    if any(e.value is not None for e in found.values()):
-        policy = job.policies[attribute.name] if scaled else "level"
-        dim = embedding.shape[1]
-        key = f"{LEAKAGE_VERSION}/{job.graph.fingerprint}/{attribute.name}/{policy}/{job.split_seed}/{dim}/{attacker}/{variant}"
-        if key not in job.floors:
-            random = leakage.random_embedding(job.graph.num_nodes, dim, seed=job.split_seed)
-            measured = leakage.measure(predict(random), probe.labels, seed=job.seed)
-            job.floors[key] = {metric: e.value for metric, e in measured.items()}
-        floor = job.floors[key]
-    tested = len(np.unique(probe.classes[probe.test]))
-    majority: dict[str, float | None] = {
-        "micro_f1": leakage.majority_rate(probe.classes, probe.train, probe.test),
-        "balanced_accuracy": 1.0 / tested if tested else None,
-        "auc": 0.5,
+        plan.append((_Attack(job, attribute, as_coded, "linear", as_coded=True), *members[0]))
+    floors = {
+        attack.floor_key(z.shape[1]): partial(attack.floor, z.shape[1])
+        for attack, _, z in plan
+        if attack.possible and attack.floor_key(z.shape[1]) not in job.floors
     }
-    remark = None if scaled else f"as coded: raw inputs, the first {len(probe.train)} rows train, missing is a value"
-    return [
-        make_row(
-            metric,
-            estimate,
-            remark,
-            (job.twin_notes if exposure == "unseen" else job.notes).get(attribute.name),
-            attribute=attribute.name,
-            attacker=attacker,
-            variant=variant,
-            exposure=exposure,
-            n=len(probe.test),
-            floor_random=floor.get(metric),
-            floor_majority=majority[metric] if estimate.value is not None else None,
-        )
-        for metric, estimate in found.items()
+    found = _side_by_side([*floors.values(), *(partial(attack.measure, z) for attack, _, z in plan)], step)
+    for key in floors:
+        job.floors[key] = {metric: e.value for metric, e in found.pop(0).items()}
+    made = [
+        attack.rows(estimates, exposure, z.shape[1])
+        for (attack, exposure, z), estimates in zip(plan, found, strict=True)
     ]
+    rows: list[Row] = []
+    for exposure, embedding in members:
+        mine = [row for attack in attacks for row in made.pop(0)] if attacks else []
+        rows += mine
+        if mine:
+            rows.append(_tested(_worst(mine, "auc"), job, probe, exposure, embedding))
+            rows += [_worst(mine, metric) for metric in ("micro_f1", "balanced_accuracy", "usable_bits")]
+    return rows + [row for coded in made for row in coded]
 
 
-def _worst(rows: list[Row], metric: str) -> Row:
-    """The strongest attacker's row: the largest Micro-F1, or the AUC farthest from .5 (one may invert it)."""
+def _side_by_side(tasks: Sequence[Callable[[], Estimates]], step: Callable[[float], None]) -> list[Estimates]:
+    """The tasks' results, in order."""
+    found: list[Estimates] = []
+    # A task limits its libraries again, as OpenMP keeps that number by thread.
+    with threadpool_limits(limits=1), ThreadPoolExecutor(min(cores(), _SIDE_BY_SIDE)) as pool:
+        running = [pool.submit(task) for task in tasks]
+        try:
+            for future in running:
+                found.append(future.result())
+                step(len(found) / len(running))
+        finally:
+            for future in running:
+                future.cancel()
+    return found
+
+
+def _worst(rows: list[Row], metric: LeakageMetric) -> Row:
+    """The strongest attacker's row: the largest value, or the AUC farthest from .5 (one may invert it)."""
     mine = [r for r in rows if r.metric == metric]
     measured = [r for r in mine if r.value is not None]
     if not measured:
         return replace(mine[0], attacker="worst")
-    worst = max(measured, key=lambda r: abs((r.value or 0.0) - (0.5 if metric == "auc" else 0.0)))
+    worst = max(measured, key=lambda r: abs((r.value or 0.0) - 0.5) if metric == "auc" else r.value or 0.0)
     return replace(
         worst, attacker="worst", note="; ".join(filter(None, (f"worst attacker: {worst.attacker}", worst.note)))
     )
+
+
+def _tested(row: Row, job: Job, probe: ProbeSplit, exposure: str | None, embedding: FloatArray) -> Row:
+    """The row with the permutation test's p-value: over all nodes, of a twin over those it knew no value of."""
+    classes = probe.classes
+    if exposure == "unseen":
+        classes = np.full(len(classes), -1)
+        classes[probe.test] = probe.classes[probe.test]
+    test = None if row.value is None else pillai_test(embedding, classes, seed=job.seed)
+    if test is None:
+        return row
+    nodes = int((classes >= 0).sum())
+    said = f"permutation test (Pillai's trace, {nodes} nodes, B = {test.shuffles}): p = {test.p_value:.3g}"
+    if exposure == "seen":
+        said += ", one-sided evidence of leakage, never of its absence, as training read the attribute"
+    return replace(row, p_value=test.p_value, note="; ".join(filter(None, (row.note, said))))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.audit.dyadic import Apart, Side, cell_noise, compare_range, edge_sides
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
 from uge_core.split import RankingTask, fill_strangers, ranking_task
 
@@ -123,15 +124,15 @@ def _ideal(target: IntArray, gain: _Float64, num_targets: int) -> _Float64:
 
 
 def weighted_mean(value: _Float64, weight: _Float64, *, seed: int = 0) -> tuple[float, float, float]:
-    """sum_u W_u NDCG_u / sum_u W_u with a 95 % interval from resampling targets.
+    """sum_u W_u x_u / sum_u W_u with a 95 % interval from resampling targets.
 
     Args:
-        value: (T,) NDCG of each target, finite.
+        value: (T,) x_u of each target, finite.
         weight: (T,) W_u, with a positive sum.
         seed: keys the resamples.
 
     Returns:
-        The mean and the ends of the interval, each in [0, 1].
+        The mean and the ends of the interval.
     """
     rng = np.random.default_rng([seed, 13])
     product = value * weight
@@ -142,6 +143,83 @@ def weighted_mean(value: _Float64, weight: _Float64, *, seed: int = 0) -> tuple[
         means[i] = product[drawn].sum() / total if total > 0 else np.nan
     low, high = np.nanpercentile(means, [2.5, 97.5])
     return float(product.sum() / weight.sum()), float(low), float(high)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMeans:
+    """NDCG@10 by group of the target.
+
+    Attributes:
+        mean: (G,) weighted means, NaN for a group without targets.
+        n: (G,) targets.
+        ends: (G,) the 95 % interval of each mean over people, (None, None) under `MIN_TARGETS`.
+        apart: how far the groups with `MIN_TARGETS` lie apart; None with fewer than two of them.
+    """
+
+    mean: _Float64
+    n: IntArray
+    ends: tuple[tuple[float | None, float | None], ...]
+    apart: Apart | None
+
+
+def group_means(
+    value: _Float64,
+    group: IntArray,
+    num_groups: int,
+    task: RankingTask,
+    ranking: Ranking,
+    *,
+    weight: _Float64 | None = None,
+    seed: int = 0,
+) -> GroupMeans:
+    """sum_u W_u NDCG_u / sum_u W_u by group, with intervals over people.
+
+    A held-out edge stands in the lists of both its ends, and a popular node in many, so lists are not
+    independent (a bootstrap of lists covers 90 %). Each list's deviation is spread evenly over its relevant
+    candidates, and these (target, candidate) pairs have the variance of `dyadic`.
+
+    Args:
+        value: (T,) NDCG of each target, finite where it counts.
+        group: (T,) its group; below 0 leaves it out.
+        num_groups: G.
+        task: the lists.
+        ranking: their relevant candidates.
+        weight: (T,) W_u; None for 1.
+        seed: keys the draws behind the interval of the largest difference.
+    """
+    counted = group >= 0
+    w = np.ones(len(value)) if weight is None else weight
+    n = np.bincount(group[counted], minlength=num_groups)
+    total = np.bincount(group[counted], w[counted], num_groups)
+    mean = _share(np.bincount(group[counted], (w * value)[counted], num_groups), total)
+    deviation = np.zeros(len(value))
+    deviation[counted] = (w * (value - mean[group]) / total[group])[counted]
+    entries = np.nonzero(counted[ranking.target])[0]
+    t = ranking.target[entries]
+    share = (deviation / np.maximum(np.bincount(ranking.target, minlength=len(value)), 1))[t]
+    ends_of_pair = np.stack([task.targets[t], task.candidates[t, ranking.column[entries]]])
+    pair = np.stack([*np.sort(ends_of_pair, axis=0), group[t]])
+    of_pair, index = np.unique(pair, axis=1, return_inverse=True)
+    own = np.asarray(
+        np.bincount(of_pair[2], np.bincount(index.ravel(), share, of_pair.shape[1]) ** 2, num_groups), dtype=np.float64
+    )
+    sides = edge_sides(
+        ends_of_pair.ravel(), np.zeros(2 * len(t), np.int64), np.tile(group[t], 2), np.tile(share, 2),
+        np.ones(num_groups, np.int64),
+    )  # fmt: skip
+    kept = np.nonzero(n >= MIN_TARGETS)[0]
+    noise = cell_noise(sides, own, n, kept, seed=seed)
+    if noise is None and len(kept):
+        # a few nodes have nearly all relevant places; lists are all there is to count
+        squared = np.asarray(np.bincount(group[counted], deviation[counted] ** 2, num_groups), dtype=np.float64)
+        lists = tuple(Side(np.array([g]), squared[g, None, None], n[g, None].astype(np.float64)) for g in kept)
+        noise = cell_noise(lists, np.zeros(num_groups), n, kept, seed=seed)
+    ends: list[tuple[float | None, float | None]] = [(None, None)] * num_groups
+    if noise is None:
+        return GroupMeans(mean, n, tuple(ends), None)
+    for g, half in zip(kept, noise.half_width(), strict=True):
+        ends[g] = max(0.0, float(mean[g] - half)), min(1.0, float(mean[g] + half))
+    return GroupMeans(mean, n, tuple(ends), compare_range(mean[kept], noise) if len(kept) > 1 else None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The compiled pass over all pairs: sums of sigmoid(dot product) per group pair.
+"""The compiled pass over all pairs: sums of sigmoid(dot product) per group pair and per node.
 
 Needs numba; `uge_core.audit.parity` falls back to numpy where it is missing. Layout: one column a
 node, one row a dimension, float32, so that the inner loops run over neighbouring nodes and become
@@ -15,6 +15,7 @@ from numba import njit
 from uge_core.graph import FloatArray, IntArray
 
 _BLOCK = 512  # columns per inner loop: 16 dimensions of them fill a first-level cache
+_Float64 = npt.NDArray[np.float64]
 
 
 @njit(fastmath=True, nogil=True, cache=True)
@@ -23,12 +24,14 @@ def sum_tile(
     columns: FloatArray,
     row_group: IntArray,
     column_start: IntArray,
+    column_value: IntArray,
     first: int,
     last: int,
     triangular: bool,
+    num_values: int,
     poly: FloatArray,
-) -> npt.NDArray[np.float64]:
-    """Sums sigmoid(row . column) over the rows `first` to `last` - 1 of the pair matrix.
+) -> tuple[_Float64, _Float64, FloatArray, FloatArray]:
+    """Sums p = sigmoid(row . column) over the rows `first` to `last` - 1 of the pair matrix.
 
     The sigmoid is 1 / (1 + 2^t), t = -score / ln 2; 2^t is a polynomial on the fraction of t in
     [-1/2, 1/2] times a power of two written straight into the exponent bits of a float32. Its
@@ -39,18 +42,25 @@ def sum_tile(
         columns: (d, C) float32, sorted by group.
         row_group: (R,) int64, ascending.
         column_start: (G + 1,) int64, where each column group begins; the last is C.
+        column_value: (A, G) int64, the values that a column group stands for, one an attribute; below 0 for none.
         first: first row.
         last: one past the last row.
         triangular: count only columns after the row (`rows` is `columns`).
+        num_values: V, how many values there are.
         poly: (6,) float32, the polynomial's coefficients, constant term first.
 
     Returns:
-        (groups of these rows, G) float64 sums; the first line is the group of row `first`.
+        (r, G) float64 sums of p for the r groups of these rows, the first line that of row `first`;
+        (r, G) float64 sums of p^2; (last - first, V) float32, each row's sum of p over the columns of
+        each value; (r, C) float32, each column's sum of p over the rows of each group.
     """
     dim = rows.shape[0]
     num_columns = columns.shape[1]
     base = row_group[first]
-    out = np.zeros((row_group[last - 1] - base + 1, len(column_start) - 1))
+    shape = (row_group[last - 1] - base + 1, len(column_start) - 1)
+    out, squares = np.zeros(shape), np.zeros(shape)
+    row_sum = np.zeros((last - first, num_values), dtype=np.float32)
+    column_sum = np.zeros((shape[0], num_columns), dtype=np.float32)
     power_bits = np.zeros(_BLOCK, dtype=np.int32)
     power = power_bits.view(np.float32)
     t = np.zeros(_BLOCK, dtype=np.float32)
@@ -84,19 +94,27 @@ def sum_tile(
                 f = x - np.float32(np.int32(whole - np.int32(127)))
                 power_bits[j] = whole << 23
                 t[j] = ((((c5 * f + c4) * f + c3) * f + c2) * f + c1) * f + c0
+            local = row_group[i] - base
+            into = column_sum[local, offset:end]
             for j in range(size):
                 t[j] = one / (one + t[j] * power[j])
+                into[j] += t[j]
             g = g_first
             while column_start[g + 1] <= offset:
                 g += 1
             position = offset
             while position < end:
                 stop = min(column_start[g + 1], end)
-                total = np.float32(0.0)
+                total, square = np.float32(0.0), np.float32(0.0)
                 for j in range(position - offset, stop - offset):
                     total += t[j]
-                out[row_group[i] - base, g] += total
+                    square += t[j] * t[j]
+                out[local, g] += total
+                squares[local, g] += square
+                for a in range(column_value.shape[0]):
+                    if column_value[a, g] >= 0:
+                        row_sum[i - first, column_value[a, g]] += total
                 position = stop
                 g += 1
         begin = end
-    return out
+    return out, squares, row_sum, column_sum

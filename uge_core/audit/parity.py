@@ -9,21 +9,22 @@ of few pairs would make the gap their noise: they are listed and left out of it.
 which follows DeBayes; the authors' script samples ordered pairs with replacement, here every
 unordered pair counts once, since that is exact and no slower.
 
-All attributes share one pass: nodes are sorted by the combination of their values, the pass sums
-per pair of combinations, and each attribute's cells are sums of those.
+All attributes share one pass: nodes are sorted by the combination of their values, the pass sums p and
+p^2 per pair of combinations and, per node, p over the nodes of each value. Cells of every attribute and
+the variance of their means (`dyadic`) are sums of those.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.audit.dyadic import Side, edge_sides
 from uge_core.environment import cores
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
 
@@ -31,8 +32,11 @@ EXACT_NODES = 100_000
 MIN_PAIRS = 100
 MIN_EDGES = 30
 
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
 _Float64 = npt.NDArray[np.float64]
 _TILE = 256
+_TILE_GROUPS = 16  # combinations in one tile at most, as each has a line over all columns
 _MAX_JOINT = 3_000  # value combinations per pass: its table is their square
 _SAMPLE = 4_000_000  # sampled pairs per attribute above EXACT_NODES
 _SHORTEST = 1_000  # sampled pairs per cell at least
@@ -47,6 +51,8 @@ class CellTable:
         b: (C,) second group, ``a <= b``; None when cells are user groups.
         mean: (C,) mean probability, NaN for a cell without pairs.
         n: (C,) int64 pairs or edges in the cell.
+        own: (C,) sum of squared residuals of the pairs / n^2 (of the sampled ones, in a sample).
+        sides: what each set of people adds to the variance of the means; see `dyadic`.
         se: (C,) standard error of a sampled mean; None where every pair was counted.
     """
 
@@ -54,6 +60,8 @@ class CellTable:
     b: IntArray | None
     mean: _Float64
     n: IntArray
+    own: _Float64
+    sides: tuple[Side, ...]
     se: _Float64 | None = None
 
 
@@ -97,10 +105,9 @@ def dp_cells(
             if progress is not None:
                 progress((done + share) / len(packs))
 
-        sums, first = _joint_sums(embedding, graph, people, joint, compiled, threads, step)
-        for name in names:
-            own = groups[name][people[first]]
-            tables[name] = _aggregate(sums, own, groups[name][people], graph)
+        sums = _joint_sums(embedding, graph, people, joint, [groups[name] for name in names], compiled, threads, step)
+        for i, name in enumerate(names):
+            tables[name] = _aggregate(sums, i, groups[name], graph)
     return {name: tables[name] for name in groups}
 
 
@@ -119,47 +126,97 @@ def _packs(groups: Mapping[str, IntArray], people: IntArray) -> Iterator[tuple[l
         yield names, joint
 
 
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """What one pass yields.
+
+    Attributes:
+        order: (P,) the people, sorted by their combination.
+        first: (G,) one person of each combination.
+        total: (G, G) sums of p per ordered pair of combinations with u before v, bipartite (G, 1).
+        squares: the same of p^2.
+        per_value: by attribute, (K, P) float32 each person's sum of p over the people of each value, in
+            the order of `order`; bipartite (K, items), each item's over the users of each value.
+        per_person: (P,) each person's sum of p over all items; empty unless bipartite.
+    """
+
+    order: IntArray
+    first: IntArray
+    total: _Float64
+    squares: _Float64
+    per_value: tuple[FloatArray, ...]
+    per_person: FloatArray
+
+
 def _joint_sums(
     embedding: FloatArray,
     graph: AttributedGraph,
     people: IntArray,
     joint: IntArray,
+    groups: Sequence[IntArray],
     compiled: bool,
     threads: int | None,
     progress: Callable[[float], None],
-) -> tuple[_Float64, IntArray]:
-    """Sums of probabilities: (G, G) per ordered pair of combinations with u before v, bipartite (G, 1).
-
-    Also one person of each combination, by index into `people`.
-    """
+) -> _Sums:
+    """One pass over all pairs of `people`, whose combinations are `joint`."""
     order = np.argsort(joint, kind="stable")
     group = joint[order]
     size = np.bincount(joint)
+    first = people[order[np.cumsum(size) - size]]
+    value = np.full((len(groups), len(size)), -1, dtype=np.int64)
+    num_values = 0
+    slices = []
+    for line, own in zip(value, groups, strict=True):
+        known = own[first] >= 0
+        line[known] = num_values + own[first][known]
+        slices.append(slice(num_values, num_values := num_values + int(own[people].max(initial=-1)) + 1))
     rows = _columns(embedding[people[order]])
     if graph.bipartite:
         columns = _columns(embedding[int(graph.num_users or 0) :])
-        starts = np.array([0, columns.shape[1]], dtype=np.int64)
+        starts, of_column = np.array([0, columns.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
     else:
-        columns, starts = rows, np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+        columns, of_column = rows, value
+        starts = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     tile_sum = _tile_function(compiled)
-    sums = np.zeros((len(size), len(starts) - 1))
-    begins = range(0, len(order), _TILE)
+    total, squares = np.zeros((len(size), len(starts) - 1)), np.zeros((len(size), len(starts) - 1))
+    per_value = np.zeros((num_values, columns.shape[1]), dtype=np.float32)
+    per_person = np.zeros(len(order) if graph.bipartite else 0, dtype=np.float32)
+    tiles = list(_tiles(group))
+    width = 1 if graph.bipartite else num_values
 
-    def one(begin: int) -> _Float64:
-        end = min(begin + _TILE, len(order))
-        return tile_sum(rows, columns, group, starts, begin, end, not graph.bipartite)
+    def one(tile: tuple[int, int]) -> tuple[_Float64, _Float64, FloatArray, FloatArray]:
+        return tile_sum(rows, columns, group, starts, of_column, *tile, not graph.bipartite, width)
 
     # Tiles are added in their order, whatever thread finished first: same input, same digits.
     with ThreadPoolExecutor(threads or cores()) as pool:
-        for begin, part in zip(begins, _bounded_map(pool, one, begins), strict=True):
-            sums[group[begin] : group[begin] + len(part)] += part
+        for (begin, end), part in zip(tiles, _bounded_map(pool, one, tiles), strict=True):
+            lines = slice(group[begin], group[begin] + len(part[0]))
+            total[lines] += part[0]
+            squares[lines] += part[1]
+            if graph.bipartite:
+                per_person[begin:end] = part[2][:, 0]
+            else:
+                per_value[:, begin:end] += part[2].T
+            skip = 0 if graph.bipartite else begin
+            for a, g in np.argwhere(value[:, lines] >= 0):
+                per_value[value[a, lines][g], skip:] += part[3][g, skip:]
             progress(1.0 - ((len(order) - begin) / len(order)) ** 2)
-    return sums, order[np.cumsum(size) - size]
+    return _Sums(people[order], first, total, squares, tuple(per_value[s] for s in slices), per_person)
+
+
+def _tiles(group: IntArray) -> Iterator[tuple[int, int]]:
+    """First row and the one after the last of tiles of neighbouring rows."""
+    begin = 0
+    while begin < len(group):
+        end = int(np.searchsorted(group, group[begin] + _TILE_GROUPS))
+        end = min(end, begin + _TILE)
+        yield begin, end
+        begin = end
 
 
 def _bounded_map(
-    pool: ThreadPoolExecutor, function: Callable[[int], _Float64], arguments: range, ahead: int = 32
-) -> Iterator[_Float64]:
+    pool: ThreadPoolExecutor, function: Callable[[_Given], _Found], arguments: Sequence[_Given], ahead: int = 32
+) -> Iterator[_Found]:
     """`pool.map` that keeps at most `ahead` results waiting, as each may be a large table."""
     waiting: list[Any] = []
     for argument in arguments:
@@ -183,7 +240,10 @@ def exp2_polynomial() -> FloatArray:
     return np.polynomial.polynomial.polyfit(nodes, 2.0**nodes, 5).astype(np.float32)
 
 
-def _tile_function(compiled: bool) -> Callable[..., _Float64]:
+_TileSums = Callable[..., tuple[_Float64, _Float64, FloatArray, FloatArray]]
+
+
+def _tile_function(compiled: bool) -> _TileSums:
     """The compiled tile sum where numba can be used, else the numpy one."""
     if compiled:
         try:
@@ -191,7 +251,7 @@ def _tile_function(compiled: bool) -> Callable[..., _Float64]:
         except (ImportError, RuntimeError):  # RuntimeError: numba found no writable place for its cache
             return _sum_tile
         poly = exp2_polynomial()
-        kernel: Callable[..., _Float64] = sum_tile
+        kernel: _TileSums = sum_tile
         return lambda *tile: kernel(*tile, poly)
     return _sum_tile
 
@@ -201,16 +261,21 @@ def _sum_tile(
     columns: FloatArray,
     row_group: IntArray,
     column_start: IntArray,
+    column_value: IntArray,
     first: int,
     last: int,
     triangular: bool,
-) -> _Float64:
+    num_values: int,
+) -> tuple[_Float64, _Float64, FloatArray, FloatArray]:
     """What `pair_kernel.sum_tile` computes, in numpy."""
+    local = row_group[first:last] - row_group[first]
+    shape = (local[-1] + 1, len(column_start) - 1)
+    total, squares = np.zeros(shape), np.zeros(shape)
+    row_sum = np.zeros((last - first, num_values), dtype=np.float32)
+    column_sum = np.zeros((shape[0], columns.shape[1]), dtype=np.float32)
     skip = first + 1 if triangular else 0
-    base = row_group[first]
-    out = np.zeros((row_group[last - 1] - base + 1, len(column_start) - 1))
     if skip >= columns.shape[1]:
-        return out
+        return total, squares, row_sum, column_sum
     prob = rows[:, first:last].T @ columns[:, skip:]
     np.clip(prob, -87.0, 87.0, out=prob)
     prob = 1.0 / (1.0 + np.exp(-prob))
@@ -218,24 +283,80 @@ def _sum_tile(
         prob[np.tril_indices(last - first, -1, prob.shape[1])] = 0.0
     g = int(np.searchsorted(column_start, skip, side="right")) - 1
     bounds = np.concatenate([[skip], column_start[g + 1 : -1]]) - skip
-    np.add.at(out[:, g:], row_group[first:last] - base, np.add.reduceat(prob, bounds, axis=1, dtype=np.float64))
+    by_group = np.add.reduceat(prob, bounds, axis=1, dtype=np.float64)
+    np.add.at(total[:, g:], local, by_group)
+    np.add.at(squares[:, g:], local, np.add.reduceat(prob**2, bounds, axis=1, dtype=np.float64))
+    for value in column_value[:, g:]:
+        np.add.at(row_sum.T, value[value >= 0], by_group.T[value >= 0].astype(np.float32))
+    np.add.at(column_sum[:, skip:], local, prob)
+    return total, squares, row_sum, column_sum
+
+
+def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGraph) -> CellTable:
+    """One attribute's cells out of the sums per pair of combinations."""
+    own, codes = group[sums.first], group[sums.order]
+    num = int(codes.max(initial=-1)) + 1
+    size = np.bincount(codes[codes >= 0], minlength=num)
+    member = np.zeros((num, len(own)))
+    member[own[own >= 0], np.nonzero(own >= 0)[0]] = 1.0
+    per_value = sums.per_value[attribute]
+    if graph.bipartite:
+        n = size * int(graph.num_items or 0)
+        mean = _ratio((member @ sums.total)[:, 0], n)
+        squares = (member @ sums.squares)[:, 0]
+        sides = _bipartite_sides(per_value, sums.per_person, codes, mean, size, n)
+        return CellTable(np.arange(num), None, mean, n, _own(squares, mean, n), sides)
+    a, b = np.triu_indices(num)
+    total, squares = (
+        np.where(a == b, table[a, b], table[a, b] + table[b, a])
+        for table in (member @ sums.total @ member.T, member @ sums.squares @ member.T)
+    )
+    n = np.where(a == b, size[a] * (size[a] - 1) // 2, size[a] * size[b])
+    mean = _ratio(total, n)
+    return CellTable(a, b, mean, n, _own(squares, mean, n), _sides(per_value, codes, mean, size, n))
+
+
+def _own(squares: _Float64, mean: _Float64, n: IntArray) -> _Float64:
+    """Sum of squared residuals / n^2; 0 without a pair."""
+    out = np.zeros(len(n))
+    np.divide(np.maximum(squares - n * mean**2, 0.0), n.astype(np.float64) ** 2, out=out, where=n > 0)
     return out
 
 
-def _aggregate(sums: _Float64, own: IntArray, group: IntArray, graph: AttributedGraph) -> CellTable:
-    """One attribute's cells out of the sums per pair of combinations."""
-    num = int(group.max(initial=-1)) + 1
-    size = np.bincount(group[group >= 0], minlength=num)
-    member = np.zeros((num, len(own)))
-    member[own[own >= 0], np.nonzero(own >= 0)[0]] = 1.0
-    if graph.bipartite:
-        n = size * int(graph.num_items or 0)
-        return CellTable(np.arange(num), None, _ratio((member @ sums)[:, 0], n), n)
-    ordered = member @ sums @ member.T
-    a, b = np.triu_indices(num)
-    total = np.where(a == b, ordered[a, b], ordered[a, b] + ordered[b, a])
-    n = np.where(a == b, size[a] * (size[a] - 1) // 2, size[a] * size[b])
-    return CellTable(a, b, _ratio(total, n), n)
+def _sides(per_value: FloatArray, codes: IntArray, mean: _Float64, size: IntArray, n: IntArray) -> tuple[Side, ...]:
+    """Of the cells over all pairs, a side per group: a_uc = (u's sum of p over value b) - mu_gb (pairs of u)."""
+    num = len(size)
+    cell = np.zeros((num, num), dtype=np.int64)
+    upper = np.triu_indices(num)
+    cell[upper] = np.arange(len(n))
+    cell.T[upper] = np.arange(len(n))
+    sides = []
+    for g in np.nonzero(size)[0]:
+        others = np.nonzero(n[cell[g]] > 0)[0]
+        if not len(others):
+            continue
+        cells, pairs = cell[g, others], size[others] - (others == g)
+        influence = per_value[np.ix_(others, codes == g)] - (mean[cells] * pairs)[:, None]
+        influence /= n[cells, None]
+        sides.append(Side(cells, influence @ influence.T, np.full(len(cells), float(size[g]))))
+    return tuple(sides)
+
+
+def _bipartite_sides(
+    per_value: FloatArray, per_person: FloatArray, codes: IntArray, mean: _Float64, size: IntArray, n: IntArray
+) -> tuple[Side, ...]:
+    """Of the cells over all user-item pairs: a side per group of users, and the items."""
+    cells = np.nonzero(n > 0)[0]
+    if not len(cells):
+        return ()
+    num_items = per_value.shape[1]
+    sides = []
+    for g in cells:
+        influence = (per_person[codes == g] - mean[g] * num_items) / n[g]
+        sides.append(Side(np.array([g]), np.array([[influence @ influence]]), np.array([float(size[g])])))
+    influence = (per_value[cells] - (mean[cells] * size[cells])[:, None]) / n[cells, None]
+    sides.append(Side(cells, influence @ influence.T, np.full(len(cells), float(num_items))))
+    return tuple(sides)
 
 
 def _ratio(total: npt.NDArray[Any], n: IntArray) -> _Float64:
@@ -262,7 +383,7 @@ def _sampled_cells(
         a, b = np.triu_indices(num)
         n = np.where(a == b, size[a] * (size[a] - 1) // 2, size[a] * size[b])
     draws = max(_SHORTEST, _SAMPLE // max(len(a), 1))
-    mean, se = np.full(len(a), np.nan), np.full(len(a), np.nan)
+    pairs = []
     for c in np.nonzero(n)[0]:
         u = order[start[a[c]] + rng.integers(0, size[a[c]], draws)]
         if b is None:
@@ -275,9 +396,10 @@ def _sampled_cells(
             v = order[start[a[c]] + (first + step) % size[a[c]]]
         else:
             v = order[start[b[c]] + rng.integers(0, size[b[c]], draws)]
-        prob = edge_probabilities(embedding, np.stack([u, v]))
-        mean[c], se[c] = prob.mean(), prob.std(ddof=1) / math.sqrt(draws)
-    return CellTable(a, b, mean, n, se)
+        pairs.append(np.stack([u, v]))
+    drawn = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), dtype=np.int64)
+    table = _edge_table(edge_probabilities(embedding, drawn), drawn, group, num, graph)
+    return replace(table, n=n, se=np.where(n > 0, np.sqrt(table.own), np.nan))
 
 
 def edge_probabilities(embedding: FloatArray, edges: IntArray) -> _Float64:
@@ -301,24 +423,32 @@ def eo_cells(
         By attribute, its cells.
     """
     prob = edge_probabilities(embedding, edges)
-    tables = {}
-    for name, group in groups.items():
-        num = int(group.max(initial=-1)) + 1
-        first, second = group[edges[0]], group[edges[1]]
-        if graph.bipartite:
-            keep = first >= 0
-            cell, a, b = first[keep], np.arange(num), None
-            size = num
-        else:
-            keep = (first >= 0) & (second >= 0)
-            cell = np.minimum(first, second)[keep] * num + np.maximum(first, second)[keep]
-            a, b = np.triu_indices(num)
-            size = num * num
-        n = np.bincount(cell, minlength=size)
-        total = np.bincount(cell, prob[keep], size)
-        where = a if b is None else a * num + b
-        tables[name] = CellTable(a, b, _ratio(total[where], n[where]), n[where])
-    return tables
+    return {
+        name: _edge_table(prob, edges, group, int(group.max(initial=-1)) + 1, graph) for name, group in groups.items()
+    }
+
+
+def _edge_table(prob: _Float64, edges: IntArray, group: IntArray, num: int, graph: AttributedGraph) -> CellTable:
+    """The cells of listed pairs between `num` groups."""
+    first, second = group[edges[0]], group[edges[1]]
+    if graph.bipartite:
+        keep = first >= 0
+        cell, a, b = first[keep], np.arange(num), None
+        ends = np.zeros(len(cell), np.int64), np.ones(len(cell), np.int64)  # users, items
+    else:
+        keep = (first >= 0) & (second >= 0)
+        low, high = np.minimum(first, second)[keep], np.maximum(first, second)[keep]
+        a, b = np.triu_indices(num)
+        cell = low * num - low * (low - 1) // 2 + high - low
+        ends = first[keep], second[keep]
+    prob, edges = prob[keep], edges[:, keep]
+    n = np.bincount(cell, minlength=len(a))
+    mean = _ratio(np.bincount(cell, prob, len(a)), n)
+    residual = prob - mean[cell]
+    own = np.zeros(len(a))
+    np.divide(np.bincount(cell, residual**2, len(a)), n.astype(np.float64) ** 2, out=own, where=n > 0)
+    sides = edge_sides(edges.ravel(), np.concatenate(ends), np.tile(cell, 2), np.tile(residual, 2), n)
+    return CellTable(a, b, mean, n, own, sides)
 
 
 @dataclass(frozen=True)

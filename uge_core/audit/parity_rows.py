@@ -1,17 +1,35 @@
-"""Rows of differences between groups: demographic parity and equalized opportunity."""
+"""Rows of differences between groups: demographic parity and equalized opportunity.
+
+Each is summed up over its cells in four ways, of which the cells stand with the first:
+
+    max mu_c - min mu_c                          variant None (DP), "held-out" or "all-edges" (EO)
+    min mu_c / max mu_c                          "ratio", higher is better
+    sqrt(sum_c w_c (mu_c - mu)^2)                "weighted-sd", w_c = n_c / sum n_c, mu = sum_c w_c mu_c
+    max_c |mu_c - mu|                            "worst-vs-overall"
+
+with intervals over people and, as floor, what cells that all have the same mean would show (`dyadic`).
+The shares w_c are taken as given.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from uge_core.audit import parity
+from uge_core.audit import dyadic, parity
 from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate
 from uge_core.graph import IntArray
 from uge_core.split import probe_classes
+
+_Float64 = npt.NDArray[np.float64]
+_SMALLEST = 1e-9  # of a mean, before its logarithm
 
 
 def parity_rows(job: Job, step: Callable[[float], None]) -> list[Row]:
@@ -20,19 +38,20 @@ def parity_rows(job: Job, step: Callable[[float], None]) -> list[Row]:
     groups = {name: codes for name, (codes, _) in grouped.items()}
     if not groups:
         return []
-    dp = parity.dp_cells(job.embedding, job.graph, groups, seed=job.seed, progress=step)
+    dp = parity.dp_cells(job.embedding, job.graph, groups, seed=job.seed, progress=lambda share: step(0.7 * share))
     edges = job.graph.edges if job.split is None else job.split.test
     eo = parity.eo_cells(job.embedding, job.graph, groups, edges)
     seen_edges = None if job.split is not None else "over all edges, which training may have seen"
-    rows = []
-    for name, (_, labels) in grouped.items():
-        rows.append(_gap_row(job, "dp", name, labels, dp[name], parity.MIN_PAIRS, None, None))
+    rows: list[Row] = []
+    for done, (name, (_, labels)) in enumerate(grouped.items()):
+        step(0.7 + 0.3 * done / len(grouped))
+        rows += _rows(job, "dp", name, labels, dp[name], parity.MIN_PAIRS, None, None)
         variant = "all-edges" if job.split is None else "held-out"
-        rows.append(_gap_row(job, "eo", name, labels, eo[name], parity.MIN_EDGES, variant, seen_edges))
+        rows += _rows(job, "eo", name, labels, eo[name], parity.MIN_EDGES, variant, seen_edges)
     return rows
 
 
-def _gap_row(
+def _rows(
     job: Job,
     metric: str,
     name: str,
@@ -41,10 +60,14 @@ def _gap_row(
     minimum: int,
     variant: str | None,
     remark: str | None,
-) -> Row:
-    """One gap with its cells; the note names the two that make it."""
-    cells = tuple(_cells(table, labels, minimum))
+) -> Iterator[Row]:
+    """The gap with its cells, whose note names the two that make it, and the other summaries."""
     found = parity.gap(table, minimum)
+    kept = np.nonzero(table.n >= minimum)[0]
+    noise = None
+    if found.value is not None:
+        noise = dyadic.cell_noise(table.sides, table.own, table.n, kept, seed=job.seed)
+    cells = tuple(_cells(table, labels, minimum, kept, noise))
     unit = "pairs" if metric == "dp" else "edges"
     few = sum(c.excluded for c in cells)
     notes: list[str | None] = []
@@ -61,25 +84,75 @@ def _gap_row(
         notes.append(
             f"from a sample of the pairs of each cell, largest standard error of a cell {np.nanmax(table.se):.1g}"
         )
+    common: list[str | None] = [remark, job.notes.get(name)]
     if not job.calibrated:
-        notes.append("BPR: the sigmoid of the score has no calibration")
-    return make_row(
-        metric,
-        Estimate(found.value),
-        *notes,
-        remark,
-        job.notes.get(name),
-        attribute=name,
-        variant=variant,
-        exposure=job.exposure,
-        n=sum(c.n for c in cells if not c.excluded),
-        cells=cells,
-    )
+        common.insert(0, "BPR: the sigmoid of the score has no calibration")
+    given: dict[str, Any] = {
+        "attribute": name,
+        "exposure": job.exposure,
+        "n": sum(c.n for c in cells if not c.excluded),
+    }
+    if noise is not None and noise.borrowed:
+        notes.append(
+            f"{noise.borrowed} cells with under {dyadic.MIN_PEOPLE} people on a side borrow the spread of all cells"
+        )
+    means = table.mean[kept]
+    apart = None if noise is None else dyadic.compare_range(means, noise)
+    yield _summary(metric, found.value, apart, *notes, *common, variant=variant, cells=cells, **given)
+
+    ratio = None if found.value is None else float(means.min() / max(means.max(), _SMALLEST))
+    turned = None
+    if noise is not None and ratio is not None:
+        floored = np.maximum(means, _SMALLEST)
+        logs = dyadic.compare_range(np.log(floored), noise.scaled(1.0 / floored))
+        turned = replace(logs, low=min(ratio, np.exp(-logs.high)), high=np.exp(-logs.low), expected=logs.expected_ratio)
+    row = _summary(metric, ratio, turned, "smallest over largest cell", *common, variant="ratio", **given)
+    yield replace(row, direction="higher")
+
+    share = table.n[kept] / max(table.n[kept].sum(), 1)
+    for norm, measure, words in (
+        ("weighted-sd", _weighted_sd, "standard deviation of the cells, weighted by their size"),
+        ("worst-vs-overall", _worst, "largest distance of a cell from the mean of all cells, weighted by their size"),
+    ):
+        of = partial(measure, share)
+        value = None if found.value is None else float(of(means[:, None])[0])
+        apart = None if noise is None else dyadic.compare_norm(means, noise, of)
+        yield _summary(metric, value, apart, words, *common, variant=norm, **given)
 
 
-def _cells(table: parity.CellTable, labels: tuple[str, ...], minimum: int) -> Iterator[Cell]:
-    """The cells of a table by name."""
+def _summary(metric: str, value: float | None, apart: dyadic.Apart | None, *notes: str | None, **values: Any) -> Row:
+    """A row beside what chance alone gives; no summary of probabilities is above 1."""
+    if value is None or apart is None:
+        return make_row(metric, Estimate(value), *notes, **values)
+    estimate = Estimate(value, apart.low, min(apart.high, 1.0))
+    return make_row(metric, estimate, *notes, floor_random=apart.expected, p_value=apart.p_value, **values)
+
+
+def _weighted_sd(share: _Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.asarray(np.sqrt(share @ (x - share @ x) ** 2))
+
+
+def _worst(share: _Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.asarray(np.abs(x - share @ x).max(axis=0))
+
+
+def _cells(
+    table: parity.CellTable, labels: tuple[str, ...], minimum: int, kept: IntArray, noise: dyadic.Noise | None
+) -> Iterator[Cell]:
+    """The cells of a table by name, with the intervals of those that count."""
+    low, high = np.full(len(table.n), np.nan), np.full(len(table.n), np.nan)
+    if noise is not None:
+        half = noise.half_width()
+        low[kept] = np.maximum(table.mean[kept] - half, 0.0)
+        high[kept] = np.minimum(table.mean[kept] + half, 1.0)
     seconds: IntArray | list[None] = [None] * len(table.a) if table.b is None else table.b
-    for a, b, mean, n in zip(table.a, seconds, table.mean, table.n, strict=True):
-        value = float(mean) if n else None
-        yield Cell(labels[a], None if b is None else labels[b], value, int(n), excluded=bool(n < minimum))
+    for a, b, mean, n, below, above in zip(table.a, seconds, table.mean, table.n, low, high, strict=True):
+        yield Cell(
+            labels[a],
+            None if b is None else labels[b],
+            float(mean) if n else None,
+            int(n),
+            None if np.isnan(below) else float(below),
+            None if np.isnan(above) else float(above),
+            excluded=bool(n < minimum),
+        )

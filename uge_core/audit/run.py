@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.audit import crossing
 from uge_core.audit.base import Audit, Row
 from uge_core.audit.job import Floors, Job
-from uge_core.audit.leakage import ATTACKERS
+from uge_core.audit.leakage import DEFAULT_ATTACKERS
 from uge_core.audit.leakage_rows import leakage_rows
 from uge_core.audit.link_rows import link_rows
 from uge_core.audit.ndcg import BiasFree
 from uge_core.audit.parity_rows import parity_rows
 from uge_core.errors import ConfigError
 from uge_core.graph import Attribute, AttributedGraph, FloatArray
-from uge_core.registry import unknown_name
+from uge_core.registry import find, unknown_name
 from uge_core.split import LinkSplit
 
 POLICIES = ("level", "exclude", "impute")
-_LARGEST = 1e18  # a larger coordinate overflows float32 dot products
+SCORES = ("dot", "cosine")
+LARGEST = 1e18
+"""A larger coordinate overflows float32 dot products."""
 
 
 def audit_embedding(
@@ -33,12 +37,14 @@ def audit_embedding(
     attributes: Sequence[str] | None = None,
     unknown: Mapping[str, str] | str | None = None,
     split_seed: int = 0,
-    attackers: Sequence[str] = ATTACKERS,
+    attackers: Sequence[str] = DEFAULT_ATTACKERS,
+    crossings: Sequence[str] | bool = False,
     treated: Sequence[str] = (),
     read: Sequence[str] = (),
     twin: FloatArray | None = None,
     bias_free: Mapping[str, BiasFree] | None = None,
     calibrated: bool = True,
+    score: str = "dot",
     notes: Mapping[str, str] | None = None,
     twin_notes: Mapping[str, str] | None = None,
     floors: Floors | None = None,
@@ -58,7 +64,9 @@ def audit_embedding(
         unknown: what a missing value is, for all attributes or by name: "level" makes it a value of
             its own; "exclude" and "impute" leave the node out. None: the graph's own default.
         split_seed: keys the probe's split, the candidate lists and the random floor.
-        attackers: some of "linear", "trees".
+        attackers: names from ``registry.names("audit.attackers")``.
+        crossings: pairs of attributes whose leakage is measured together, as "region+gender"; True:
+            all pairs of those audited. Their rows are the embedding's, none the twin's.
         treated: the attributes that training tried to remove.
         read: the attributes whose values training read: rows about them, and about link quality, are
             "seen" unless they are the twin's.
@@ -67,6 +75,7 @@ def audit_embedding(
         bias_free: by name of what the graph is freed of ("region", "gender+region"), what each
             held-out edge counts; a row `ndcg_at_10_bias_free` each.
         calibrated: the sigmoid of a score is a probability; False under BPR, and the rows say so.
+        score: of a pair of nodes, "dot" or "cosine", for NDCG, DP and EO; leakage is of the vectors as they are.
         notes: by attribute, a remark for the embedding's rows.
         twin_notes: the same for the twin's rows.
         floors: kept between audits of one sweep, so that random embeddings are attacked once.
@@ -84,8 +93,8 @@ def audit_embedding(
     job = Job(
         graph,
         split,
-        _checked(embedding, graph, "embedding"),
-        None if twin is None else _checked(twin, graph, "twin"),
+        checked_embedding(embedding, graph, "embedding"),
+        None if twin is None else checked_embedding(twin, graph, "twin"),
         _attributes(graph, attributes),
         _policies(graph, unknown),
         split_seed,
@@ -100,8 +109,7 @@ def audit_embedding(
         seed,
     )
     for name in attackers:
-        if name not in ATTACKERS:
-            raise ConfigError(unknown_name("attacker", name, ATTACKERS))
+        find("audit.attackers", name)
     if twin is not None and not read:
         raise ConfigError(
             "a twin was given with no attribute read; only a method that reads attributes has unseen rows"
@@ -112,12 +120,29 @@ def audit_embedding(
                 f"bias_free[{name!r}] has shape {np.shape(gains.weight)}; one weight per held-out edge is needed, "
                 f"{0 if split is None else split.test.shape[1]} here"
             )
+    if score not in SCORES:
+        raise ConfigError(unknown_name("score", score, SCORES))
+    linked = job
+    if score == "cosine":
+        linked = replace(
+            job, embedding=unit_rows(job.embedding), twin=None if job.twin is None else unit_rows(job.twin)
+        )
     # Shares of the time a large graph takes; attacking is most of it.
     steps: list[tuple[str, float, Callable[[Callable[[float], None]], list[Row]]]] = [
         (f"leakage of {a.name}", 1.0, partial(leakage_rows, job, a)) for a in job.attributes
     ]
-    steps.append(("link quality", 1.0, lambda step: link_rows(job)))
-    steps.append(("differences between groups", 2.0, partial(parity_rows, job)))
+    for a, b in crossing.pairs(graph, crossings, job.attributes):
+        both, left_out = crossing.cross(a, b, job.policies)
+        apart = replace(
+            job,
+            # Part of the floor's name; what is missing is in the codes already.
+            policies={both.name: f"{job.policies[a.name]}+{job.policies[b.name]}"},
+            read=frozenset({both.name} if {a.name, b.name} & job.read else ()),
+            notes={both.name: left_out} if left_out else {},
+        )
+        steps.append((f"leakage of {both.name}", 1.0, partial(leakage_rows, apart, both)))
+    steps.append(("link quality", 1.0, lambda step: link_rows(linked)))
+    steps.append(("differences between groups", 2.0, partial(parity_rows, linked)))
     total, done = sum(s[1] for s in steps), 0.0
     rows: list[Row] = []
     for what, share, measure in steps:
@@ -134,7 +159,13 @@ def audit_embedding(
     return Audit(tuple(rows))
 
 
-def _checked(embedding: npt.NDArray[Any], graph: AttributedGraph, name: str) -> FloatArray:
+def unit_rows(embedding: FloatArray) -> FloatArray:
+    """The rows scaled to length 1, so that a dot product is a cosine; a row of zeros stays."""
+    length = np.sqrt(np.einsum("nd,nd->n", embedding, embedding, dtype=np.float64))
+    return (embedding / np.where(length > 0, length, 1.0)[:, None]).astype(np.float32)
+
+
+def checked_embedding(embedding: npt.NDArray[Any], graph: AttributedGraph, name: str) -> FloatArray:
     """The embedding as float32, refused with a reason where it cannot be one of this graph."""
     z = np.asarray(embedding)
     if z.ndim != 2 or z.shape[0] != graph.num_nodes or z.shape[1] == 0:
@@ -147,8 +178,8 @@ def _checked(embedding: npt.NDArray[Any], graph: AttributedGraph, name: str) -> 
             f"{name} has {len(bad)} rows that are not finite numbers, first node {graph.ids([int(bad[0])])[0]}; "
             "mend or drop them first"
         )
-    if z.size and np.abs(z).max() > _LARGEST:
-        raise ConfigError(f"{name} has numbers up to {np.abs(z).max():.3g}, allowed: {_LARGEST:g}; scale it down first")
+    if z.size and np.abs(z).max() > LARGEST:
+        raise ConfigError(f"{name} has numbers up to {np.abs(z).max():.3g}, allowed: {LARGEST:g}; scale it down first")
     return np.ascontiguousarray(z, dtype=np.float32)
 
 

@@ -1,0 +1,59 @@
+"""What every attacker is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from uge_core.graph import FloatArray, IntArray
+
+Float64Array = npt.NDArray[np.float64]
+MANY_VALUES = 20
+"""Attributes of more values get fewer iterations from the attackers whose cost grows with them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """An attacker that has learnt.
+
+    Attributes:
+        probability: from (m, p) inputs to (m, K) class probabilities.
+        note: how it was limited, or None.
+    """
+
+    probability: Callable[[Float64Array], Float64Array]
+    note: str | None = None
+
+
+class Attacker(ABC):
+    """One way of reading an attribute.
+
+    Attributes:
+        name: the file's name.
+        label: as a reader sees it.
+        learns_twice: cheap enough to learn once more from all training nodes after it was calibrated
+            on the nodes that the first fit left out; else the first fit, on nine tenths, attacks.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    learns_twice: ClassVar[bool] = False
+
+    def inputs(self, embedding: FloatArray, edges: IntArray | None) -> FloatArray:
+        """(N, p) what it looks at: the embedding (N, d), unless it uses the `edges` (2, E) that it may know."""
+        return embedding
+
+    @abstractmethod
+    def fit(self, x: Float64Array, y: IntArray, *, seed: int) -> Fitted:
+        """Learns.
+
+        Args:
+            x: (n, p) inputs, standardised on the training nodes.
+            y: (n,) classes 0 to K - 1, each with a node at least, K at least 2.
+            seed: random state.
+        """

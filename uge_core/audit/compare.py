@@ -1,0 +1,427 @@
+"""Two embeddings compared on the same people: differences A - B with paired intervals.
+
+Both are attacked with the same training and test nodes and rank the same lists, so what is compared
+is each node's own difference, and what makes a node hard for both cancels:
+
+    var(A - B) = sum_u (a_u - b_u)^2,   with a_u, b_u the influence of node u on either value
+
+The interval is over nodes, embeddings and attackers fixed; another training seed may lie outside it, which
+`paired_seeds` is for. Micro-F1: Agresti and Min (Biometrics 2005), half a node added to each of the four
+outcomes, as the plain interval has no width where no node differs. AUC: DeLong et al. (Biometrics 1988). NDCG: t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm, rankdata, t
+
+from uge_core.audit import ndcg
+from uge_core.audit.base import METRICS, Evidence
+from uge_core.audit.leakage import MIN_CLASS, MIN_TEST, Prediction, attack
+from uge_core.audit.run import checked_embedding, unit_rows
+from uge_core.errors import ConfigError
+from uge_core.graph import AttributedGraph, FloatArray
+from uge_core.split import LinkSplit, probe_split, ranking_task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_Float64 = npt.NDArray[np.float64]
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two values measured on the same units, and their difference.
+
+    Attributes:
+        a: the first value, None where the evidence is insufficient.
+        b: the second.
+        low: lower end of the 95 % interval of a - b, or None.
+        high: its upper end.
+        p_value: two-sided, of the difference being 0.
+        n: units: nodes, lists or seeds.
+        note: a remark.
+    """
+
+    a: float | None
+    b: float | None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    n: int = 0
+    note: str | None = None
+
+    @property
+    def value(self) -> float | None:
+        """A - b."""
+        return None if self.a is None or self.b is None else self.a - self.b
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of two embeddings.
+
+    Attributes:
+        embedding: (N, d) as it is handed out.
+        twin: (N, d) of the member that did not see the tested nodes' values, or None.
+        treated: the attributes that training tried to remove, which the twin's leakage rows are about.
+        read: the attributes whose values training read.
+        score: of a pair of nodes, "dot" or "cosine", for NDCG.
+    """
+
+    embedding: FloatArray
+    twin: FloatArray | None = None
+    treated: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
+    score: str = "dot"
+
+    def about(self, attribute: str) -> dict[str | None, FloatArray]:
+        """By exposure, the embeddings whose leakage of an attribute is measured."""
+        found: dict[str | None, FloatArray] = {"seen" if attribute in self.read else None: self.embedding}
+        return found | ({"unseen": self.twin} if self.twin is not None and attribute in self.treated else {})
+
+    def linked(self) -> dict[str | None, FloatArray]:
+        """By exposure, the embeddings whose scores rank links."""
+        scored = unit_rows if self.score == "cosine" else np.asarray
+        found: dict[str | None, FloatArray] = {"seen" if self.read else None: scored(self.embedding)}
+        return found | ({} if self.twin is None else {"unseen": scored(self.twin)})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One row of a comparison; fields that an audit's row has too mean the same.
+
+    Attributes:
+        a: the first embedding's value.
+        b: the second's.
+        value: a - b; below 0 the first is lower.
+        p_value: two-sided, of the difference being 0.
+        p_holm: the same adjusted for all rows of the comparison that have one.
+    """
+
+    metric: str
+    attribute: str | None
+    attacker: str | None
+    variant: str | None
+    exposure: str | None
+    a: float | None
+    b: float | None
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    ci_kind: str | None
+    n: int
+    p_value: float | None
+    p_holm: float | None
+    direction: str
+    evidence: Evidence
+    note: str | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows of one comparison."""
+
+    rows: tuple[Difference, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """The rows as a pandas table, one column a field."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_json(), columns=[f.name for f in fields(Difference)])
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The rows as plain dicts."""
+        return [asdict(row) for row in self.rows]
+
+
+def compare_embeddings(
+    a: Side,
+    b: Side,
+    graph: AttributedGraph,
+    split: LinkSplit | None,
+    *,
+    attributes: Sequence[str] | None = None,
+    unknown: str | None = None,
+    split_seed: int = 0,
+    attackers: Sequence[str],
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Differences A - B in leakage and held-out NDCG@10.
+
+    Rows of the same exposure are compared; an embedding that read no attribute, or of which nobody knows, counts as both.
+
+    Args:
+        a: the first.
+        b: the second.
+        graph: the graph that both embed.
+        split: which edges neither training saw; None when nobody knows, and then links are not compared.
+        attributes: names; None: all attributes of people.
+        unknown: what a missing value is, as in an audit; None: the graph's own default.
+        split_seed: keys the probe's split and the lists.
+        attackers: names from ``registry.names("audit.attackers")``.
+        seed: keys the order of ties.
+        progress: told what is being done.
+
+    Raises:
+        ConfigError: an attacker that does not exist, or an embedding without one finite row per node.
+        GraphError: the graph has no such attribute.
+    """
+    for side in (a, b):
+        checked_embedding(side.embedding, graph, "embedding")
+    wanted = (
+        graph.audited if attributes is None else tuple({x.name: x for x in map(graph.attribute, attributes)}.values())
+    )
+    for attribute in wanted:
+        if attribute.side == "items":
+            raise ConfigError(f"{attribute.name} is an attribute of items; an audit is about people")
+    rows: list[Difference] = []
+    known_edges = graph.edges if split is None else split.train
+    for attribute in wanted:
+        probe = probe_split(attribute, unknown=unknown or graph.defaults.unknown, seed=split_seed)
+        of_a, of_b = a.about(attribute.name), b.about(attribute.name)
+        fitted: dict[tuple[str, int], Prediction | None] = {}
+        for attacker in attackers:
+            for z in (*of_a.values(), *of_b.values()):
+                if progress:
+                    progress(f"{attacker} attacker on {attribute.name}")
+                fitted[attacker, id(z)] = attack(
+                    z, probe.classes, probe.train, probe.test, attacker=attacker, edges=known_edges, seed=split_seed
+                )
+        for exposure, za, zb in pairs(of_a, of_b):
+            found = {x: (fitted[x, id(za)], fitted[x, id(zb)]) for x in attackers}
+            measured = [(x, paired_micro_f1(*both), paired_auc(*both)) for x, both in found.items()]
+            if len(found) > 1:
+                measured.append(("worst", _strongest_micro_f1(found), _strongest_auc(found)))
+            for attacker, *both in measured:
+                for metric, paired in zip(("micro_f1", "auc"), both, strict=True):
+                    rows.append(
+                        difference(
+                            metric,
+                            paired,
+                            attribute=attribute.name,
+                            attacker=attacker,
+                            variant="standard",
+                            exposure=exposure,
+                        )
+                    )
+    for exposure, za, zb in pairs(a.linked(), b.linked()):
+        if progress:
+            progress("ranking of held-out links")
+        ranked = paired_ndcg(za, zb, graph, split, split_seed=split_seed, seed=seed)
+        rows.append(difference("ndcg_at_10", ranked, variant="held-out", exposure=exposure))
+    return adjusted(rows)
+
+
+def pairs(a: Mapping[str | None, Any], b: Mapping[str | None, Any]) -> list[tuple[str | None, Any, Any]]:
+    """What of two sides is compared: (exposure, of a, of b). Exposure None counts as both others."""
+    if set(a) == set(b) == {None}:
+        return [(None, a[None], b[None])]
+    both = [(e, a.get(e, a.get(None)), b.get(e, b.get(None))) for e in ("unseen", "seen")]
+    return [(e, x, y) for e, x, y in both if x is not None and y is not None]
+
+
+def difference(
+    metric: str,
+    found: Paired,
+    *,
+    exposure: str | None,
+    variant: str | None,
+    attribute: str | None = None,
+    attacker: str | None = None,
+    ci_kind: str = "nodes",
+) -> Difference:
+    """A row from a paired estimate."""
+    return Difference(
+        metric, attribute, attacker, variant, exposure, found.a, found.b, found.value, found.low, found.high,
+        None if found.low is None else ci_kind, found.n, found.p_value, None, METRICS[metric].direction,
+        "insufficient" if found.value is None else "ok", found.note,
+    )  # fmt: skip
+
+
+def adjusted(rows: Iterable[Difference]) -> Comparison:
+    """The rows with Holm's p-values over all that have one."""
+    rows = list(rows)
+    p = holm([r.p_value for r in rows if r.p_value is not None])
+    values = iter(p)
+    return Comparison(tuple(r if r.p_value is None else replace(r, p_holm=float(next(values))) for r in rows))
+
+
+def holm(p_values: Sequence[float]) -> _Float64:
+    """Holm's step-down adjustment: with the p-values ascending, max over j <= i of (m - j) p_j (j from 0), at most 1."""
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
+    out = np.empty(len(p))
+    out[order] = np.minimum(steps, 1.0)
+    return out
+
+
+def paired_seeds(values_a: Sequence[float], values_b: Sequence[float]) -> Paired:
+    """The mean difference over training seeds, with a t interval (n - 1 degrees of freedom).
+
+    Args:
+        values_a: one value per seed.
+        values_b: of the other method with the same seeds in the same order, so that common random numbers cancel.
+
+    Raises:
+        ConfigError: unequal numbers of seeds, or fewer than two.
+    """
+    if len(values_a) != len(values_b) or len(values_a) < 2:
+        raise ConfigError(
+            f"{len(values_a)} and {len(values_b)} values; a paired interval over seeds needs the same seeds on both sides, two at least"
+        )
+    return _paired_mean(np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64))
+
+
+def paired_micro_f1(a: Prediction | None, b: Prediction | None) -> Paired:
+    """The difference of the shares predicted right, in [-1, 1].
+
+    With n tested nodes, of which r are right in A alone and s in B alone, and each of the four outcomes
+    half a node larger: d = (r - s) / (n + 2), variance (r + 1/2 + s + 1/2 - (n + 2) d^2) / (n + 2)^2.
+    """
+    if a is None or b is None:
+        return _NOTHING
+    right_a, right_b = a.label == a.truth, b.label == b.truth
+    n = len(right_a)
+    if n < MIN_TEST:
+        return Paired(None, None, n=n, note=f"{n} tested nodes, at least {MIN_TEST} are needed")
+    only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    d = (only_a - only_b) / (n + 2)
+    spread = float(np.sqrt(only_a + only_b + 1 - (n + 2) * d * d) / (n + 2))
+    return _normal(float(right_a.mean()), float(right_b.mean()), spread, n, centre=d)
+
+
+def paired_auc(a: Prediction | None, b: Prediction | None) -> Paired:
+    """The difference of the macro one-vs-rest AUCs, over the same values on both sides."""
+    if a is None or b is None:
+        return _NOTHING
+    (area_a, of_a), (area_b, of_b) = _auc_influence(a), _auc_influence(b)
+    if area_a is None or area_b is None:
+        return _no_class(len(a.truth))
+    return _normal(area_a, area_b, float(np.sqrt(((of_a - of_b) ** 2).sum())), len(a.truth))
+
+
+def paired_ndcg(
+    a: FloatArray, b: FloatArray, graph: AttributedGraph, split: LinkSplit | None, *, split_seed: int = 0, seed: int = 0
+) -> Paired:
+    """The difference of the held-out NDCG@10, over the same lists with ties broken alike."""
+    if split is None:
+        return Paired(None, None, note="no edges are known to be held out of both trainings")
+    task = ranking_task(graph, split.test, seed=split_seed)
+    values = []
+    for z in (a, b):
+        ranking = ndcg.rank_candidates(z, task, seed=seed)
+        values.append(ndcg.ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(task.targets)))
+    contested = ((task.candidates >= 0) & ~task.relevant).any(axis=1)
+    keep = contested & np.isfinite(values[0]) & np.isfinite(values[1])
+    n = int(keep.sum())
+    if n < ndcg.MIN_TARGETS:
+        return Paired(None, None, n=n, note=f"{n} lists, at least {ndcg.MIN_TARGETS} are needed")
+    return _paired_mean(values[0][keep], values[1][keep])
+
+
+_NOTHING = Paired(None, None, note="fewer than two values to learn from, or no node to test")
+
+
+def _no_class(n: int) -> Paired:
+    few = f"no value has {MIN_CLASS} nodes to learn from, {MIN_CLASS} tested and {MIN_CLASS} tested outside it"
+    return Paired(None, None, n=n, note=few)
+
+
+_Both = Mapping[str, tuple[Prediction | None, Prediction | None]]
+
+
+def _strongest_micro_f1(found: _Both) -> Paired:
+    """Each side's strongest attacker, chosen by its share of right answers."""
+
+    def share(p: Prediction | None) -> float:
+        return -1.0 if p is None else float((p.label == p.truth).mean())
+
+    first, second = (max(found, key=lambda x: share(found[x][side])) for side in (0, 1))
+    return _named(paired_micro_f1(found[first][0], found[second][1]), first, second)
+
+
+def _strongest_auc(found: _Both) -> Paired:
+    """Each side's strongest attacker, whose AUC is farthest from .5 and turned where it is below."""
+    best = []
+    for side in (0, 1):
+        measured = []
+        for attacker, both in found.items():
+            prediction = both[side]
+            if prediction is not None:
+                area, influence = _auc_influence(prediction)
+                if area is not None:
+                    turn = 1.0 if area >= 0.5 else -1.0
+                    measured.append((0.5 + turn * (area - 0.5), turn * influence, attacker, turn < 0))
+        if not measured:
+            n = next((len(p.truth) for both in found.values() for p in both if p is not None), 0)
+            return _no_class(n)
+        best.append(max(measured, key=lambda m: m[0]))
+    (area_a, of_a, first, turned_a), (area_b, of_b, second, turned_b) = best
+    paired = _normal(area_a, area_b, float(np.sqrt(((of_a - of_b) ** 2).sum())), len(of_a))
+    return _named(paired, first + " turned" * turned_a, second + " turned" * turned_b)
+
+
+def _named(found: Paired, first: str, second: str) -> Paired:
+    who = f"strongest attackers: {first} on the first, {second} on the second; the interval takes this choice as given"
+    return replace(found, note="; ".join(filter(None, (who, found.note))))
+
+
+def _auc_influence(prediction: Prediction) -> tuple[float | None, _Float64]:
+    """The macro AUC, and each tested node's influence on it with the n / (n - 1) of a sample variance."""
+    truth = prediction.truth
+    n = len(truth)
+    areas: list[float] = []
+    influence = np.zeros(n)
+    for column, c in enumerate(prediction.classes):
+        inside = truth == c
+        num_in = int(inside.sum())
+        num_out = n - num_in
+        if min(int(prediction.train_size[column]), num_in, num_out) < MIN_CLASS:
+            continue
+        score = prediction.probability[:, column]
+        rank = rankdata(score)
+        placed = np.empty(n)  # the share of the other side that a node is ranked rightly against
+        placed[inside] = (rank[inside] - rankdata(score[inside])) / num_out
+        placed[~inside] = 1.0 - (rank[~inside] - rankdata(score[~inside])) / num_in
+        area = float(placed[inside].mean())
+        areas.append(area)
+        weight = np.where(inside, 1.0 / np.sqrt(num_in * (num_in - 1)), 1.0 / np.sqrt(num_out * (num_out - 1)))
+        influence += (placed - area) * weight
+    if not areas:
+        return None, influence
+    return float(np.mean(areas)), influence / len(areas)
+
+
+def _normal(a: float, b: float, spread: float, n: int, *, centre: float | None = None) -> Paired:
+    """A normal interval around the difference, or around `centre`, with its p-value."""
+    middle = a - b if centre is None else centre
+    return _interval(a, b, middle, spread, float(norm.ppf(0.5 + _LEVEL / 2)), lambda z: float(2 * norm.sf(z)), n)
+
+
+def _paired_mean(a: _Float64, b: _Float64) -> Paired:
+    """A t interval of the mean difference."""
+    n, own = len(a), a - b
+    spread = float(own.std(ddof=1) / np.sqrt(n))
+    quantile = float(t.ppf(0.5 + _LEVEL / 2, n - 1))
+    return _interval(
+        float(a.mean()), float(b.mean()), float(own.mean()), spread, quantile, lambda z: float(2 * t.sf(z, n - 1)), n
+    )
+
+
+def _interval(
+    a: float, b: float, middle: float, spread: float, quantile: float, tail: Callable[[float], float], n: int
+) -> Paired:
+    if spread > 0:
+        return Paired(a, b, middle - quantile * spread, middle + quantile * spread, tail(abs(middle) / spread), n)
+    if middle == 0:
+        return Paired(a, b, 0.0, 0.0, 1.0, n)
+    return Paired(a, b, n=n, note="every unit differs by the same, which gives no interval")

@@ -1,0 +1,76 @@
+"""Two attributes taken together: who is north and female."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from uge_core.errors import ConfigError
+from uge_core.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph
+from uge_core.split import probe_classes
+
+FEWEST = 10
+"""Nodes without which a combination is left out."""
+
+
+def cross(a: Attribute, b: Attribute, policies: Mapping[str, str]) -> tuple[Attribute, str | None]:
+    """The attribute "a+b" whose values are the combinations "x & y", and a remark on those left out.
+
+    Args:
+        a: one attribute.
+        b: another one, of the same nodes.
+        policies: by name, what a missing value is; under "level" it is a value of the combination too.
+
+    Returns:
+        The combinations of at least ten nodes; other nodes count as unknown.
+    """
+    first, first_labels = probe_classes(a, policies[a.name])
+    second, second_labels = probe_classes(b, policies[b.name])
+    both = (first >= 0) & (second >= 0)
+    key = np.where(both, first * len(second_labels) + second, -1)
+    size = np.bincount(key[both], minlength=len(first_labels) * len(second_labels))
+    kept = np.nonzero(size >= FEWEST)[0]
+    new = np.full(len(size), UNKNOWN)
+    new[kept] = np.arange(len(kept))
+    codes = np.where(both, new[key], UNKNOWN)
+    codes[(a.codes == NOT_APPLICABLE) | (b.codes == NOT_APPLICABLE)] = NOT_APPLICABLE
+    labels = tuple(f"{first_labels[k // len(second_labels)]} & {second_labels[k % len(second_labels)]}" for k in kept)
+    few = (size > 0) & (size < FEWEST)
+    note = (
+        f"{int(few.sum())} combinations of fewer than {FEWEST} nodes are left out, {int(size[few].sum())} nodes"
+        if few.any()
+        else None
+    )
+    return Attribute(f"{a.name}+{b.name}", codes, labels, side=a.side), note
+
+
+def pairs(
+    graph: AttributedGraph, asked: Sequence[str] | bool, attributes: Sequence[Attribute]
+) -> list[tuple[Attribute, Attribute]]:
+    """The pairs of attributes to cross, each once, its names in the alphabet's order.
+
+    Args:
+        graph: the graph, which knows the names.
+        asked: "region+gender" and the like; True: all pairs of `attributes`; False: none.
+        attributes: those that are audited.
+
+    Raises:
+        ConfigError: not two different names joined by a plus.
+        GraphError: the graph has no such attribute.
+    """
+    if isinstance(asked, bool):
+        found = list(combinations(attributes, 2)) if asked else []
+    else:
+        found = []
+        for text in asked:
+            names = [name.strip() for name in text.split("+")]
+            two = [graph.attribute(name) for name in names]
+            if len({a.name for a in two}) != 2 or len(two) != 2 or two[0].side != two[1].side:
+                raise ConfigError(
+                    f"crossing {text!r} is not two attributes of the same nodes; write them as region+gender"
+                )
+            found.append((two[0], two[1]))
+    unique = {tuple(sorted((a.name, b.name), key=str.lower)): {a.name: a, b.name: b} for a, b in found}
+    return [(two[first], two[second]) for (first, second), two in unique.items()]

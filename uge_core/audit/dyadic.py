@@ -1,0 +1,289 @@
+r"""How far the means of cells of pairs would move had other people been sampled, the embedding staying as it is.
+
+Pairs that share a person are not independent. With r_e the pair's value less its cell's mean mu_c and
+a_uc the sum of r_e over u's pairs in cell c, each pair counting for both its ends,
+
+    Var(mu_c) = (sum_u a_uc^2 - sum_e r_e^2) / n_c^2,     Cov(mu_c, mu_c') = sum_u a_uc a_uc' / (n_c n_c')
+
+(Fafchamps and Gubert 2007; Aronow, Samii and Assenova 2015). Here each group's part of the first sum is
+multiplied by m / (m - 1), m its effective number of people, or m (m - 1) / (m - 2)^2 where pairs lie within
+the group, which makes it unbiased for pairs that are sums of two people's parts; and no variance is below
+that of independent pairs. Intervals of single cells use the t quantile with Satterthwaite's degrees of
+freedom. Where a cell has fewer than ten people on a side, that side takes the variance between people of
+all cells together if this is larger: one person's own pairs say nothing of other people.
+
+Differences between cells: the influences a_uc / n_c times Gaussian multipliers, one per person, are
+normal with covariance sum_u a_u a_u' and drawn as such, a group of people at a time. The largest
+|difference of c and c'| / sqrt(V_c + V_c') over all pairs of cells, V the draws' variances, 95 % of the
+draws, is what all intervals of differences share, with V then the variances above; so they hold together,
+and that of max - min covers also where there is no difference, at which resampling the maximum itself
+covers nothing. Above 300 cells it is the largest deviation of a single cell instead, and each difference
+gets the sum of two half-widths. The same draws, brought to the variances above, are what the cells do where
+all have the same mean: their max - min is what chance alone gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.stats import norm, t
+
+from uge_core.graph import FloatArray, IntArray
+
+DRAWS = 1_000
+LEVEL = 0.95
+MIN_PEOPLE = 10
+MOST_CELLS = 300
+"""Cells above which differences are bounded by simultaneous bands of the single cells, which is wider but quick."""
+
+_Float64 = npt.NDArray[np.float64]
+_LARGEST_DF = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What one set of people adds to the variance of the cells they take part in.
+
+    Attributes:
+        cells: (m,) numbers of the cells.
+        gram: (m, m) sum over these people of a_uc a_uc' / (n_c n_c').
+        people: (m,) effective number of people in each, (sum c_u^2)^2 / sum c_u^4 with c_u a person's pairs.
+    """
+
+    cells: IntArray
+    gram: _Float64
+    people: _Float64
+
+
+def edge_sides(node: IntArray, part: IntArray, cell: IntArray, residual: _Float64, n: IntArray) -> tuple[Side, ...]:
+    """The sides of listed pairs.
+
+    Args:
+        node: (M,) one end of a pair; each pair is listed twice, once for each end.
+        part: (M,) the set of people this end belongs to, such as its group.
+        cell: (M,) the pair's cell.
+        residual: (M,) r_e.
+        n: (C,) pairs in each cell.
+    """
+    sides = []
+    order = np.argsort(part, kind="stable")
+    bounds = np.nonzero(np.diff(part[order], prepend=-1, append=-1))[0] if len(part) else np.zeros(0, np.int64)
+    for first, last in pairwise(bounds):
+        entries = order[first:last]
+        people, row = np.unique(node[entries], return_inverse=True)
+        cells, column = np.unique(cell[entries], return_inverse=True)
+        shape = (len(people), len(cells))
+        influence = csr_matrix((residual[entries] / n[cell[entries]], (row, column)), shape)
+        count = csr_matrix((np.ones(len(entries)), (row, column)), shape)
+        squared = np.bincount(count.indices, count.data**2, len(cells))
+        fourth = np.bincount(count.indices, count.data**4, len(cells))
+        sides.append(Side(cells, (influence.T @ influence).toarray(), squared**2 / fourth))
+    return tuple(sides)
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """How uncertain the means of k cells are.
+
+    Attributes:
+        variance: (k,) of each mean.
+        df: (k,) degrees of freedom of that estimate.
+        spread: (k,) variance of each line of `draws`, at least `variance`.
+        draws: (k, B) float32 normal deviations, correlated as the means are.
+        borrowed: how many cells took the variance between all people on a side.
+    """
+
+    variance: _Float64
+    df: _Float64
+    spread: _Float64
+    draws: FloatArray
+    borrowed: int
+
+    def scaled(self, factor: _Float64) -> Noise:
+        """That of the means times (k,) factors."""
+        return replace(
+            self,
+            variance=self.variance * factor**2,
+            spread=self.spread * factor**2,
+            draws=self.draws * factor.astype(np.float32)[:, None],
+        )
+
+    @property
+    def deviations(self) -> FloatArray:
+        """(k, B) draws with the variances of the means."""
+        ratio = np.divide(self.variance, self.spread, out=np.zeros(len(self.spread)), where=self.spread > 0)
+        return np.asarray(self.draws * np.sqrt(ratio)[:, None].astype(np.float32))
+
+    def half_width(self) -> _Float64:
+        """(k,) half the 95 % interval of each mean by itself."""
+        return np.asarray(t.ppf(0.5 + LEVEL / 2, self.df) * np.sqrt(self.variance))
+
+
+def cell_noise(
+    sides: Sequence[Side], own: _Float64, n: IntArray, kept: IntArray, *, draws: int = DRAWS, seed: int = 0
+) -> Noise | None:
+    """The uncertainty of the cells `kept`.
+
+    Args:
+        sides: every set of people once.
+        own: (C,) sum_e r_e^2 / n_c^2.
+        n: (C,) pairs in each cell.
+        kept: (k,) the cells wanted, ascending.
+        draws: B, how many are drawn.
+        seed: keys them.
+
+    Returns:
+        None where no cell has ten people on a side, so that nothing tells how people differ.
+    """
+    num, k = len(n), len(kept)
+    place = np.full(num, -1)
+    place[kept] = np.arange(k)
+    number_of_sides = np.zeros(num)
+    for side in sides:
+        number_of_sides[side.cells] += 1
+    parts = []
+    pooled = weight = 0.0
+    for side in sides:
+        inside = place[side.cells] >= 0
+        if not inside.any():
+            continue
+        at, people = place[side.cells[inside]], side.people[inside]
+        freedom = people - 1.0
+        enough = people > MIN_PEOPLE - 1e-9
+        alone = number_of_sides[side.cells[inside]] == 1
+        # the mean is these people's own; where pairs lie within a group, so are the means of their partners
+        grow = np.sqrt(people / np.maximum(freedom, 1.0)) * np.where(
+            alone, np.maximum(freedom, 1.0) / np.maximum(freedom - 1.0, 1.0), 1.0
+        )
+        gram = side.gram[np.ix_(inside, inside)] * grow[:, None] * grow
+        # both ends of a pair within a group count, which doubles each person's influence
+        per_person = people / np.where(alone, 4.0, 1.0)
+        # less what the pairs add by themselves, which depends on how many a person has
+        between = np.maximum(np.diagonal(gram) - own[side.cells[inside]], 0.0) * per_person
+        pooled += float((freedom * between)[enough].sum())
+        weight += float(freedom[enough].sum())
+        parts.append((at, gram, freedom, enough, per_person))
+    if weight == 0:
+        return None
+    pooled /= weight
+    rng = np.random.default_rng([seed, 31])
+    spread, uncertain, borrows = np.zeros(k), np.zeros(k), np.zeros(k, dtype=bool)
+    made = np.zeros((k, draws), dtype=np.float32)
+    for at, gram, freedom, enough, per_person in parts:
+        mine = np.diagonal(gram)
+        extra = np.where(enough, 0.0, np.maximum(pooled / per_person + own[kept][at] - mine, 0.0))
+        total = mine + extra
+        borrows[at] |= ~enough
+        spread[at] += total
+        uncertain[at] += total**2 / np.where(enough, freedom, MIN_PEOPLE - 1.0)
+        values, vectors = np.linalg.eigh(gram)
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))).astype(np.float32)
+        made[at] += root @ rng.standard_normal((len(at), draws), dtype=np.float32)
+        made[at] += np.sqrt(extra, dtype=np.float32)[:, None] * rng.standard_normal((len(at), draws), dtype=np.float32)
+    size = n[kept]
+    least = own[kept] * size / np.maximum(size - 1, 1)
+    df = np.minimum(np.divide(spread**2, uncertain, out=np.ones(k), where=uncertain > 0), np.maximum(size - 1, 1))
+    return Noise(
+        np.maximum(spread - own[kept], least),
+        df,
+        np.maximum(spread, least),
+        made,
+        int(borrows.sum()),
+    )
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A summary of how far cells lie apart.
+
+    Attributes:
+        low: lower end of its 95 % interval, at least 0.
+        high: upper end.
+        expected: its mean where all cells have the same mean.
+        expected_ratio: the mean of exp(-it), which is min / max where it is a difference of logarithms.
+        p_value: (1 + how many of B draws of that case reach it) / (B + 1).
+    """
+
+    low: float
+    high: float
+    expected: float
+    expected_ratio: float
+    p_value: float
+
+
+def compare_range(values: _Float64, noise: Noise) -> Apart:
+    """Max - min of the values, with the interval that holds for all their differences at once.
+
+    It goes from the largest lower bound of any difference, at least 0, to the largest upper bound.
+    """
+    deviations = noise.deviations
+    chance = deviations.max(axis=0) - deviations.min(axis=0)
+    low, high = (_differences if len(values) <= MOST_CELLS else _bands)(values, noise)
+    return _apart(low, high, chance, float(values.max() - values.min()))
+
+
+def compare_norm(values: _Float64, noise: Noise, norm_of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Apart:
+    """A seminorm of the values, such as their weighted standard deviation.
+
+    |norm(x) - norm(y)| <= norm(x - y), so the norm of the noise, 95 % of the draws, bounds the error.
+
+    Args:
+        values: (k,) means.
+        noise: their uncertainty.
+        norm_of: (k, B) to (B,), the norm of each column.
+    """
+    value = float(norm_of(values[:, None])[0])
+    deviations = noise.deviations
+    chance = norm_of(deviations)
+    wider = np.asarray(t.ppf(0.5 + LEVEL / 2, noise.df) / norm.ppf(0.5 + LEVEL / 2), dtype=np.float32)[:, None]
+    error = float(np.quantile(norm_of(deviations * wider), LEVEL))
+    return _apart(max(0.0, value - error), value + error, chance, value)
+
+
+def _apart(low: float, high: float, chance: npt.NDArray[Any], value: float) -> Apart:
+    """With what `chance` alone gives, (B,) draws of the same summary."""
+    p_value = (1 + np.count_nonzero(chance >= value)) / (len(chance) + 1)
+    return Apart(low, high, float(chance.mean()), float(np.exp(-chance).mean()), float(p_value))
+
+
+def _quantiles(largest: npt.NDArray[Any]) -> _Float64:
+    """The t quantiles, by degrees of freedom, that leave as much as the normal one 95 % of `largest` stay below."""
+    tail = norm.sf(float(np.quantile(largest, LEVEL)))
+    return np.asarray(np.append(np.inf, t.isf(tail, np.arange(1, _LARGEST_DF + 1))))
+
+
+def _bands(values: _Float64, noise: Noise) -> tuple[float, float]:
+    spread = np.sqrt(np.where(noise.spread > 0, noise.spread, np.inf)).astype(np.float32)
+    quantile = _quantiles(np.abs(noise.draws / spread[:, None]).max(axis=0))
+    half = quantile[np.clip(noise.df, 1, _LARGEST_DF).astype(np.int64)] * np.sqrt(noise.variance)
+    below, above = values - half, values + half
+    return max(0.0, float(below.max() - above.min())), float(above.max() - below.min())
+
+
+def _differences(values: _Float64, noise: Noise) -> tuple[float, float]:
+    # Both divided by sqrt(V_c + V_c') without the covariance, which the draws have: its estimate in a difference
+    # of two cells that share people can be far too small, and the largest ratio would be that one.
+    spread, variance = noise.spread[:, None] + noise.spread, noise.variance[:, None] + noise.variance
+    scale = np.divide(1.0, np.sqrt(spread), out=np.zeros(spread.shape), where=spread > 0)
+    quantile = _quantiles(_largest_differences(noise.draws, scale.astype(np.float32)))
+    uncertain = noise.variance**2 / noise.df
+    uncertain = uncertain[:, None] + uncertain
+    df = np.divide(variance**2, uncertain, out=np.ones(spread.shape), where=uncertain > 0)
+    half = quantile[np.clip(df, 1, _LARGEST_DF).astype(np.int64)] * np.sqrt(variance)
+    np.fill_diagonal(half, 0.0)
+    apart = np.abs(values[:, None] - values)
+    return max(0.0, float((apart - half).max())), float((apart + half).max())
+
+
+def _largest_differences(draws: FloatArray, scale: FloatArray) -> FloatArray:
+    """(B,) per draw the largest scale_ij |draw_i - draw_j| over pairs of cells."""
+    most = np.zeros(draws.shape[1], dtype=np.float32)
+    for i in range(len(draws) - 1):
+        np.maximum(most, (np.abs(draws[i + 1 :] - draws[i]) * scale[i, i + 1 :, None]).max(axis=0), out=most)
+    return most

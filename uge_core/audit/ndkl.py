@@ -1,0 +1,84 @@
+r"""Rank exposure: how far the groups' shares at the top of a list are from their shares in the whole list.
+
+    NDKL@k = (1/Z) sum_{i <= k} KL(D_i || D_ref) / log2(i + 1),     Z = sum_{i <= k} 1 / log2(i + 1)
+
+D_i are the groups' shares among the first i candidates, D_ref those among all candidates of the list; KL
+in nats, 0 where the top is composed as the list is. Candidates of unknown group leave the list, and a list
+shorter than k is read to its end. A short top can never have the shares of many groups, so chance alone is
+well above 0: compare with the same measure of a random order. Source: Geyik, Ambler and Kenthapadi (KDD 2019).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from uge_core.graph import FloatArray, IntArray
+from uge_core.split import RankingTask
+
+TOP = 10
+
+_Float64 = npt.NDArray[np.float64]
+_CHUNK = 2048
+_SHUFFLED = 20_000  # lists shuffled for the floor, each once at least
+_SHUFFLES = 20  # and so often at most
+
+
+def ndkl_per_target(
+    embedding: FloatArray, task: RankingTask, group: IntArray, *, top: int = TOP, seed: int = 0
+) -> tuple[_Float64, _Float64]:
+    """NDKL of every list, and of random orders of it.
+
+    Args:
+        embedding: (N, d) float32; lists are ordered by the dot product with their target.
+        task: the lists; -1 pads.
+        group: (N,) group of each node; below 0 leaves it out.
+        top: k.
+        seed: keys the order of ties, and the random orders.
+
+    Returns:
+        (T,) and (T,), at least 0; NaN for a list with no candidate of a known group.
+    """
+    rng, luck = np.random.default_rng([seed, 14]), np.random.default_rng([seed, 15])
+    shuffles = min(_SHUFFLES, max(1, _SHUFFLED // max(len(task.targets), 1)))
+    found, chance = np.full(len(task.targets), np.nan), np.full(len(task.targets), np.nan)
+    for start in range(0, len(task.targets), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        candidates = task.candidates[part]
+        own = np.where(candidates >= 0, group[candidates], -1)
+        scores = np.matmul(embedding[candidates], embedding[task.targets[part]][:, :, None])[:, :, 0]
+        order = np.lexsort((rng.random(scores.shape, dtype=np.float32), -scores, own < 0), axis=1)
+        reference = _reference(own)
+        found[part] = _ndkl(own, reference, order[:, :top])
+        draws = np.zeros(len(own))
+        for _ in range(shuffles):
+            order = np.argsort(luck.random(own.shape, dtype=np.float32) + (own < 0), axis=1)
+            draws += _ndkl(own, reference, order[:, :top])
+        chance[part] = draws / shuffles
+    return found, chance
+
+
+def _reference(own: IntArray) -> _Float64:
+    """(t, C) share of each candidate's own group in its list; 1 where it has none."""
+    lists = np.arange(len(own))[:, None]
+    num = int(own.max(initial=-1)) + 1
+    known = own >= 0
+    counts = np.bincount((lists * num + own)[known], minlength=len(own) * num).reshape(len(own), num)
+    share = np.ones(own.shape)
+    share[known] = (counts / np.maximum(known.sum(axis=1, keepdims=True), 1))[np.nonzero(known)[0], own[known]]
+    return share
+
+
+def _ndkl(own: IntArray, reference: _Float64, first: IntArray) -> _Float64:
+    """(t,) of lists whose `first` columns stand on top, candidates without a group last."""
+    group, share = np.take_along_axis(own, first, axis=1), np.take_along_axis(reference, first, axis=1)
+    length = (group >= 0).sum(axis=1)
+    total, weight = np.zeros(len(own)), np.zeros(len(own))
+    for i in range(1, group.shape[1] + 1):
+        top = group[:, :i]
+        same = (top[:, :, None] == top[:, None, :]).sum(axis=2)
+        divergence = np.log(same / (i * share[:, :i])).mean(axis=1)
+        counts = (i <= length) / np.log2(i + 1.0)
+        total += counts * np.maximum(divergence, 0.0)
+        weight += counts
+    return np.where(length > 0, total / np.where(length > 0, weight, 1.0), np.nan)
