@@ -29,6 +29,14 @@ class DatasetMissing(GraphError):
     """A file or folder that a dataset needs is not there."""
 
 
+class EmbeddingError(UgeError):
+    """A file of embeddings cannot be read, or does not fit the graph."""
+
+
+class RecordError(UgeError):
+    """A report cannot be read, or is no audit record."""
+
+
 class StoreError(UgeError):
     """The run store cannot be read or written."""
 

@@ -125,6 +125,7 @@ def read_table(
     sep: str | None = ",",
     names: Sequence[str] | None = None,
     text: Collection[str] | None = None,
+    quoted: bool | None = None,
     encoding: str = "utf-8-sig",
 ) -> Table:
     """Reads a table of separated values.
@@ -132,8 +133,9 @@ def read_table(
     Args:
         path: the file; ``.gz`` is unpacked.
         sep: the separator; ``"::"`` is MovieLens', None takes comma, semicolon or tab by the first line.
-        names: the columns of a file without a header, which then has no quoting either.
+        names: the columns of a file without a header.
         text: columns to keep as text (any case); numbers are recognised in the others. None: all are text.
+        quoted: cells may stand in quotes. None: where there is a header.
         encoding: of the file.
 
     Returns:
@@ -145,7 +147,7 @@ def read_table(
     """
     first_line, second_line = _first_lines(path, encoding)
     if sep is None:
-        sep = max(",;\t", key=first_line.count)
+        sep = _separator(first_line)
     header = list(names) if names is not None else [h.strip() for h in _split(path, first_line, sep)]
     if len(header) > MOST_COLUMNS:
         raise GraphError(
@@ -157,10 +159,11 @@ def read_table(
             f"{path.name}: column {repeated[0]!r} stands twice in the header; rename one of the two, "
             "or write a header as the first line if there is none"
         )
+    quoted = names is None if quoted is None else quoted
     # pandas takes separators of one character on its fast path: "::" is read as ":" with an empty cell between.
     step = len(sep)
     width = step * (len(header) - 1) + 1
-    seen = first_line.count(sep[0]) + 1
+    seen = len(_split(path, first_line, sep)) if quoted else first_line.count(sep[0]) + 1
     if names is not None and seen != width:
         raise GraphError(
             f"{path.name}: line 1 has {(seen - 1) // step + 1} fields separated by {sep!r}, expected {len(header)}: {_listed(header)}"
@@ -176,8 +179,8 @@ def read_table(
         "keep_default_na": False,
         "na_values": [""],
         "skip_blank_lines": False,
-        "skipinitialspace": names is None,
-        "quoting": csv.QUOTE_MINIMAL if names is None else csv.QUOTE_NONE,
+        "skipinitialspace": quoted,
+        "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         "encoding": encoding,
         "low_memory": False,
     }
@@ -210,7 +213,7 @@ def read_table(
     sorts = zip(*(map(_sort, p.dtypes) for p in parts), strict=True)
     mixed = [h for h, found in zip(header, sorts, strict=True) if len(set(found)) > 1]
     if mixed:
-        return read_table(path, sep=sep, names=names, text=[*(text or ()), *mixed], encoding=encoding)
+        return read_table(path, sep=sep, names=names, text=[*(text or ()), *mixed], quoted=quoted, encoding=encoding)
     frame = pd.concat(parts)
     frame.index += line
     frame.columns = pd.Index(header, dtype=object)
@@ -218,6 +221,17 @@ def read_table(
     if not len(frame):
         raise GraphError(f"{path.name}: there are no rows under the header; one row per node or edge is needed")
     return Table(path.name, frame)
+
+
+def first_cells(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[str]]:
+    """The separator of a table (comma, semicolon or tab), and the cells of its first line.
+
+    Raises:
+        GraphError: not what its name says, or not text.
+    """
+    line, _ = _first_lines(path, encoding)
+    sep = _separator(line)
+    return sep, [cell.strip() for cell in _split(path, line, sep)]
 
 
 def read_lines(path: Path, encoding: str) -> list[str]:
@@ -511,6 +525,11 @@ def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
             f"{path.name}: {'is empty' if not head.strip() else 'the first line is empty'}; a header or a first row is needed"
         )
     return decoded
+
+
+def _separator(line: str) -> str:
+    """Comma, semicolon or tab, whichever stands most often in a line."""
+    return max(",;\t", key=line.count)
 
 
 def _split(path: Path, line: str, sep: str) -> list[str]:

@@ -56,6 +56,7 @@ from uge_core.datasets._bounded import read_bytes
 from uge_core.datasets.base import Role
 from uge_core.errors import GraphError
 from uge_core.registry import unknown_name
+from uge_core.strict_yaml import StrictLoader
 
 FILE = "dataset.yaml"
 SCHEMA: Mapping[str, str] = {
@@ -111,26 +112,6 @@ class Card:
         return tuple(self.values.get(key) or ())
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]
-    """The safe loader without aliases, which can unpack into too much, and without repeated keys."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(
-                problem="aliases (*name) are not allowed", problem_mark=self.peek_event().start_mark
-            )
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen: set[Any] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} stands twice", problem_mark=key.start_mark)
-            if isinstance(key.value, str):
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
 def read_card(path: Path) -> Card:
     """Reads and checks a dataset.yaml.
 
@@ -139,7 +120,7 @@ def read_card(path: Path) -> Card:
     """
     try:
         text = read_bytes(path, _MOST_BYTES).decode("utf-8-sig")
-        content = yaml.load(text, _Loader)
+        content = yaml.load(text, StrictLoader)
     except UnicodeDecodeError:
         raise GraphError(f"{path.name}: is not UTF-8 text; save it in that encoding") from None
     except OSError as e:

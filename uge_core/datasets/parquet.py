@@ -7,6 +7,7 @@ gap into floats). pyarrow is loaded here and only when such a file is read.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,21 @@ def read_parquet(path: Path) -> Table:
     Raises:
         GraphError: pyarrow is missing or old, the file is no Parquet, or a column is no plain value.
     """
+    frame = pd.DataFrame(read_columns(path), copy=False)
+    frame.index = pd.RangeIndex(1, len(frame) + 1)
+    return Table(path.name, frame)
+
+
+def read_columns(path: Path, *, text: Collection[str] | None = None) -> dict[str, pd.Series]:
+    """The columns by name.
+
+    Args:
+        path: the file.
+        text: columns to read as text (lower case); numbers stay numbers in the others. None: all are text.
+
+    Raises:
+        GraphError: pyarrow is missing or old, the file is no Parquet, or a column is no plain value.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -42,14 +58,18 @@ def read_parquet(path: Path) -> Table:
             if max(size, meta.num_rows * meta.num_columns * 8) > unpacked_limit():
                 raise too_large(path)
             schema = file.schema_arrow
-            names = [str(n) for n in schema.names]
+            names = [str(n).strip() for n in schema.names]
             nested = [n for n, t in zip(names, schema.types, strict=True) if pa.types.is_nested(t)]
             if nested:
                 raise GraphError(
                     f"{path.name}: column {nested[0]!r} holds lists or records; one plain value per cell is needed"
                 )
             table = file.read()
-        cells = [_as_text(column) for column in table.columns]
+        as_text = [
+            text is None or n.lower() in text or not _is_number(c.type)
+            for n, c in zip(names, table.columns, strict=True)
+        ]
+        cells = [_as_text(c) if t else c.to_pandas() for c, t in zip(table.columns, as_text, strict=True)]
     except (OSError, ValueError, NotImplementedError, pa.ArrowException) as e:
         reason = (str(e).strip().splitlines() or ["no reason given"])[0].rstrip(".")
         raise GraphError(f"{path.name}: cannot be read as Parquet ({reason}); write it again, or as CSV") from None
@@ -59,10 +79,13 @@ def read_parquet(path: Path) -> Table:
     kept = [i for i, n in enumerate(names) if not n.startswith("__index_level_")]
     if not kept or not table.num_rows:
         raise GraphError(f"{path.name}: there are no rows; one row per node or edge is needed")
-    frame = pd.concat([cells[i] for i in kept], axis=1)
-    frame.columns = pd.Index([names[i].strip() for i in kept], dtype=object)
-    frame.index = pd.RangeIndex(1, len(frame) + 1)
-    return Table(path.name, frame)
+    return {names[i]: cells[i] for i in kept}
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
 
 
 def _as_text(column: Any) -> pd.Series:
