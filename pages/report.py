@@ -1,0 +1,51 @@
+"""One report of chosen runs, as HTML, PDF, JSON and CSV."""
+
+import streamlit as st
+
+import uge_core as uge
+
+st.title("Report")
+st.write("One file that stands alone: it needs no network, and every number in it comes from the stored audits.")
+
+store = uge.RunStore()
+choices = uge.leakage_choices(store)
+if not choices.runs:
+    st.info("No audited run yet. Train one, or audit an embedding, then come back.", icon=":material/info:")
+    st.stop()
+
+runs = st.multiselect(
+    "Runs", list(choices.runs), default=list(choices.runs)[:6], format_func=choices.runs.__getitem__,
+    help="Each is told in full: leakage, link quality and group differences, with intervals and what chance gives.",
+)  # fmt: skip
+with st.expander("Title, author and purpose", icon=":material/edit:"):
+    sheet = uge.Sheet(
+        st.text_input("Title", uge.Sheet.title, max_chars=200),
+        st.text_input("Who made the audit", max_chars=200),
+        st.text_area(
+            "Purpose and scope", max_chars=5000,
+            help="What the embedding is for, what the audit covers, and what it does not. It goes into the report as you type it.",
+        ),
+    )  # fmt: skip
+if not runs:
+    st.info("Choose at least one run.", icon=":material/info:")
+    st.stop()
+
+made = uge.contents(runs, sheet=sheet, store=store)
+columns = st.columns(4)
+kinds = {
+    "html": ("HTML", "text/html", "Text, tables and charts in one file for people."),
+    "pdf": ("PDF", "application/pdf", "The same page, printed by the browser on this machine."),
+    "json": ("JSON", "application/json", "The records themselves; uge verify checks them."),
+    "csv": ("CSV", "text/csv", "Every row and group pair for a spreadsheet."),
+}
+for column, (name, (label, mime, words)) in zip(columns, kinds.items(), strict=True):
+    missing = name == "pdf" and uge.browser() is None
+    column.download_button(
+        label, made[name], file_name=f"report.{name}", mime=mime, icon=":material/download:", width="stretch",
+        disabled=missing, key=f"download-{name}", on_click="ignore",
+        help="No Chromium or Chrome was found on this machine; take HTML, which prints well." if missing else words,
+    )  # fmt: skip
+st.caption("Aggregates only: no format holds a node. Each prints the SHA-256 of every record.")
+
+if st.toggle("Preview", help="The HTML file as it will be; charts included."):
+    st.iframe(made["html"]().decode(), height=900)

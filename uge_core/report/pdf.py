@@ -1,0 +1,48 @@
+"""PDF by a browser that is on the machine: it prints the HTML report, charts and all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from uge_core.errors import ConfigError
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+_SECONDS = 120
+
+
+def browser() -> str | None:
+    """The browser that prints: ``$BROWSER_PATH``, else a Chromium or Chrome on the path; None without one."""
+    named = os.environ.get("BROWSER_PATH")
+    return shutil.which(named) if named else next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+def print_pdf(html: str) -> bytes:
+    """The page as PDF.
+
+    Raises:
+        ConfigError: no browser is found, or it prints nothing.
+    """
+    found = browser()
+    if found is None:
+        raise ConfigError("no Chromium or Chrome was found to print a PDF; take html")
+    with tempfile.TemporaryDirectory() as folder:
+        page, out = Path(folder) / "report.html", Path(folder) / "report.pdf"
+        page.write_text(html, encoding="utf-8")
+        # A browser refuses to sandbox root, which is who runs in many containers.
+        root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        command = [
+            found, "--headless", "--disable-gpu", *root, "--no-pdf-header-footer", "--virtual-time-budget=8000",
+            f"--user-data-dir={folder}/profile", f"--print-to-pdf={out}", page.as_uri(),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise ConfigError(f"{found} did not print the report in {_SECONDS} seconds; take html") from None
+        if not out.exists():
+            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            raise ConfigError(f"{found} printed no PDF: {last[:200]}; take html")
+        return out.read_bytes()

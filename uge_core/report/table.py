@@ -1,0 +1,41 @@
+"""The rows of several records as one CSV table."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from uge_core.audit.base import Cell, Row
+
+_ROW = [f.name for f in fields(Row) if f.name != "cells"]
+_CELL = [f.name for f in fields(Cell)]
+
+
+def rows_csv(records: Iterable[Mapping[str, Any]]) -> str:
+    """One line per row, and one per group pair beneath the row it belongs to; `kind` tells them apart."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    columns = ["sha256", "run_id", "dataset", "kind", *_ROW, "group_a", "group_b", "excluded"]
+    writer.writerow(columns)
+    for record in records:
+        for line in _lines(record):
+            writer.writerow([quoted(line.get(c)) for c in columns])
+    return out.getvalue()
+
+
+def _lines(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    head = {"sha256": record["sha256"], "run_id": record["run_id"], "dataset": record["dataset"]["name"]}
+    for row in record["rows"]:
+        yield head | {"kind": "row"} | {k: row.get(k) for k in _ROW}
+        same = {k: row.get(k) for k in ("metric", "attribute", "attacker", "variant", "exposure")}
+        for cell in row.get("cells") or ():
+            rest = {k: v for k, v in cell.items() if k in _CELL and k not in ("a", "b")}
+            yield head | {"kind": "cell"} | same | rest | {"group_a": cell["a"], "group_b": cell["b"]}
+
+
+def quoted(value: Any) -> Any:
+    """A cell as a spreadsheet should read it: text that would start a formula is quoted."""
+    return "'" + value if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else value

@@ -1,0 +1,112 @@
+"""Whether a report still says what was measured: its SHA-256, its shape, its policy, and its numbers anew."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uge_core import policy, record, runs
+from uge_core.errors import ConfigError, GraphError, StoreError
+from uge_core.graph import AttributedGraph
+from uge_core.registry import unknown_name
+from uge_core.store import RunStore, StoredRun
+
+EQUAL, DIFFERS, NOT_RECOMPUTED = 0, 1, 3
+"""Exit codes."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one of the four checks found.
+
+    Attributes:
+        what: sha256, shape, policy or audit.
+        code: EQUAL, DIFFERS or NOT_RECOMPUTED.
+        text: the same in words.
+    """
+
+    what: str
+    code: int
+    text: str
+
+    @property
+    def words(self) -> str:
+        """The code in words."""
+        return {EQUAL: "equal", DIFFERS: "DIFFERS", NOT_RECOMPUTED: "NOT CHECKED"}[self.code]
+
+
+def verify(
+    report: Mapping[str, Any], store: RunStore, load: Callable[[StoredRun], AttributedGraph]
+) -> Iterator[Finding]:
+    """Checks a record against itself, and against its stored run where that is at hand.
+
+    Nothing that the store keeps of an audit is believed: the stored embedding is measured again, random
+    floors included, with what the record says was asked.
+
+    Args:
+        report: what `record.read` gave.
+        store: where the run may be.
+        load: the run's graph; may raise GraphError or StoreError where it is not there or another.
+
+    Yields:
+        The findings, the quick ones first.
+    """
+    said, found = report.get("sha256"), record.digest(report)
+    if said == found:
+        yield Finding("sha256", EQUAL, f"{found} is that of the content")
+    else:
+        text = f"the report says {said}, its content has {found}: it was changed after it was written"
+        yield Finding("sha256", DIFFERS, text)
+    faults = list(record.faults(report))
+    if faults:
+        more = f" ({len(faults) - 1} more)" if len(faults) > 1 else ""
+        yield Finding("shape", DIFFERS, f"{faults[0]}{more}")
+        yield Finding("audit", NOT_RECOMPUTED, "not measured anew, as the report has not the shape of one")
+        return
+    yield Finding("shape", EQUAL, f"{record.NAME}, {len(report['rows'])} rows")
+    if "policy" in report:
+        try:
+            misjudged = policy.first_misjudged(report["policy"], report["rows"])
+        except ConfigError as error:
+            misjudged = str(error)
+        text = misjudged or f"the verdict {report['policy']['verdict']!r} follows from the rows"
+        yield Finding("policy", DIFFERS if misjudged else EQUAL, text)
+    try:
+        anew = _measured_anew(report, store, load)
+    except (StoreError, GraphError, ConfigError) as error:
+        yield Finding("audit", NOT_RECOMPUTED, f"not measured anew: {error}")
+        return
+    difference = record.first_difference(report, anew)
+    equal = f"measured anew from the embedding of run {report['run_id']}: all {len(report['rows'])} rows are equal"
+    yield Finding("audit", DIFFERS if difference else EQUAL, difference or equal)
+
+
+def _measured_anew(
+    report: Mapping[str, Any], store: RunStore, load: Callable[[StoredRun], AttributedGraph]
+) -> dict[str, Any]:
+    """The report's record, made again from the stored run; its rows are left as they are where the run is another."""
+    run = store.load(report["run_id"])
+    asked = report.get("asked", {})
+    known = set(inspect.signature(runs.audit_run).parameters) - {"run", "graph", "store", "split", "on_step"}
+    if not set(asked) <= known:
+        raise ConfigError(unknown_name("option of an audit", min(set(asked) - known), sorted(known)))
+    head = runs.record(run, report["rows"], asked)
+    if record.first_difference(report, head):
+        return head
+    graph = load(run)
+    rows = runs.audit_run(run, graph, None, **asked).to_json()
+    anew = runs.record(run, rows, asked)
+    if "only" in report:
+        anew = record.only(anew, report["only"])
+    # As written and read back: what a tuple and a list share.
+    back: dict[str, Any] = json.loads(record.canonical(anew))
+    return back
+
+
+def exit_code(findings: list[Finding]) -> int:
+    """0 where all was checked and is equal, 1 where something differs, 3 where the numbers were not measured anew."""
+    codes = {f.code for f in findings}
+    return next((code for code in (DIFFERS, NOT_RECOMPUTED) if code in codes), EQUAL)
