@@ -5,7 +5,14 @@ import streamlit as st
 import uge_core as uge
 
 EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
-ATTACKERS = {"worst": "Strongest", "linear": "Linear", "trees": "Boosted trees"}
+ATTACKERS = {
+    "worst": "Strongest",
+    "linear": "Linear",
+    "trees": "Boosted trees",
+    "mlp": "Neural network",
+    "knn": "Nearest neighbours",
+    "graph": "Graph",
+}
 
 st.title("Leakage")
 st.write("How well can an attacker read an attribute out of each run's embedding?")
@@ -20,8 +27,8 @@ if not choices.attributes:
     st.info("The audited runs' data have no attribute of people, so there is nothing to read.", icon=":material/info:")
     st.stop()
 
-left, middle, right = st.columns(3)
-exposure = left.segmented_control(
+row = st.container(horizontal=True)
+exposure = row.segmented_control(
     "Measured on",
     choices.exposures,
     default=choices.exposures[0],
@@ -31,7 +38,7 @@ exposure = left.segmented_control(
     bind="query-params",
     help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method that did looks better than it is.",
 )
-attacker = middle.segmented_control(
+attacker = row.segmented_control(
     "Attacker",
     choices.attackers,
     default=choices.attackers[0],
@@ -41,7 +48,7 @@ attacker = middle.segmented_control(
     bind="query-params",
     help="Strongest: whichever of the attackers reads most, for each run and attribute.",
 )
-metric = right.segmented_control(
+metric = row.segmented_control(
     "Metric",
     list(choices.metrics),
     default=next(iter(choices.metrics)),
@@ -50,25 +57,24 @@ metric = right.segmented_control(
     key="metric",
     bind="query-params",
 )
-attributes = st.pills(
-    "Attributes",
-    choices.attributes,
-    selection_mode="multi",
-    default=choices.attributes,
-    key="attribute",
-    bind="query-params",
+everything = st.toggle(
+    "All attributes", key="all", bind="query-params", help="Not only the audited one of the sidebar."
 )
+here = [r for r in choices.runs if r in st.session_state["frame_runs"]]
+if not set(st.session_state.get("run", here)) <= set(here):
+    st.session_state["run"] = here  # another data set was chosen
 with st.expander("Runs", icon=":material/filter_list:"):
     runs = st.multiselect(
         "Runs",
-        list(choices.runs),
-        default=list(choices.runs),
+        here,
+        default=here,
         format_func=lambda r: choices.runs.get(r, r),
         key="run",
         bind="query-params",
         label_visibility="collapsed",
     )
 
+attributes = None if everything else [st.session_state["frame_attribute"]]
 view = uge.leakage_view(store, exposure=exposure, attacker=attacker, metric=metric, runs=runs, attributes=attributes)
 st.subheader(view.title)
 if len(view.table):

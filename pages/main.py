@@ -1,24 +1,82 @@
-"""The frame every page stands in: page configuration, navigation, and which store is shown."""
+"""The frame every page stands in: page configuration, navigation, which store, data, attribute and runs are shown."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import streamlit as st
 
 import uge_core as uge
 
+FRAME = ("data", "attribute", "before", "after")
+
+
+def choose(store: uge.RunStore) -> None:
+    """The frame's pickers, in step with the address.
+
+    What the address newly says wins over the pickers, so that links and the browser's back button
+    work; on a change of page, which empties the address, it is filled again. Other pages read
+    ``st.session_state["frame_..."]``.
+    """
+    state = st.session_state
+    written = state.get("frame_written", {})
+    asked: dict[str, str | None] = {}
+    for name in FRAME:
+        url, picked = st.query_params.get(name), state.get(f"frame_{name}")
+        asked[name] = url if url is not None and url != written.get(name) else picked
+    if written.get("data") not in (None, asked["data"]):
+        # Attribute and runs of the data shown before mean nothing in others.
+        asked |= {name: None for name in FRAME[1:] if asked[name] == written.get(name)}
+    found = uge.frame(store, **asked)
+    options: dict[str, tuple[str, Mapping[str, str], str]] = {
+        "data": ("Data", found.datasets, "The graph whose runs are shown."),
+        "attribute": ("Audited attribute", {a: a for a in found.attributes}, "What the pages under Inspect are about."),
+        "before": ("Run A (before)", found.runs, "Pages that compare two runs start from this one."),
+        "after": ("Run B (after)", found.runs, "And show what this one changes."),
+    }
+    for name, (label, labels, help_text) in options.items():
+        value = getattr(found, name)
+        state[f"frame_{name}"] = value
+        if value is not None:
+            st.selectbox(
+                label, list(labels), key=f"frame_{name}", format_func=labels.__getitem__, help=help_text
+            )  # fmt: skip
+            if st.query_params.get(name) != value:
+                st.query_params[name] = value
+        elif name in st.query_params:
+            del st.query_params[name]
+    state["frame_written"] = {name: getattr(found, name) for name in FRAME}
+    state["frame_runs"] = list(found.runs)
+    state["frame_messages"] = list(found.messages)
+
+
 st.set_page_config(page_title="UGE audit", page_icon="⚖️", layout="wide")
 
 here = Path(__file__).resolve().parent
+runs = st.Page(here / "runs.py", title="Runs", icon=":material/model_training:", url_path="runs")
 page = st.navigation(
     {
         "Start": [st.Page(here / "overview.py", title="Overview", icon=":material/home:", default=True)],
-        "Inspect": [st.Page(here / "leakage.py", title="Leakage", icon=":material/visibility:", url_path="leakage")],
+        "Train": [runs],
+        "Inspect": [
+            st.Page(here / "leakage.py", title="Leakage", icon=":material/visibility:", url_path="leakage"),
+            st.Page(here / "fairness.py", title="Fairness", icon=":material/balance:", url_path="fairness"),
+            st.Page(here / "tradeoff.py", title="Trade-off", icon=":material/show_chart:", url_path="tradeoff"),
+        ],
+        "Deliver": [
+            st.Page(here / "report.py", title="Report", icon=":material/description:", url_path="report"),
+        ],
+        "Help": [st.Page(here / "method.py", title="Method", icon=":material/help:", url_path="method")],
     }
 )
 store = uge.RunStore()
-with st.sidebar:
-    st.caption(f":material/database: Runs in `{store.root}`")
 try:
+    with st.sidebar:
+        choose(store)
+        if words := uge.queue_words(store):
+            st.page_link(runs, label=words, icon=":material/progress_activity:", help="Training jobs of this store.")
+        st.caption(f":material/database: Runs in `{store.root}`")
+    for message in st.session_state["frame_messages"]:
+        st.warning(uge.plain_text(message), icon=":material/link_off:")
     page.run()
 except uge.UgeError as error:
     st.error(str(error), icon=":material/error:")

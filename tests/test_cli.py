@@ -302,7 +302,7 @@ def test_lists_of_attackers(seeded: Path, capsys: pytest.CaptureFixture[str]) ->
     arguments = ["audit", run_id, "--store", str(seeded), "--sensitive", "city", "--json", "--attackers"]
     for nothing in (",", "", " , "):
         assert "names nothing" in refused(capsys, *arguments, nothing)
-    assert "allowed: linear, trees" in refused(capsys, *arguments, "guess")
+    assert "allowed: graph, knn, linear, mlp, trees" in refused(capsys, *arguments, "guess")
     once, twice = (uge_runs(capsys, *arguments, text) for text in ("linear", "linear,linear"))
     assert once[0] == 0 and once[1] == twice[1]
 

@@ -45,7 +45,7 @@ def test_commands_parse(line: str) -> None:
 
 def test_every_command_is_shown() -> None:
     shown = {tuple(line.split()[1:3]) for _, block in BLOCKS for line in block.splitlines() if line.startswith("uge ")}
-    for command in ("train", "sweep", "audit", "bench", "app"):
+    for command in ("train", "sweep", "audit", "verify", "bench", "app"):
         assert any(s[0] == command for s in shown), command
     for command in (("data", "inspect"), *(("runs", c) for c in ("list", "show", "export", "delete"))):
         assert command in shown
@@ -73,6 +73,13 @@ def test_methods() -> None:
         plugin = find("debias", name)
         assert what.startswith(plugin.label)
         assert lam == (f"{plugin.default_lam:g}" if plugin.uses_lambda else "")
+
+
+def test_attackers() -> None:
+    rows = table("Attackers")
+    assert set(rows) == set(names("audit.attackers"))
+    for name, (what,) in rows.items():
+        assert what.startswith(f"{find('audit.attackers', name).label}: ")
 
 
 def test_layouts() -> None:

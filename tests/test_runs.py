@@ -247,7 +247,7 @@ def test_the_audit_is_told_which_values_training_read(
 ) -> None:
     graph = uge.load(town)
     (planned,) = uge.plan(graph, sensitive="city", methods=(method,), options=options)
-    assert runs._read(planned.config, graph) == read
+    assert runs.attributes_read(planned.config, graph) == read
 
 
 def test_remarks_of_training_are_told_once(town: Path, tmp_path: Path) -> None:

@@ -19,27 +19,73 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from uge_core.comparison import compare
     from uge_core.datasets import describe, inspect, load
-    from uge_core.errors import ConfigError, DatasetMissing, GraphError, RunNotFound, StoreError, UgeError
+    from uge_core.embeddings import read_embedding
+    from uge_core.errors import (
+        ConfigError,
+        DatasetMissing,
+        EmbeddingError,
+        GraphError,
+        RunNotFound,
+        StoreError,
+        UgeError,
+    )
     from uge_core.figures import CHART_CONFIG, leakage_figure
+    from uge_core.jobs.form import enqueue, estimate, training_form
+    from uge_core.jobs.screen import cancel, delete, forget, history_view, jobs_view, queue_words, removal, resume
+    from uge_core.plots.attributes import attributes_figure
+    from uge_core.plots.gaps import gap_bars, gap_map
+    from uge_core.plots.tradeoff import tradeoff_figure
+    from uge_core.report import Sheet, browser, contents, report
     from uge_core.runs import audit, plan, sweep, train
+    from uge_core.screens.fairness import GapView, fairness_view, ranked_cells
+    from uge_core.screens.frame import frame
+    from uge_core.screens.method import method_page, metric_help
+    from uge_core.screens.tables import plain_text
+    from uge_core.screens.tradeoff import TRADEOFF_METRICS, TradeoffView, lambda_view, tradeoff_view
     from uge_core.store import RunStore, StoredRun
     from uge_core.views import leakage_choices, leakage_view, overview
 
 _HOMES = {
+    "comparison": ("compare",),
     "datasets": ("describe", "inspect", "load"),
-    "errors": ("ConfigError", "DatasetMissing", "GraphError", "RunNotFound", "StoreError", "UgeError"),
+    "embeddings": ("read_embedding",),
+    "errors": (
+        "ConfigError",
+        "DatasetMissing",
+        "EmbeddingError",
+        "GraphError",
+        "RunNotFound",
+        "StoreError",
+        "UgeError",
+    ),
     "figures": ("CHART_CONFIG", "leakage_figure"),
+    "jobs.form": ("enqueue", "estimate", "training_form"),
+    "jobs.screen": ("cancel", "delete", "forget", "history_view", "jobs_view", "queue_words", "removal", "resume"),
+    "report": ("Sheet", "browser", "contents", "report"),
+    "plots.attributes": ("attributes_figure",),
+    "plots.gaps": ("gap_bars", "gap_map"),
+    "plots.tradeoff": ("tradeoff_figure",),
     "runs": ("audit", "plan", "sweep", "train"),
+    "screens.fairness": ("GapView", "fairness_view", "ranked_cells"),
+    "screens.frame": ("frame",),
+    "screens.method": ("method_page", "metric_help"),
+    "screens.tables": ("plain_text",),
+    "screens.tradeoff": ("TRADEOFF_METRICS", "TradeoffView", "lambda_view", "tradeoff_view"),
     "store": ("RunStore", "StoredRun"),
     "views": ("leakage_choices", "leakage_view", "overview"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "CHART_CONFIG", "ConfigError", "DatasetMissing", "GraphError", "RunNotFound", "RunStore", "StoreError", "StoredRun",
-    "UgeError", "audit", "describe", "inspect", "leakage_choices", "leakage_figure", "leakage_view", "load", "overview",
-    "plan", "sweep", "train",
+    "CHART_CONFIG", "TRADEOFF_METRICS", "ConfigError", "DatasetMissing", "EmbeddingError", "GapView", "GraphError",
+    "RunNotFound", "RunStore", "Sheet", "StoreError", "StoredRun", "TradeoffView", "UgeError", "attributes_figure", "audit", "browser",
+    "cancel", "compare", "contents", "delete", "describe", "enqueue", "estimate", "fairness_view", "forget", "frame",
+    "gap_bars", "gap_map", "history_view", "inspect", "jobs_view", "lambda_view", "leakage_choices", "leakage_figure",
+    "leakage_view", "load", "method_page", "metric_help", "overview", "plain_text", "plan", "queue_words",
+    "ranked_cells", "read_embedding", "removal", "report", "resume", "sweep", "tradeoff_figure", "tradeoff_view",
+    "train", "training_form",
 ]  # fmt: skip
 
 

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from uge_core.environment import keep_freed_memory
 from uge_core.errors import ConfigError, DatasetMissing, GraphError, StoreError, UgeError
-from uge_core.registry import names
+from uge_core.record import about, only, seal
+from uge_core.registry import find, names
 from uge_core.store import RunStore, StoredRun, default_root
 
 if TYPE_CHECKING:
@@ -176,15 +177,82 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--json", action="store_true", help="print a list of audits")
     one.set_defaults(command=_sweep)
 
-    one = commands.add_parser("audit", parents=[stored], help="show or compute the audit of a stored run")
-    one.add_argument("run_id", metavar="RUN_ID")
+    one = commands.add_parser(
+        "audit",
+        parents=[stored],
+        help="audit a stored run or a file of embeddings, or compare two",
+        description="Shows or computes the audit of a stored run, or of embeddings from elsewhere, which become a run of "
+        "the store; with --against, what two of them differ by.",
+    )
+    one.add_argument("run_id", metavar="RUN_ID", nargs="?", help="with --against several of one method, as ID,ID")
+    one.add_argument(
+        "--embeddings",
+        type=_text,
+        metavar="FILE",
+        help="instead of a run: .npy, .npz, .csv, .tsv, .parquet, word2vec, .pt",
+    )
     one.add_argument("--sensitive", type=_text, metavar="A,B", help="only these attributes")
     one.add_argument(
-        "--attackers", type=_listed, metavar="X,Y", help="try these attackers anew (default: the stored audit)"
+        "--attackers",
+        type=_listed,
+        metavar="X,Y",
+        help="measure anew with these: linear, trees, mlp, knn, graph, or all (default: the stored audit)",
     )
-    one.add_argument("--data", type=_text, metavar="DATA", help="the graph, where it has moved since training")
+    one.add_argument(
+        "--crossings",
+        type=_listed,
+        metavar="A+B,..",
+        help="measure anew, and the leakage of these pairs of attributes together",
+    )
+    one.add_argument(
+        "--against", type=_text, metavar="RUN_ID", help="print differences to this run, or to runs as ID,ID"
+    )
+    one.add_argument(
+        "--data",
+        type=_text,
+        metavar="DATA",
+        help="of --embeddings the graph; of a run, where it has moved since training",
+    )
+    one.add_argument(
+        "--attributes", type=_listed, metavar="A,B", help="of --embeddings: these columns are the attributes"
+    )
+    one.add_argument("--score", metavar="S", help="of --embeddings: a pair's score, dot (default) or cosine")
+    one.add_argument(
+        "--split-seed", type=_whole, metavar="S", help="of --embeddings: its training used this split of ours"
+    )
+    one.add_argument("--unknown-ids", metavar="U", help="of --embeddings: rows of no node, refuse (default) or drop")
     one.add_argument("--json", action="store_true", help="print the audit as one JSON object")
+    one.add_argument(
+        "--policy", type=_text, metavar="FILE", help="judge the audit by the rules of a YAML file; exit code 0, 1 or 3"
+    )
     one.set_defaults(command=_audit)
+
+    one = commands.add_parser(
+        "verify",
+        parents=[stored],
+        help="check that a report still says what was measured",
+        description="Compares a report's SHA-256, shape and policy with its content, then audits the stored run again and "
+        "names the first difference.",
+    )
+    one.add_argument("report", type=_text, metavar="REPORT.json", help="what audit, train or sweep printed with --json")
+    one.add_argument("--data", type=_text, metavar="DATA", help="the graph, where it has moved since training")
+    one.set_defaults(command=_verify)
+
+    one = commands.add_parser(
+        "report",
+        parents=[stored],
+        help="write audits as HTML, PDF, JSON or CSV",
+        description="One offline file per format, all from the same stored audits; each prints the SHA-256 of every record.",
+    )
+    one.add_argument("runs", nargs="+", metavar="RUN", help="ids of audited runs")
+    one.add_argument("--out", required=True, metavar="PATH", help="a folder, or a file whose ending says the format")
+    one.add_argument(
+        "--format", type=_listed, metavar="F,..", help="of html, pdf, json, csv (default: the file's, else html)"
+    )
+    one.add_argument("--title", default="Audit of graph embeddings", help="heading of the HTML and PDF")
+    one.add_argument("--author", default="", help="who made the audit")
+    one.add_argument("--purpose", default="", help="what the embedding is for and what the audit covers")
+    one.set_defaults(command=_report)
 
     runs = commands.add_parser("runs", help="stored runs").add_subparsers(metavar="COMMAND", required=True)
     one = runs.add_parser("list", parents=[stored], help="all runs, the newest first")
@@ -200,6 +268,17 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--out", type=_text, required=True, metavar="DIR", help="the folder to write to")
     one.add_argument("--data", type=_text, metavar="DATA", help="the graph, where it has moved since training")
     one.set_defaults(command=_export)
+    one = runs.add_parser(
+        "resume",
+        parents=[stored],
+        help="go on with a run that was cut off, and with those of the same pass",
+        description="Goes on from the run's checkpoint, with the runs that trained in the same pass; without one it is "
+        "trained from its start. On the CPU the result has the bits of a training that was never cut off.",
+    )
+    one.add_argument("run_id", metavar="RUN_ID")
+    one.add_argument("--data", type=_text, metavar="DATA", help="the graph, where it has moved since training")
+    one.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
+    one.set_defaults(command=_resume)
     one = runs.add_parser("delete", parents=[stored], help="remove a run and all its files")
     one.add_argument("run_id", metavar="RUN_ID")
     one.set_defaults(command=_delete)
@@ -220,6 +299,12 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--quick", action="store_true", help="small and inexact, to see that it works")
     one.add_argument("--json", action="store_true", help="print one JSON object")
     one.set_defaults(command=_bench)
+
+    one = commands.add_parser("worker", parents=[stored], help="work off the dashboard's queue of jobs, then end")
+    one.add_argument(
+        "--lane", choices=("cpu", "gpu"), default="cpu", help="the jobs of the processor (default) or of a GPU"
+    )
+    one.set_defaults(command=_worker)
 
     one = commands.add_parser("app", parents=[stored], help="open the dashboard")
     one.add_argument("--port", type=_whole, help="default: Streamlit's own setting, 8501")
@@ -255,6 +340,7 @@ def _training_arguments(one: argparse.ArgumentParser) -> None:
     one.add_argument("--validation", type=_number, help="share of training edges that picks the best epoch (default 0)")
     one.add_argument("--negatives", help="shared (default) or listed, the paper's recipe")
     one.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
+    one.add_argument("--deterministic", action="store_true", help="the same bits each time; the CPU does so anyway")
     one.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting; repeatable")
     one.add_argument("--solo", action="store_true", help="train each run in a pass of its own")
     one.add_argument("--force", action="store_true", help="train although a finished run is there")
@@ -429,7 +515,8 @@ def _train(args: argparse.Namespace) -> int:
         done = sweep(
             graph, sensitive=_joint(args.sensitive), methods=[args.method],
             lams=[] if args.lam is None else [args.lam], seeds=[args.seed], split_seeds=split_seeds,
-            backbones=[args.backbone], store=_store(args), force=args.force, device=args.device, solo=args.solo,
+            backbones=[args.backbone], store=_store(args), force=args.force, device=args.device, deterministic=args.deterministic,
+            solo=args.solo,
             on_step=on_step, source=source, **_settings(args),
         )  # fmt: skip
     if args.json:
@@ -484,7 +571,8 @@ def _sweep(args: argparse.Namespace) -> int:
     with _Progress(sys.stderr) as on_step:
         keep_freed_memory()
         done = sweep(
-            graph, store=store, force=args.force, device=args.device, solo=args.solo, on_step=on_step, source=source,
+            graph, store=store, force=args.force, device=args.device, deterministic=args.deterministic,
+            solo=args.solo, on_step=on_step, source=source,
             **grid,
         )  # fmt: skip
     if args.json:
@@ -496,13 +584,53 @@ def _sweep(args: argparse.Namespace) -> int:
 
 
 def _audit(args: argparse.Namespace) -> int:
-    from uge_core import runs
     from uge_core.config import split_names
+    from uge_core.policy import read as read_policy
 
-    store = _store(args)
-    run = store.load(args.run_id)
+    if (args.run_id is None) == (args.embeddings is None):
+        raise ConfigError("uge audit takes either a RUN_ID or --embeddings FILE; name one of the two")
+    if args.embeddings is None:
+        for name in ("attributes", "score", "split_seed", "unknown_ids"):
+            if getattr(args, name) is not None:
+                raise ConfigError(f"--{name.replace('_', '-')} is for --embeddings FILE; a stored run has its own")
     attributes = split_names(args.sensitive) if args.sensitive else None
-    fresh = not run.audited or args.attackers
+    if args.attackers == ["all"]:
+        args.attackers = list(names("audit.attackers"))
+    for name in args.attackers or ():
+        find("audit.attackers", name)
+    if args.against:
+        if args.crossings:
+            raise ConfigError("--crossings measures one audit; leave it or --against out")
+        if args.policy:
+            raise ConfigError("--policy judges one audit; leave it or --against out")
+        return _compare(args, attributes)
+    policy = read_policy(args.policy) if args.policy else None
+    store = _store(args)
+    if args.embeddings is not None:
+        record = _audit_file(args, attributes, store)
+    else:
+        record = _audit_stored(args, attributes, store)
+    verdict = policy.check(record["rows"]) if policy else None
+    if verdict:
+        record = seal(record | {"policy": verdict.to_json()})
+    if args.json:
+        _print_json(record)
+    else:
+        print(_audit_text(record["rows"]))
+        if verdict:
+            print(verdict.text())
+        if args.embeddings is not None:
+            print(record["run_id"])
+    return verdict.exit_code if verdict else _evidence(record["rows"])
+
+
+def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store: RunStore) -> dict[str, Any]:
+    """The record of a stored run: the stored one, or a new one where there is none or attackers are named."""
+    from uge_core import runs
+
+    run = store.load(args.run_id)
+    anew = bool(args.attackers or args.crossings)
+    fresh = anew or not run.audited or (run.config["method"] == runs.EXTERNAL and _lacks(run, attributes))
     if fresh and run.finished is None:
         raise StoreError(f"run {run.id} is {run.status} and has no embedding to audit; train it first")
     graph = _load_again(run, args.data, args.store) if fresh or args.data else None
@@ -511,39 +639,125 @@ def _audit(args: argparse.Namespace) -> int:
     record: dict[str, Any] = run.audit or {}
     if graph and fresh:
         with _Progress(sys.stderr) as on_step:
-            if args.attackers:
-                record = runs.audit_record(
-                    run, graph, store, attributes=attributes, attackers=args.attackers, on_step=on_step
-                )
-            else:
-                record = runs.audit_record(run, graph, store, on_step=on_step)
+            record = runs.audit_record(
+                run, graph, store, attributes=attributes if anew else None, crossings=args.crossings or (),
+                attackers=args.attackers or runs.DEFAULT_ATTACKERS, on_step=on_step,
+            )  # fmt: skip
+            if not (anew and attributes):
                 store.save_audit(run.id, record)
+    return only(record, attributes) if attributes else record
+
+
+def _lacks(run: StoredRun, attributes: list[str] | None) -> bool:
+    """Whether a run was audited for some attributes alone, and not for these."""
+    there = {row["attribute"].lower() for row in run.rows if row["attribute"]}
+    return not {name.lower() for name in attributes or ()} <= there
+
+
+def _audit_file(args: argparse.Namespace, attributes: list[str] | None, store: RunStore) -> dict[str, Any]:
+    """The record of a file of embeddings, stored as a run and measured as asked for."""
+    from uge_core import runs
+    from uge_core.external import add_external
+
+    if args.data is None:
+        raise ConfigError("--embeddings needs --data DATA, the graph whose nodes the file embeds")
+    graph, source = _load(args.data, args.attributes, args.store)
     if attributes:
-        record = _only(record, attributes)
+        attributes = [graph.attribute(name).name for name in attributes]
+    z, given = _read_file(args, graph)
+    run = add_external(z, graph, store, source=source, **given)
+    _say_trust(args)
+    with _Progress(sys.stderr) as on_step:
+        record = runs.audit_record(
+            run,
+            graph,
+            store,
+            attributes=attributes,
+            attackers=args.attackers or runs.DEFAULT_ATTACKERS,
+            crossings=args.crossings or (),
+            on_step=on_step,
+        )
+    store.save_audit(run.id, record)
+    return record
+
+
+def _read_file(args: argparse.Namespace, graph: AttributedGraph) -> tuple[Any, dict[str, Any]]:
+    """The embedding in a file, in the graph's order, and how its scores and split are to be taken."""
+    from uge_core.embeddings import read_embedding
+
+    z = read_embedding(args.embeddings, graph, unknown_ids=args.unknown_ids or "refuse", on_note=_remark)
+    if (z == z[:1]).all():
+        _remark("all nodes have the same vector, so that nothing can be read from it and no link told from another")
+    return z, {"file": Path(args.embeddings).name, "score": args.score or "dot", "split_seed": args.split_seed}
+
+
+def _say_trust(args: argparse.Namespace) -> None:
+    if args.split_seed is not None:
+        _remark(
+            f"held-out NDCG@10 is right only if training left out the test edges of split seed {args.split_seed}, as uge train does"
+        )
+
+
+def _compare(args: argparse.Namespace, attributes: list[str] | None) -> int:
+    from uge_core.comparison import compare, compare_record, compare_seeds
+    from uge_core.external import external_config, external_id
+    from uge_core.progress import Step
+    from uge_core.runs import DEFAULT_ATTACKERS
+
+    store = _store(args)
+    b = [store.load(run_id) for run_id in _listed(args.against)]
+    a = [store.load(run_id) for run_id in _listed(args.run_id)] if args.run_id else []
+    sides = [{run.id: run.config for run in runs} for runs in (a, b)]
+    if len(b) > 1 or len(a) > 1:
+        if not a or args.attackers or args.data:
+            raise ConfigError(
+                "several runs are compared by their stored audits; leave --embeddings, --attackers and --data out"
+            )
+        found = compare_seeds(a, b)
+    else:
+        for run in (*a, *b):
+            if run.finished is None:
+                raise StoreError(f"run {run.id} is {run.status} and has no embedding to compare; train it first")
+        if args.attributes:
+            raise ConfigError("--attributes are those of the run in --against; leave this out")
+        graph = _load_again(b[0], args.data, args.store)
+        first: Any = a[0] if a else None
+        options: dict[str, Any] = {}
+        if first is None:
+            first, given = _read_file(args, graph)
+            sides[0] = {external_id(first, graph, given["score"]): external_config(first, graph, **given)}
+            options = {"score": given["score"], "split_seed": given["split_seed"]}
+        with _Progress(sys.stderr) as on_step:
+            found = compare(
+                first, b[0], graph, sensitive=attributes, attackers=args.attackers or DEFAULT_ATTACKERS,
+                progress=lambda text: on_step(Step("comparing", 0, 1, text)), **options,
+            )  # fmt: skip
+        _say_trust(args)
+    record = compare_record(found, b[0].dataset, *sides)
+    if attributes and len(b) > 1:
+        record |= {"rows": about(record["rows"], attributes, args.run_id)}
     if args.json:
         _print_json(record)
     else:
-        print(_audit_text(record["rows"]))
-    return _evidence(record["rows"])
+        print(_comparison_text(record["rows"]))
+    return DONE if any(row["evidence"] == "ok" for row in record["rows"]) else NOT_ENOUGH_EVIDENCE
 
 
-def _only(record: dict[str, Any], attributes: list[str]) -> dict[str, Any]:
-    """The record with the rows of some attributes, of these jointly ("a+b"), and of none."""
+def _verify(args: argparse.Namespace) -> int:
+    from uge_core import datasets, record, verify
 
-    def parts(row: dict[str, Any]) -> list[str]:
-        # A leakage row is one attribute's, whatever its name holds.
-        return [row["attribute"]] if row["attacker"] else row["attribute"].split("+")
-
-    about = [row for row in record["rows"] if row["attribute"]]
-    present = {name.lower(): name for row in about for name in parts(row)}
-    for name in attributes:
-        if name.lower() not in present:
-            raise ConfigError(
-                f"run {record['run_id']} was not audited for {name!r}; allowed: {', '.join(present.values())}"
-            )
-    wanted = {present[name.lower()] for name in attributes}
-    kept = [r for r in record["rows"] if not r["attribute"] or r["attribute"] in wanted or wanted.issuperset(parts(r))]
-    return record | {"rows": kept}
+    if args.data:
+        # A place that does not exist is a slip of the hand, not missing evidence.
+        datasets.locate(args.data, store=args.store)
+    store, findings = _store(args), []
+    reports = record.read(args.report)
+    for report in reports:
+        if len(reports) > 1:
+            print(f"run {report.get('run_id')}")
+        for found in verify.verify(report, store, lambda run: _load_again(run, args.data, args.store)):
+            findings.append(found)
+            print(f"{found.what}: {found.words}: {found.text}", flush=True)
+    return verify.exit_code(findings)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -664,9 +878,41 @@ def _cell(text: str) -> str:
     return text
 
 
+def _resume(args: argparse.Namespace) -> int:
+    from uge_core.runs import DEVICES, resume
+
+    if args.device not in DEVICES:
+        raise ConfigError(f"device = {args.device!r} is not allowed; allowed: {', '.join(DEVICES)}")
+    store = _store(args)
+    graph = _load_again(store.load(args.run_id), args.data, args.store)
+    with _Progress(sys.stderr) as on_step:
+        keep_freed_memory()
+        done = resume(args.run_id, graph, store, device=args.device, on_step=on_step)
+    for run in done:
+        print(run.id)
+    return _evidence(row for run in done for row in run.rows)
+
+
+def _worker(args: argparse.Namespace) -> int:
+    from uge_core.jobs.worker import work
+
+    if not work(_store(args), args.lane):
+        _remark(f"another process works off the {args.lane} jobs of this store")
+    return DONE
+
+
 def _delete(args: argparse.Namespace) -> int:
     for line in _store(args).delete(args.run_id):
         print(f"removed {line}")
+    return DONE
+
+
+def _report(args: argparse.Namespace) -> int:
+    from uge_core.report import Sheet, report
+
+    sheet = Sheet(args.title, args.author, args.purpose)
+    for path in report(args.runs, args.out, formats=args.format, sheet=sheet, store=_store(args)):
+        print(path)
     return DONE
 
 
@@ -729,6 +975,40 @@ def _audit_text(records: Iterable[dict[str, Any]]) -> str:
              r["exposure"] or "", value, interval, ", ".join(floors), "" if r["n"] is None else f"{r['n']:,}", better]
         )  # fmt: skip
     head = ["attribute", "metric", "attacker", "variant", "exposure", "value", "95 % interval", "floors", "n", ""]
+    return _table(head, rows)
+
+
+def _comparison_text(records: Iterable[dict[str, Any]]) -> str:
+    """A comparison as a table: both values, their difference with its interval, and its p-values."""
+    from uge_core.views import METRIC_LABELS
+
+    def number(value: float | None, digits: int = 4) -> str:
+        return "" if value is None else f"{value:.{digits}f}"
+
+    rows = []
+    for r in records:
+        value = "not enough evidence" if r["value"] is None else f"{r['value']:+.4f}"
+        interval = "" if r["ci_low"] is None else f"[{r['ci_low']:+.3f}, {r['ci_high']:+.3f}]"
+        rows.append(
+            [r["attribute"] or "", METRIC_LABELS.get(r["metric"], r["metric"]), r["attacker"] or "", r["variant"] or "",
+             r["exposure"] or "", number(r["a"]), number(r["b"]), value, interval, number(r["p_value"], 3),
+             number(r["p_holm"], 3), f"{r['n']:,}", f"{r['direction']} is better"]
+        )  # fmt: skip
+    head = [
+        "attribute",
+        "metric",
+        "attacker",
+        "variant",
+        "exposure",
+        "A",
+        "B",
+        "A - B",
+        "95 % interval",
+        "p",
+        "p Holm",
+        "n",
+        "",
+    ]
     return _table(head, rows)
 
 

@@ -161,7 +161,7 @@ class RunConfig:
             raise ConfigError(
                 f"negatives = 'listed' is not for {backbone}: BPR draws a fresh stranger for each pair and epoch"
             )
-        for name in _unread(graph, backbone_cls, checked.get("negatives", "shared")):
+        for name in unread(graph, backbone_cls, checked.get("negatives", "shared")):
             checked.pop(name, None)
         made: Method = build_options(method_cls, method_given, f"method {method}")
         _check_item_cells(graph, getattr(made, "item_cells", "none"))
@@ -215,7 +215,7 @@ class RunConfig:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _unread(graph: AttributedGraph, backbone_cls: type[Backbone], negatives: str) -> Iterator[str]:
+def unread(graph: AttributedGraph, backbone_cls: type[Backbone], negatives: str) -> Iterator[str]:
     """Training settings that change nothing for this graph, backbone and kind of negatives."""
     if backbone_cls.loss == "bpr":
         yield from ("negatives", "block_size", "num_negatives")

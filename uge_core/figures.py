@@ -76,8 +76,9 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
             row=row, col=1,
         )  # fmt: skip
     step = 0.1 if top <= 0.6 else 0.2
+    low = min(0.0, *(v for v in table[["value", "ci_low"]].min().dropna()), 0.0)
     figure.update_xaxes(
-        range=[0, top * 1.32], zeroline=True, tickformat=".1f",
+        range=[1.05 * low, top * 1.32], zeroline=True, tickformat=".1f",
         tickvals=[round(step * i, 1) for i in range(int(top / step + 1e-9) + 1)],
     )  # fmt: skip
     figure.update_xaxes(title_text=f"{METRIC_LABELS[view.metric]}: left is better", row=len(attributes), col=1)

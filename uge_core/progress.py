@@ -16,6 +16,7 @@ class Step:
         total: epochs, runs or bytes in all.
         text: what is being done, or the remark, for people.
         seconds_left: an estimate, or None.
+        loss: of a training the mean loss over the runs of the pass, as of the last logged epoch, or None.
     """
 
     stage: str
@@ -23,6 +24,7 @@ class Step:
     total: int
     text: str
     seconds_left: float | None = None
+    loss: float | None = None
 
 
 OnStep = Callable[[Step], None]

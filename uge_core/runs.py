@@ -10,31 +10,35 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from uge_core import environment
+from uge_core.checkpoint import Checkpoint, drop, kept
 from uge_core.config import RunConfig, split_names
 from uge_core.errors import ConfigError, OutOfMemory, StoreError, TrainingDiverged, UgeError
 from uge_core.graph import AttributedGraph
 from uge_core.progress import OnStep as OnStep
 from uge_core.progress import Step as Step
-from uge_core.registry import find, unknown_name
+from uge_core.record import NAME, seal
+from uge_core.registry import find
 from uge_core.split import LinkSplit, split_links
 from uge_core.store import RunStore, StoredRun
 from uge_core.views import config_words
 
 if TYPE_CHECKING:
     from uge_core.audit import Audit
+    from uge_core.audit.base import Row
     from uge_core.audit.ndcg import BiasFree
     from uge_core.train import Fitted, Progress
 
-SCHEMA = "uge-audit/1"
-ATTACKERS = ("linear", "trees")
+DEFAULT_ATTACKERS = ("linear", "trees")
 DEVICES = ("auto", "cpu", "cuda")
+EXTERNAL = "external"
+"""The method of a run whose embedding came from elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,7 @@ def sweep(
     store: RunStore | None = None,
     force: bool = False,
     device: str = "auto",
+    deterministic: bool = False,
     solo: bool = False,
     on_step: OnStep | None = None,
     source: dict[str, Any] | None = None,
@@ -175,13 +180,14 @@ def sweep(
     """Trains, audits and stores every run of a grid that is not there yet.
 
     A run whose loss leaves the finite numbers is marked as failed; the others are trained, audited
-    and stored before its error is raised.
+    and stored before its error is raised. A pass that was cut off goes on from its checkpoint.
 
     Args:
         graph: what to train on.
         store: where runs live; None means ``$UGE_STORE``, else ``./uge-store``.
-        force: train although finished runs are there.
+        force: train from the start although finished runs or checkpoints are there.
         device: auto, cpu or cuda.
+        deterministic: only operations that give the same bits each time; slower on a GPU.
         solo: each run in a pass of its own; else runs that can share a pass do.
         on_step: called as the work goes on.
         source: how to load the graph again, kept with the runs.
@@ -196,7 +202,54 @@ def sweep(
     if device not in DEVICES:
         raise ConfigError(f"device = {device!r} is not allowed; allowed: {', '.join(DEVICES)}")
     store = store or RunStore()
-    planned = plan(graph, **grid)
+    return _carry_out(
+        graph, plan(graph, **grid), store, force=force, device=device, deterministic=deterministic, solo=solo,
+        on_step=on_step, source=source,
+    )  # fmt: skip
+
+
+def resume(
+    run_id: str, graph: AttributedGraph, store: RunStore, *, device: str = "auto", on_step: OnStep | None = None
+) -> list[StoredRun]:
+    """Takes up a run that was cut off, from its checkpoint where there is one, with the runs of the same pass.
+
+    Args:
+        run_id: an interrupted or failed run; a finished one is audited where it is not yet.
+        graph: what it was trained on.
+        store: where it lives.
+        device: auto, cpu or cuda; only on the device it began on can it go on from a checkpoint.
+        on_step: called as the work goes on.
+
+    Raises:
+        ConfigError, StoreError, TrainingDiverged: each says what to do.
+    """
+    run = store.load(run_id)
+    if run.config["method"] == EXTERNAL:
+        raise StoreError(f"run {run_id} was not trained here, so there is nothing to resume; audit its file again")
+    check_data(run, graph)
+    found = [record for _, record in kept(store.checkpoints) if run_id in record["runs"]]
+    together = found[0]["runs"] if found else [run_id]
+    runs = [r for r in map(store.find, together) if r]
+    planned = [Planned(r.id, RunConfig.from_json(r.config)) for r in runs]
+    return _carry_out(
+        graph, planned, store, device=device, deterministic=bool(found and found[0]["deterministic"]),
+        on_step=on_step, source=run.dataset.get("source"),
+    )  # fmt: skip
+
+
+def _carry_out(
+    graph: AttributedGraph,
+    planned: Sequence[Planned],
+    store: RunStore,
+    *,
+    force: bool = False,
+    device: str,
+    deterministic: bool,
+    solo: bool = False,
+    on_step: OnStep | None,
+    source: dict[str, Any] | None,
+) -> list[StoredRun]:
+    """Trains and audits what is not there yet of `planned`."""
     data = dataset_record(graph) | {"source": source}
     todo = []
     for p in planned:
@@ -207,8 +260,12 @@ def sweep(
             _refresh(run, data, store)
     splits = _Splits(graph)
     diverged: dict[str, TrainingDiverged] = {}
+    if force:
+        drop(store.checkpoints, [p.run_id for p in todo])
     if todo:
-        diverged = _train(graph, todo, store, splits, data, device=device, solo=solo, on_step=on_step)
+        diverged = _train(
+            graph, todo, store, splits, data, device=device, deterministic=deterministic, solo=solo, on_step=on_step
+        )
     missing = [p for p in planned if p.run_id not in diverged and not _audit_is_whole(store.load(p.run_id), graph)]
     for done, p in enumerate(missing):
         if on_step:
@@ -245,7 +302,7 @@ def _refresh(run: StoredRun, data: dict[str, Any], store: RunStore) -> None:
         return
     store.refresh(run.id, data)
     if run.audit is not None and run.audit["dataset"]["name"] != data["name"]:
-        store.save_audit(run.id, record(store.load(run.id), run.audit["rows"]))
+        store.save_audit(run.id, record(store.load(run.id), run.audit["rows"], run.audit.get("asked")))
 
 
 class _Splits:
@@ -270,15 +327,14 @@ def _train(
     data: dict[str, Any],
     *,
     device: str,
+    deterministic: bool,
     solo: bool,
     on_step: OnStep | None,
 ) -> dict[str, TrainingDiverged]:
     """Trains and stores; returns the error of each run that diverged."""
-    from uge_core.train import ensembles, fit
+    from uge_core.train import fit
 
-    configs = [p.config for p in todo]
-    groups = [[i] for i in range(len(todo))] if solo else ensembles(configs, graph)
-    passes = [[todo[i] for i in group] for group in groups]
+    passes = _passes(todo, graph, store, deterministic=deterministic, solo=solo)
     diverged: dict[str, TrainingDiverged] = {}
     remarks: dict[str, None] = {}
     number = 0
@@ -291,16 +347,22 @@ def _train(
         def on_epoch(progress: Progress, words: str = words) -> None:
             if on_step:
                 text = f"{words}, loss {progress.loss:.4f}"
-                on_step(Step("training", progress.epoch, progress.epochs, text, progress.seconds_left))
+                on_step(Step("training", progress.epoch, progress.epochs, text, progress.seconds_left, progress.loss))
 
         remarks |= dict.fromkeys(_begin(members, store, data))
         try:
             split = splits(members[0].config)
-            fitted = fit([p.config for p in members], graph, split, device=device, on_epoch=on_epoch)
+            ids = [p.run_id for p in members]
+            fitted = fit(
+                [p.config for p in members], graph, split, device=device, deterministic=deterministic, on_epoch=on_epoch,
+                checkpoint=Checkpoint(store.checkpoints, ids, deterministic=deterministic),
+            )  # fmt: skip
             for p, result in zip(members, fitted, strict=True):
-                _finish(store, p.run_id, result)
+                _finish(store, p.run_id, result, deterministic)
                 remarks |= dict.fromkeys(_remarks(result))
+            drop(store.checkpoints, ids)
         except TrainingDiverged as error:
+            drop(store.checkpoints, [p.run_id for p in members])
             # The others of this pass did nothing wrong: they train again without the lost ones.
             lost = {members[i].run_id for i in error.members} or {p.run_id for p in members}
             for run_id in lost:
@@ -323,6 +385,23 @@ def _train(
         if on_step:
             on_step(Step("note", 1, 1, text))
     return diverged
+
+
+def _passes(
+    todo: Sequence[Planned], graph: AttributedGraph, store: RunStore, *, deterministic: bool, solo: bool
+) -> list[list[Planned]]:
+    """Which runs train together: those whose checkpoint is there as they did before, the others as they fit."""
+    from uge_core.train import ensembles
+
+    left = {p.run_id: p for p in todo}
+    passes = []
+    for _, record in kept(store.checkpoints):
+        together = record["runs"]
+        if record["deterministic"] == deterministic and set(together) <= set(left) and (len(together) == 1 or not solo):
+            passes.append([left.pop(run_id) for run_id in together])
+    rest = list(left.values())
+    groups = [[i] for i in range(len(rest))] if solo else ensembles([p.config for p in rest], graph)
+    return passes + [[rest[i] for i in group] for group in groups]
 
 
 def _begin(members: Sequence[Planned], store: RunStore, data: dict[str, Any]) -> list[str]:
@@ -353,7 +432,9 @@ def _give_up(store: RunStore, run_id: str, error: BaseException) -> None:
 
 
 def _remarks(result: Fitted) -> Iterable[str]:
-    """What people should know about a training: advice, each imputation, and a split smaller than asked."""
+    """What people should know about a training: where it went on, advice, imputations, a split smaller than asked."""
+    if result.diagnostics["resumed_at_epoch"]:
+        yield f"went on after epoch {result.diagnostics['resumed_at_epoch'][-1]}, from the checkpoint of a training that was cut off"
     yield from result.diagnostics["advice"]
     yield from result.notes.values()
     yield from (f"{note} (the twin)" for note in result.twin_notes.values() if note not in result.notes.values())
@@ -362,14 +443,15 @@ def _remarks(result: Fitted) -> Iterable[str]:
         yield f"{short:,} fewer edges are held out than asked, as each of the rest is some node's last"
 
 
-def _finish(store: RunStore, run_id: str, result: Fitted) -> None:
+def _finish(store: RunStore, run_id: str, result: Fitted, deterministic: bool) -> None:
     diagnostics = dict(result.diagnostics) | {
         "members": list(result.members), "notes": dict(result.notes), "twin_notes": dict(result.twin_notes),
         "best_epoch": result.best_epoch,
     }  # fmt: skip
     store.finish(
         run_id, embedding=result.embedding, twin=result.twin, hidden=result.hidden, history=result.history,
-        diagnostics=diagnostics, environment=environment.stamp(result.device), seconds=result.seconds,
+        diagnostics=diagnostics, environment=environment.stamp(result.device) | {"deterministic": deterministic},
+        seconds=result.seconds,
         device=result.device,
     )  # fmt: skip
 
@@ -401,6 +483,10 @@ def check_data(run: StoredRun, graph: AttributedGraph, *, ids: bool = False) -> 
         StoreError: it is another one.
     """
     if graph.fingerprint != run.dataset["fingerprint"]:
+        if run.config["method"] == EXTERNAL:
+            raise StoreError(
+                f"run {run.id} embeds other data than {graph.name} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); name the data it embeds with --data DATA, or audit its file again"
+            )
         raise StoreError(
             f"run {run.id} was trained on other data than {graph.name} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); name the data it was trained on with --data DATA, or train again"
         )
@@ -417,7 +503,8 @@ def audit_run(
     *,
     split: LinkSplit | None = None,
     attributes: Sequence[str] | None = None,
-    attackers: Sequence[str] = ATTACKERS,
+    attackers: Sequence[str] = DEFAULT_ATTACKERS,
+    crossings: Sequence[str] | bool = False,
     on_step: OnStep | None = None,
 ) -> Audit:
     """Audits a stored run: its embedding, and its twin where it has one.
@@ -428,7 +515,8 @@ def audit_run(
         store: where random floors are kept; None keeps none.
         split: the run's split, where it is at hand.
         attributes: names to audit; None audits all.
-        attackers: which attackers to try.
+        attackers: which attackers to try, of ``registry.names("audit.attackers")``.
+        crossings: pairs whose leakage is measured together, as "gender+region"; True: all pairs of those audited.
         on_step: called before the audit starts.
 
     Raises:
@@ -438,8 +526,15 @@ def audit_run(
 
     check_data(run, graph)
     for name in attackers:
-        if name not in ATTACKERS:
-            raise ConfigError(unknown_name("attacker", name, ATTACKERS))
+        find("audit.attackers", name)
+    if run.config["method"] == EXTERNAL:
+        if on_step:
+            on_step(Step("auditing", 0, 1, f"auditing {run.id} ({config_words(run.config, 'method', 'file')})"))
+        seed, floors = run.config.get("split_seed"), store.floors if store else None
+        return _audit_array(
+            np.asarray(run.embedding), graph, split_seed=seed, attributes=attributes, attackers=tuple(attackers),
+            crossings=crossings, score=run.config["score"], floors=floors,
+        )  # fmt: skip
     config = RunConfig.from_json(run.config)
     split = split or _Splits(graph)(config)
     if on_step:
@@ -452,8 +547,9 @@ def audit_run(
         unknown=config.unknown,
         split_seed=config.split_seed,
         attackers=tuple(attackers),
+        crossings=crossings,
         treated=config.sensitive,
-        read=_read(config, graph),
+        read=attributes_read(config, graph),
         twin=None if run.twin is None else np.asarray(run.twin),
         bias_free=_bias_free(config, graph, split),
         calibrated=find("backbones", config.backbone).loss != "bpr",
@@ -463,7 +559,7 @@ def audit_run(
     )
 
 
-def _read(config: RunConfig, graph: AttributedGraph) -> tuple[str, ...]:
+def attributes_read(config: RunConfig, graph: AttributedGraph) -> tuple[str, ...]:
     """The attributes whose values entered training: other ones form cells too, unless independence is assumed."""
     if not find("debias", config.method).reads_attributes:
         return ()
@@ -475,14 +571,18 @@ def _read(config: RunConfig, graph: AttributedGraph) -> tuple[str, ...]:
 def audit_record(
     run: StoredRun, graph: AttributedGraph, store: RunStore, *, split: LinkSplit | None = None, **options: Any
 ) -> dict[str, Any]:
-    """The `uge-audit/1` record of a stored run; options as in `audit_run`."""
-    return record(run, audit_run(run, graph, store, split=split, **options).to_json())
+    """The sealed `uge-audit/1` record of a stored run; options as in `audit_run`."""
+    # With the defaults of today, so that whoever verifies the record later asks for the same.
+    asked = {"attributes": None, "attackers": list(DEFAULT_ATTACKERS)}
+    asked |= {name: value for name, value in options.items() if name != "on_step"}
+    return record(run, audit_run(run, graph, store, split=split, **options).to_json(), asked)
 
 
-def record(run: StoredRun, rows: Iterable[Any]) -> dict[str, Any]:
-    """A run's `uge-audit/1` record around `rows`."""
+def record(run: StoredRun, rows: Iterable[Any], asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A run's `uge-audit/1` record around `rows`, with its SHA-256; `asked` is what the audit was asked for."""
     dataset = {key: run.dataset[key] for key in ("name", "fingerprint", "num_nodes", "num_edges")}
-    return {"schema": SCHEMA, "run_id": run.id, "dataset": dataset, "config": run.config, "rows": list(rows)}
+    found = {"schema": NAME, "run_id": run.id, "dataset": dataset, "config": run.config, "asked": dict(asked or {})}
+    return seal(found | {"rows": list(rows)})
 
 
 def audit(
@@ -490,10 +590,12 @@ def audit(
     graph: AttributedGraph,
     *,
     sensitive: str | Sequence[str] | None = None,
-    attackers: Sequence[str] = ATTACKERS,
+    attackers: Sequence[str] = DEFAULT_ATTACKERS,
+    crossings: Sequence[str] | bool = False,
     split_seed: int | None = None,
     test_share: float | None = None,
     validation: float | None = None,
+    score: str = "dot",
 ) -> Audit:
     """Audits a stored run, or any embedding of a graph's nodes, wherever it comes from.
 
@@ -509,11 +611,13 @@ def audit(
             table's order.
         graph: the graph it embeds.
         sensitive: attribute names; None audits every attribute of people.
-        attackers: which attackers to try.
+        attackers: which attackers to try, of ``registry.names("audit.attackers")``.
+        crossings: pairs whose leakage is measured together, as "gender+region"; True: all pairs of those audited.
         split_seed: of an array, the split it was trained on; it keys the attackers' split of the
             people too, which is 0's where it is not given.
         test_share: of an array with `split_seed`, the share of edges held out; None takes the layout's.
         validation: of an array with `split_seed`, the share of training edges set aside; None takes none.
+        score: of a pair of nodes of an array, "dot" or "cosine", for NDCG, DP and EO; leakage is of the vectors as they are.
 
     Returns:
         The audit; ``audit.frame()`` is a table.
@@ -523,8 +627,6 @@ def audit(
         GraphError: an attribute the graph does not have.
         StoreError: the run was trained on other data.
     """
-    from uge_core.audit import audit_embedding
-
     names = None if sensitive is None else split_names(sensitive if isinstance(sensitive, str) else list(sensitive))
     if names == []:
         raise ConfigError("sensitive names no attribute; name at least one, or leave it out for all")
@@ -533,7 +635,9 @@ def audit(
     if isinstance(embedding, StoredRun):
         if chosen:
             raise ConfigError(f"{', '.join(chosen)}: a stored run brings its own split; leave this out")
-        return audit_run(embedding, graph, attributes=names, attackers=attackers)
+        if score != "dot":
+            raise ConfigError("score: a stored run brings its own; leave this out")
+        return audit_run(embedding, graph, attributes=names, attackers=attackers, crossings=crossings)
     if chosen and split_seed is None:
         raise ConfigError(f"{', '.join(chosen)} needs split_seed, the seed of the split that training used")
     if split_seed is not None and (
@@ -543,16 +647,43 @@ def audit(
     for name, share in (("test_share", test_share), ("validation", validation)):
         if share is not None and (isinstance(share, bool) or not isinstance(share, int | float | np.number)):
             raise ConfigError(f"{name} = {share!r} is not a number; allowed: 0 to 0.9")
-    z = _floats(embedding, graph)
+    return _audit_array(
+        as_embedding(embedding, graph), graph, split_seed=split_seed, test_share=test_share, validation=validation or 0.0,
+        attributes=names, attackers=tuple(attackers), crossings=crossings, score=score,
+    )  # fmt: skip
+
+
+def _audit_array(
+    z: npt.NDArray[np.float32],
+    graph: AttributedGraph,
+    *,
+    split_seed: int | None,
+    test_share: float | None = None,
+    validation: float = 0.0,
+    score: str,
+    **options: Any,
+) -> Audit:
+    """The audit of an embedding that nobody here trained, with what has to be taken on trust said in its rows."""
+    from uge_core.audit import Audit, audit_embedding
+
     split = None
     if split_seed is not None:
-        split = split_links(graph, test_share=test_share, validation_share=validation or 0.0, seed=int(split_seed))
-    return audit_embedding(
-        z, graph, split, attributes=names, split_seed=int(split_seed or 0), attackers=tuple(attackers)
-    )
+        split = split_links(graph, test_share=test_share, validation_share=validation, seed=int(split_seed))
+    found = audit_embedding(z, graph, split, split_seed=int(split_seed or 0), score=score, **options)
+    same = "all nodes have the same vector, so nothing can be read from it" if (z == z[:1]).all() else None
+    trust = None if split is None else f"right only if training left out the test edges of split seed {split_seed}"
+    cosine = "scores are cosines" if score == "cosine" else None
+
+    def said(row: Row) -> Row:
+        about_links = row.attacker is None
+        held_out = about_links and row.variant == "held-out" and row.value is not None
+        notes = (row.note, same, cosine if about_links else None, trust if held_out else None)
+        return replace(row, note="; ".join(filter(None, notes)) or None)
+
+    return Audit(tuple(map(said, found)))
 
 
-def _floats(embedding: Any, graph: AttributedGraph) -> npt.NDArray[np.float32]:
+def as_embedding(embedding: Any, graph: AttributedGraph) -> npt.NDArray[np.float32]:
     """An embedding from elsewhere as numbers; its shape is the audit's to check."""
     try:
         z = np.asarray(embedding)
@@ -568,6 +699,8 @@ def training_weights(
     run: StoredRun, graph: AttributedGraph
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float32] | None]:
     """The training edges of a run, (2, E), source first; the weight R~/R of each, (E,); its own weight, or None."""
+    if run.config["method"] == EXTERNAL:
+        raise StoreError(f"run {run.id} was not trained here and has no edge weights; leave --what weights out")
     from uge_core.train import edge_weights
 
     check_data(run, graph)

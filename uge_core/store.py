@@ -1,6 +1,7 @@
 """The run store: one SQLite file for what is listed, one folder a run for what is large.
 
-    STORE/store.sqlite      runs (status, config, data, audit) and the audit's random floors
+    STORE/store.sqlite      runs (status, config, data, audit), the audit's random floors, the queue of jobs
+    STORE/checkpoints/      where trainings that were cut off go on (`checkpoint`)
     STORE/runs/RUN_ID/      config.json, embedding.npy, twin.npy, hidden.npz, history.csv,
                             diagnostics.json, environment.json, audit.json
 
@@ -36,18 +37,30 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core import checkpoint
 from uge_core.environment import default_root as default_root
 from uge_core.errors import RunNotFound, StoreError
 
 _PATIENCE = 5.0  # seconds to wait for another writer
-_VERSION = 1
-_SCHEMA = """
+# What each format adds to the one before; a store of an older one is brought up to date by the first write.
+_SCHEMAS = (
+    """
 CREATE TABLE runs (
   id TEXT PRIMARY KEY, status TEXT NOT NULL, created REAL NOT NULL, finished REAL, seconds REAL, device TEXT,
   pid INTEGER, born TEXT, reason TEXT, config TEXT NOT NULL, dataset TEXT NOT NULL, audit TEXT
 );
 CREATE TABLE floors (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-"""
+""",
+    """
+CREATE TABLE jobs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, status TEXT NOT NULL, lane TEXT NOT NULL, settings TEXT NOT NULL,
+  created REAL NOT NULL, started REAL, ended REAL, pid INTEGER, born TEXT, beat REAL, cancel REAL,
+  progress TEXT, runs TEXT, reason TEXT, remedy TEXT
+);
+CREATE TABLE workers (lane TEXT PRIMARY KEY, pid INTEGER NOT NULL, born TEXT, spawned REAL NOT NULL);
+""",
+)
+_VERSION = len(_SCHEMAS)
 _COLUMNS = (
     "id, status, created, finished, seconds, device, pid, born, reason, config, dataset, audit IS NOT NULL AS audited"
 )
@@ -200,6 +213,11 @@ class RunStore:
         self.root = Path(root) if root is not None else default_root()
 
     @property
+    def checkpoints(self) -> Path:
+        """Where trainings that were cut off go on."""
+        return self.root / "checkpoints"
+
+    @property
     def floors(self) -> Floors:
         """Cached floors of the audit, by key."""
         return Floors(self)
@@ -213,21 +231,21 @@ class RunStore:
         Raises:
             StoreError: the store cannot be written, or another living process trains this run.
         """
-        with self._write() as db:
+        with self.writing() as db:
             row = db.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone()
-            if row and row["status"] == "running" and row["pid"] != os.getpid() and _alive(row["pid"], row["born"]):
+            if row and row["status"] == "running" and row["pid"] != os.getpid() and alive(row["pid"], row["born"]):
                 raise StoreError(f"run {run_id} is being trained by process {row['pid']}; wait for it or stop it first")
             db.execute(
                 "INSERT INTO runs (id, status, created, pid, born, config, dataset) VALUES (?, 'running', ?, ?, ?, ?, ?)"
                 " ON CONFLICT (id) DO UPDATE SET status = 'running', created = excluded.created, pid = excluded.pid,"
                 " born = excluded.born, reason = NULL, config = excluded.config, dataset = excluded.dataset",
-                (run_id, time.time(), os.getpid(), _birth(os.getpid()), _dumps(config), _dumps(dataset)),
+                (run_id, time.time(), os.getpid(), birth(os.getpid()), _dumps(config), _dumps(dataset)),
             )
-            return self._tidy(run_id, lambda pid: pid != os.getpid() and _birth(pid) is None)
+            return self._tidy(run_id, lambda pid: pid != os.getpid() and birth(pid) is None)
 
     def refresh(self, run_id: str, dataset: Mapping[str, Any]) -> None:
         """Notes where a run's data lie now and what they are called."""
-        with self._write() as db:
+        with self.writing() as db:
             db.execute("UPDATE runs SET dataset = ? WHERE id = ?", (_dumps(dataset), run_id))
 
     def finish(
@@ -247,7 +265,7 @@ class RunStore:
         config = self.load(run_id).config
         aside = self.root / "runs" / f".{run_id}.{os.getpid()}.new"
         old = aside.with_suffix(".old")
-        with self._writing():
+        with self._guarded():
             for leftover in (aside, old):
                 shutil.rmtree(leftover, ignore_errors=True)
             aside.mkdir(parents=True)
@@ -266,7 +284,7 @@ class RunStore:
                 ("environment", environment or {}),
             ):
                 (aside / f"{name}.json").write_text(_dumps(record, indent=2), encoding="utf-8")
-        with self._write() as db:
+        with self.writing() as db:
             folder = self.root / "runs" / run_id
             if folder.exists():
                 folder.rename(old)
@@ -277,7 +295,7 @@ class RunStore:
                 (time.time(), seconds, device, run_id),
             )
         # What a killed process had set aside is out of date now.
-        self._tidy(run_id, lambda pid: pid == os.getpid() or _birth(pid) is None)
+        self._tidy(run_id, lambda pid: pid == os.getpid() or birth(pid) is None)
 
     def fail(self, run_id: str, reason: str) -> None:
         """Marks a running run as failed; an earlier complete result stays and the run counts as finished."""
@@ -289,12 +307,12 @@ class RunStore:
 
     def withdraw(self, run_id: str) -> None:
         """Takes back `begin` of a run that did not train; an earlier result stays."""
-        with self._write() as db:
+        with self.writing() as db:
             db.execute("DELETE FROM runs WHERE id = ? AND status = 'running' AND finished IS NULL", (run_id,))
         self._end(run_id, "finished", None)
 
     def _end(self, run_id: str, status: str, reason: str | None) -> None:
-        with self._write() as db:
+        with self.writing() as db:
             db.execute(
                 "UPDATE runs SET status = CASE WHEN finished IS NULL THEN ? ELSE 'finished' END, reason = ?,"
                 " pid = NULL, born = NULL WHERE id = ? AND status = 'running'",
@@ -304,7 +322,7 @@ class RunStore:
     def save_audit(self, run_id: str, record: Mapping[str, Any]) -> None:
         """Stores a run's `uge-audit/1` record."""
         brief = _dumps({"rows": [{**row, "cells": []} for row in record.get("rows", ())]})
-        with self._write() as db:
+        with self.writing() as db:
             done = db.execute("UPDATE runs SET audit = ? WHERE id = ?", (brief, run_id))
             if not done.rowcount:
                 raise self._not_found(db, run_id)
@@ -340,7 +358,7 @@ class RunStore:
             audits: read the rows of their audits; without, `rows` is empty.
         """
         what = _COLUMNS + (", audit" if audits else "")
-        with self._read() as db:
+        with self.reading() as db:
             rows = db.execute(f"SELECT {what} FROM runs ORDER BY created DESC, id").fetchall() if db else []
         return [self._run(row) for row in rows]
 
@@ -355,7 +373,7 @@ class RunStore:
         if run.status == "running":
             raise StoreError(f"run {run_id} is being trained; stop it before deleting it")
         removed = [f"run {run_id} ({run.status}) from the list" + (", with its audit" if run.audited else "")]
-        with self._write() as db:
+        with self.writing() as db:
             db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
             folder = self.root / "runs" / run_id
             if folder.exists():
@@ -363,6 +381,7 @@ class RunStore:
                 folder.rename(folder.with_name(f".{run_id}.{os.getpid()}.deleted"))
             # Nobody trains it, so whatever lies aside is nobody's.
             removed += [p for p in self._tidy(run_id, lambda pid: True) if not p.endswith(".deleted")]
+            removed += checkpoint.drop(self.checkpoints, [run_id])
         return removed
 
     def _aside(self, run_id: str) -> Sequence[Path]:
@@ -393,7 +412,7 @@ class RunStore:
         return next((p for p in self._aside(run_id) if p.suffix == ".old"), folder)
 
     def _load(self, run_id: str) -> StoredRun:
-        with self._read() as db:
+        with self.reading() as db:
             row = db.execute(f"SELECT {_COLUMNS}, audit FROM runs WHERE id = ?", (run_id,)).fetchone() if db else None
             if row is None:
                 raise self._not_found(db, run_id)
@@ -401,7 +420,7 @@ class RunStore:
 
     def _run(self, row: sqlite3.Row) -> StoredRun:
         status, reason = row["status"], row["reason"]
-        if status == "running" and not _alive(row["pid"], row["born"]):
+        if status == "running" and not alive(row["pid"], row["born"]):
             status = "interrupted" if row["finished"] is None else "finished"
             reason = "the process that trained it ended without a word"
         config: dict[str, Any] = {}
@@ -441,7 +460,7 @@ class RunStore:
         return db
 
     @contextmanager
-    def _read(self) -> Iterator[sqlite3.Connection | None]:
+    def reading(self) -> Iterator[sqlite3.Connection | None]:
         """A connection for reading, or None where there is no store yet."""
         db = None
         try:
@@ -464,18 +483,20 @@ class RunStore:
                 db.close()
 
     @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection inside a transaction that holds the write lock."""
-        with self._writing():
+        with self._guarded():
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.root / "runs").mkdir(mode=0o700, exist_ok=True)
             db = self._connect()
             try:
                 _use_wal(db)
                 db.execute("BEGIN IMMEDIATE")
-                if self._check_version(db) == 0:
-                    for statement in _SCHEMA.split(";"):
+                version = self._check_version(db)
+                for schema in _SCHEMAS[version:]:
+                    for statement in schema.split(";"):
                         db.execute(statement)
+                if version < _VERSION:
                     db.execute(f"PRAGMA user_version = {_VERSION}")
                 try:
                     yield db
@@ -505,7 +526,7 @@ class RunStore:
             )
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _guarded(self) -> Iterator[None]:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
@@ -533,23 +554,23 @@ class Floors(MutableMapping[str, Any]):
         self._store = store
 
     def __getitem__(self, key: str) -> Any:
-        with self._store._read() as db:
+        with self._store.reading() as db:
             row = db.execute("SELECT value FROM floors WHERE key = ?", (key,)).fetchone() if db else None
         if row is None:
             raise KeyError(key)
         return json.loads(row["value"])
 
     def __setitem__(self, key: str, value: Any) -> None:
-        with self._store._write() as db:
+        with self._store.writing() as db:
             db.execute("INSERT OR REPLACE INTO floors VALUES (?, ?)", (key, _dumps(value)))
 
     def __delitem__(self, key: str) -> None:
-        with self._store._write() as db:
+        with self._store.writing() as db:
             if not db.execute("DELETE FROM floors WHERE key = ?", (key,)).rowcount:
                 raise KeyError(key)
 
     def __iter__(self) -> Iterator[str]:
-        with self._store._read() as db:
+        with self._store.reading() as db:
             keys = [r["key"] for r in db.execute("SELECT key FROM floors ORDER BY key")] if db else []
         return iter(keys)
 
@@ -569,7 +590,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def _birth(pid: int) -> str | None:
+def birth(pid: int) -> str | None:
     """When a process started, as text that differs when its number is used again; None: no such process."""
     stat = Path(f"/proc/{pid}/stat")
     if stat.exists():
@@ -585,8 +606,9 @@ def _birth(pid: int) -> str | None:
     return re.sub(r"\s+", " ", done.stdout.strip()) or None
 
 
-def _alive(pid: int | None, born: str | None) -> bool:
-    return pid is not None and (now := _birth(pid)) is not None and now == born
+def alive(pid: int | None, born: str | None) -> bool:
+    """Whether the process that had number `pid` and was `born` then is still there."""
+    return pid is not None and (now := birth(pid)) is not None and now == born
 
 
 def _use_wal(db: sqlite3.Connection) -> None:

@@ -30,6 +30,7 @@ from uge_core.audit.ndcg import BiasFree
 from uge_core.backbones._inputs import Inputs
 from uge_core.backbones.base import Backbone, Parameters
 from uge_core.bias_free import THIN, CellTable, Evidence
+from uge_core.checkpoint import Checkpoint, Held
 from uge_core.config import RunConfig
 from uge_core.debias.base import Method
 from uge_core.errors import ConfigError, OutOfMemory, TooManyGroups, TrainingDiverged
@@ -193,6 +194,7 @@ def fit(
     device: str = "auto",
     deterministic: bool = False,
     on_epoch: Callable[[Progress], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> list[Fitted]:
     """Trains `configs` together.
 
@@ -204,6 +206,8 @@ def fit(
         deterministic: torch may only use operations whose result is the same each time; slower on a GPU, and
             what the CPU does anyway.
         on_epoch: called after each epoch; what it raises ends the training.
+        checkpoint: where training goes on from if it is there, and what is written now and then, and when
+            `on_epoch` ends it. On the CPU the bits are those of a training that was never cut off.
 
     Returns:
         One result per config, in order.
@@ -214,7 +218,7 @@ def fit(
         OutOfMemory: they do not fit together; fewer may.
     """
     with _memory_errors(len(configs)), _repeatable(deterministic):
-        return _fit(configs, graph, split, device, on_epoch)
+        return _fit(configs, graph, split, device, on_epoch, checkpoint)
 
 
 @contextmanager
@@ -236,6 +240,7 @@ def _fit(
     split: LinkSplit,
     device: str,
     on_epoch: Callable[[Progress], None] | None,
+    checkpoint: Checkpoint | None,
 ) -> list[Fitted]:
     if configs and configs[0].validation > 0 and not split.validation.size:
         raise ConfigError(
@@ -257,7 +262,7 @@ def _fit(
     inputs = Inputs(graph.num_nodes, split.train, features, where, weights, directions)
     pairs = edge_loss.Pairs(split.train, graph.num_nodes, graph.num_users, first.split_seed, weights)
     whole = first.epochs + max(c.warm_epochs for c in configs)
-    loop = _Loop(first, backbone, inputs, pairs, graph, split, on_epoch, whole)
+    loop = _Loop(first, backbone, inputs, pairs, graph, split, on_epoch, whole, checkpoint)
     cold = {_start(m): m for m in members if m.config.warm_from is None}
     for m in members:
         if _start(m) not in cold:
@@ -266,7 +271,7 @@ def _fit(
     warm = [m for m in members if m.config.warm_from is not None]
     later = loop.run(warm, [ends[_start(m)] for m in warm], first.epochs, loop.whole) if warm else []
     trained = {id(m): ends[_start(m)] for m in members} | {id(m): end for m, end in zip(warm, later, strict=True)}
-    seconds = time.monotonic() - started
+    seconds = time.monotonic() - started + loop.spent
     twin_of = {id(m.config): m for m in twins}
     out = []
     for m in exported:
@@ -292,6 +297,7 @@ def _fit(
                     },
                     "beside_edges": _beside_edges(first, backbone, split),
                     "validation": end.seen,
+                    "resumed_at_epoch": loop.resumed,
                 },
                 members=[x.label for x in members],
                 device=str(where) if where.type == "cpu" else torch.cuda.get_device_name(where),
@@ -478,9 +484,13 @@ class _Loop:
         split: LinkSplit,
         on_epoch: Callable[[Progress], None] | None,
         whole: int,
+        checkpoint: Checkpoint | None,
     ) -> None:
         self.config, self.backbone, self.inputs, self.pairs = config, backbone, inputs, pairs
         self.graph, self.split, self.on_epoch, self.whole = graph, split, on_epoch, whole
+        self.checkpoint = checkpoint
+        self.spent = 0.0  # seconds that earlier processes took
+        self.resumed: list[int] = []
 
     def run(self, members: list[_Member], begun: list[_End] | None, done: int, epochs: int) -> list[_End]:
         """Trains `members` from epoch `done` + 1 to `epochs`, from where others ended or from their own seeds."""
@@ -519,8 +529,23 @@ class _Loop:
         if self.split.validation.size:
             watch = BestEpoch(self.graph, self.split, config, len(members), done, epochs)
         history: dict[str, list[Any]] = {"epoch": [], "edge_loss": [], "penalty": [], "total": []}
-        started, shown = time.monotonic(), float("nan")
-        for epoch in range(done + 1, epochs + 1):
+        started, shown, at, before = time.monotonic(), float("nan"), done, 0.0
+        stage = "cold" if begun is None else "warm"
+        held = self.checkpoint.load(stage) if self.checkpoint else None
+        if held and held.record["device"] == inputs.device.type:
+            _restore(held, parameters, adam, streams, watch, history)
+            at, shown, before = (held.record[key] for key in ("epoch", "shown", "seconds"))
+            self.spent += before
+            self.resumed.append(at)
+
+        def keep(epoch: int) -> None:
+            if self.checkpoint:
+                seconds = before + time.monotonic() - started
+                where = {"epoch": epoch, "shown": shown, "seconds": seconds, "device": inputs.device.type}
+                record, arrays = _state(parameters, adam, streams, watch, history)
+                self.checkpoint.save(stage, record | where, arrays)
+
+        for epoch in range(at + 1, epochs + 1):
             log = epoch % _LOG_EVERY == 0 or epoch in (done + 1, epochs)
             adam.zero_grad(set_to_none=True)
             z = _encode(backbone, parameters, inputs)
@@ -532,9 +557,15 @@ class _Loop:
             if log:
                 shown = _log(history, members, epoch, edges.tolist(), [float(g.detach()) for g in gaps], lams)
             watch(epoch, lambda: _encode(backbone, parameters, inputs).detach())
+            if self.checkpoint and (self.checkpoint.due() or epoch == epochs < self.whole):
+                keep(epoch)
             if self.on_epoch is not None:
-                pace = (time.monotonic() - started) / (epoch - done)
-                self.on_epoch(Progress(epoch, self.whole, shown, pace * (self.whole - epoch)))
+                pace = (time.monotonic() - started) / (epoch - at)
+                try:
+                    self.on_epoch(Progress(epoch, self.whole, shown, pace * (self.whole - epoch)))
+                except BaseException:
+                    keep(epoch)
+                    raise
         with torch.no_grad():
             last = _encode(backbone, parameters, inputs).detach()
         _refuse(
@@ -546,10 +577,7 @@ class _Loop:
         return [
             _End(
                 [
-                    {
-                        name: (t.detach()[k], *(adam.state[t][m][k] for m in ("exp_avg", "exp_avg_sq")))
-                        for name, t in part.items()
-                    }
+                    {name: (t.detach()[k], *(adam.state[t][m][k] for m in _MOMENTS)) for name, t in part.items()}
                     for part in (parameters.tables, parameters.layers)
                 ],
                 np.ascontiguousarray(kept[k].cpu().numpy().astype(np.float32)),
@@ -560,6 +588,53 @@ class _Loop:
             )
             for k in range(len(members))
         ]
+
+
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+def _state(
+    parameters: Parameters,
+    adam: torch.optim.Adam,
+    streams: list[torch.Generator],
+    watch: Watch,
+    history: dict[str, list[Any]],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All that the epochs to come depend on; negatives are keyed by the epoch and need nothing kept."""
+    seen, tensors = watch.state()
+    arrays = {f"watch.{name}": t for name, t in tensors.items()}
+    arrays |= {f"stream.{k}": g.get_state() for k, g in enumerate(streams)}
+    for part, leaves in (("tables", parameters.tables), ("layers", parameters.layers)):
+        for name, leaf in leaves.items():
+            arrays[f"{part}.{name}"] = leaf.detach()
+            arrays |= {f"{part}.{name}.{m}": adam.state[leaf][m] for m in _MOMENTS}
+    return {"history": history, "watch": seen}, {name: t.cpu().numpy() for name, t in arrays.items()}
+
+
+def _restore(
+    held: Held,
+    parameters: Parameters,
+    adam: torch.optim.Adam,
+    streams: list[torch.Generator],
+    watch: Watch,
+    history: dict[str, list[Any]],
+) -> None:
+    """Takes back what `_state` gave."""
+    # copied into torch's own memory: matrix products may round otherwise where an array is aligned otherwise
+    tensors = {name: torch.tensor(array) for name, array in held.arrays.items()}
+    for part, leaves in (("tables", parameters.tables), ("layers", parameters.layers)):
+        for name, leaf in leaves.items():
+            with torch.no_grad():
+                leaf.copy_(tensors[f"{part}.{name}"])
+            moments = {m: tensors[f"{part}.{name}.{m}"].to(leaf.device) for m in _MOMENTS}
+            adam.state[leaf] = {"step": torch.tensor(float(held.record["epoch"]), device=leaf.device), **moments}
+    for k, generator in enumerate(streams):
+        generator.set_state(tensors[f"stream.{k}"])
+    prefix = "watch."
+    device = next(leaf.device for part in (parameters.tables, parameters.layers) for leaf in part.values())
+    found = {name[len(prefix) :]: t.to(device) for name, t in tensors.items() if name.startswith(prefix)}
+    watch.restore(held.record["watch"], found)
+    history |= held.record["history"]
 
 
 def _encode(backbone: Backbone, parameters: Parameters, inputs: Inputs) -> Tensor:

@@ -20,13 +20,14 @@ from uge_core.debias.base import Method
 from uge_core.store import RunStore, StoredRun
 
 METRIC_LABELS = {
-    "micro_f1": "Micro-F1", "balanced_accuracy": "balanced accuracy", "auc": "AUC", "ndcg_at_10": "NDCG@10",
-    "ndcg_at_10_bias_free": "bias-free NDCG@10", "dp": "DP gap", "eo": "EO gap",
+    "micro_f1": "Micro-F1", "balanced_accuracy": "balanced accuracy", "auc": "AUC", "usable_bits": "usable information (bits)",
+    "ndcg_at_10": "NDCG@10",
+    "ndcg_at_10_bias_free": "bias-free NDCG@10", "ndcg_gap": "NDCG@10 gap", "ndkl": "NDKL", "dp": "DP gap", "eo": "EO gap",
 }  # fmt: skip
 # AUC first: it has one floor for every attribute, where a low Micro-F1 can be a balanced probe of a rare value
-_LEAKAGE = ("auc", "micro_f1", "balanced_accuracy")
-_SHORT = ("method", "sensitive", "backbone", "seed")
-_ATTACKER_ORDER = {"worst": 0, "linear": 1, "trees": 2}
+_LEAKAGE = ("auc", "micro_f1", "balanced_accuracy", "usable_bits")
+_SHORT = ("method", "file", "sensitive", "backbone", "seed")
+_ATTACKER_ORDER = {name: i for i, name in enumerate(("worst", "linear", "trees", "mlp", "knn", "graph"))}
 
 
 def method_class(name: str) -> type[Method]:
@@ -49,10 +50,11 @@ def config_parts(config: Mapping[str, Any], *, typed: bool = True) -> dict[str, 
     return {
         "backbone": config.get("backbone", ""),
         "method": (method if typed else method_class(method).label) + penalty,
+        "file": config.get("file", ""),
         "sensitive": "+".join(config.get("sensitive", ())),
         "dim": f"dim {config['dim']}" if "dim" in config else "",
         "seed": f"seed {config['seed']}" if "seed" in config else "",
-        "split": f"split {config['split_seed']}" if "split_seed" in config else "",
+        "split": "" if config.get("split_seed") is None else f"split {config['split_seed']}",
         "epochs": f"{config['epochs']} epochs" if "epochs" in config else "",
     }
 
@@ -105,7 +107,7 @@ def overview(store: RunStore) -> Overview:
         ]
     )
     first = f"uge sweep sample:town --sensitive region --methods none,uge-w,uge-c,uge-ok --epochs 300 --store {shlex.quote(str(store.root))}"
-    return Overview(table, tuple(_sentences(audited, names)), waiting, len(audited), str(store.root), first)
+    return Overview(table, sentences(audited), waiting, len(audited), str(store.root), first)
 
 
 def labels(runs: Sequence[StoredRun]) -> dict[str, str]:
@@ -116,7 +118,10 @@ def labels(runs: Sequence[StoredRun]) -> dict[str, str]:
         for field in ("dataset", "backbone", "dim", "seed", "split", "epochs")
         if len({p[field] for p in parts.values()}) > 1
     ]
-    names = {i: " · ".join(filter(None, (p[f] for f in ("method", "sensitive", *differing)))) for i, p in parts.items()}
+    names = {
+        i: " · ".join(filter(None, (p[f] for f in ("method", "file", "sensitive", *differing))))
+        for i, p in parts.items()
+    }
     count = Counter(names.values())
     return {i: f"{n} · {i[:6]}" if count[n] > 1 else n for i, n in names.items()}
 
@@ -124,8 +129,8 @@ def labels(runs: Sequence[StoredRun]) -> dict[str, str]:
 def _order(run: StoredRun) -> tuple[Any, ...]:
     c = run.config
     return (
-        run.dataset["name"], c["backbone"], c["split_seed"], method_class(c["method"]).position, c["method"],
-        c["sensitive"], c["lambda"] or 0.0, c["seed"], run.id,
+        run.dataset["name"], c["backbone"], c["split_seed"] or 0, method_class(c["method"]).position, c["method"],
+        c["sensitive"], c["lambda"] or 0.0, c.get("seed", 0), run.id,
     )  # fmt: skip
 
 
@@ -201,6 +206,12 @@ def _interval(row: dict[str, Any] | None) -> str:
     return "" if row is None or row["ci_low"] is None else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
 
 
+def sentences(runs: Sequence[StoredRun]) -> tuple[str, ...]:
+    """What some audited runs show, an attribute at a time, in plain words with **names** in bold."""
+    ordered = sorted(runs, key=_order)
+    return tuple(_sentences(ordered, labels(ordered)))
+
+
 _COMPARED = ("backbone", "split_seed", "epochs", "dim")
 
 
@@ -219,7 +230,7 @@ def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[str
     firsts = [{"dataset": data[key[0]]} | config_parts(g[0].config) for key, g in groups.items()]
     told = [f for f in ("dataset", "backbone", "split", "epochs", "dim") if len({p[f] for p in firsts}) > 1]
     for group, first in zip(groups.values(), firsts, strict=True):
-        where = ", ".join(first[f] for f in told)
+        where = ", ".join(first[f] for f in told if first[f])
         for attribute in dict.fromkeys(a for r in group for a in _attributes(r)):
             yield f"**{attribute}**{f' ({where})' if where else ''}: {_sentence(attribute, group, names)}"
 
@@ -242,7 +253,8 @@ def _sentence(attribute: str, group: Sequence[StoredRun], names: dict[str, str])
         text.append(f"without debiasing the strongest attacker picks the right one {_share(before[1])}")
     if best:
         several = f"the lowest of {len(treated)} treated runs" if len(treated) > 1 else "the treated run"
-        text.append(f"with {names[best[0].id]}, {several}, {_share(best[1])}")
+        subject = "" if before else "the strongest attacker picks the right one "
+        text.append(f"with {names[best[0].id]}, {several}, {subject}{_share(best[1])}")
     if not text:
         run, row = min(_comparable(found), key=lambda pair: pair[1]["value"])
         text.append(f"with {names[run.id]} the strongest attacker picks the right one {_share(row)}")

@@ -38,6 +38,12 @@ class Watch(Protocol):
     def record(self, member: int) -> dict[str, Any] | None:
         """What was seen of a member: lists `epoch` and `ndcg_at_10`, and `balanced_accuracy` by attribute."""
 
+    def state(self) -> tuple[Any, dict[str, Tensor]]:
+        """What a checkpoint keeps of it: something fit for JSON, and tensors by name."""
+
+    def restore(self, record: Any, tensors: dict[str, Tensor]) -> None:
+        """Takes back what `state` gave."""
+
 
 class LastEpoch:
     """Keeps nothing: the last epoch counts."""
@@ -50,6 +56,13 @@ class LastEpoch:
         return list(last), [epoch] * len(last)
 
     def record(self, member: int) -> None:
+        """Nothing."""
+
+    def state(self) -> tuple[None, dict[str, Tensor]]:
+        """Nothing."""
+        return None, {}
+
+    def restore(self, record: None, tensors: dict[str, Tensor]) -> None:
         """Nothing."""
 
 
@@ -102,6 +115,20 @@ class BestEpoch:
     def record(self, member: int) -> dict[str, Any]:
         """See `Watch.record`."""
         return self.seen[member]
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """The best so far of each member, and what was seen."""
+        best = {k: b for k, b in enumerate(self.best) if b is not None}
+        return (
+            {"seen": self.seen, "best": [[k, value, epoch] for k, (value, epoch, _) in best.items()]},
+            {str(k): z for k, (_, _, z) in best.items()},
+        )
+
+    def restore(self, record: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """See `Watch.restore`."""
+        self.seen = record["seen"]
+        for k, value, epoch in record["best"]:
+            self.best[k] = (value, epoch, tensors[str(k)])
 
 
 def _some(task: RankingTask, seed: int) -> RankingTask:

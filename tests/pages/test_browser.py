@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"": "Overview", "leakage": "Leakage"}
+PAGES = {
+    "": "Overview",
+    "runs": "Runs",
+    "leakage": "Leakage",
+    "fairness": "Fairness",
+    "tradeoff": "Trade-off",
+    "method": "Method",
+}
 
 pytestmark = pytest.mark.browser
 

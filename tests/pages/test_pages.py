@@ -15,7 +15,15 @@ from uge_core.registry import names
 from uge_core.views import method_class
 
 ROOT = Path(__file__).resolve().parents[2]
-TITLES = {"overview.py": "Overview", "leakage.py": "Leakage"}
+TITLES = {
+    "overview.py": "Overview",
+    "leakage.py": "Leakage",
+    "fairness.py": "Fairness",
+    "tradeoff.py": "Trade-off",
+    "report.py": "Report",
+    "runs.py": "Runs",
+    "method.py": "Method",
+}
 
 
 @pytest.fixture
@@ -40,7 +48,7 @@ def test_every_page_is_tested() -> None:
 @pytest.mark.parametrize("page", TITLES)
 def test_an_empty_store_says_how_to_begin(app: AppTest, page: str) -> None:
     opened(app, page)
-    assert len(app.info) == 1
+    assert len(app.info) == (page != "method.py")
     if page == "overview.py":
         program, *arguments = shlex.split(app.code[0].value)
         assert program == "uge" and cli.run([*arguments, "--dry-run"]) == 0
@@ -96,8 +104,9 @@ def test_runs_without_an_attribute_are_no_fault(app: AppTest, tmp_path: Path, mo
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
     uge.train(uge.load(tmp_path / "data"), epochs=2, device="cpu")
     opened(app, "overview.py")
-    opened(app, "leakage.py")
-    assert len(app.info) == 1 and not app.get("plotly_chart")
+    for page in ("leakage.py", "fairness.py", "tradeoff.py"):
+        opened(app, page)
+        assert len(app.info) == 1 and not app.get("plotly_chart")
 
 
 def test_a_store_that_cannot_be_read_is_a_sentence(
@@ -113,7 +122,9 @@ def test_a_store_that_cannot_be_read_is_a_sentence(
 def test_the_web_process_stays_without_torch(seeded: Path) -> None:
     code = (
         "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], default_timeout=60);"
-        "app.run(); app.switch_page('leakage.py').run(); assert app.title[0].value == 'Leakage', app.exception;"
+        "app.run(); titles = {'leakage': 'Leakage', 'fairness': 'Fairness', 'tradeoff': 'Trade-off', 'method': 'Method'};"
+        "seen = [(app.switch_page(p + '.py').run().title[0].value, t) for p, t in titles.items()];"
+        "assert all(a == b for a, b in seen) and not app.exception, app.exception;"
         "print(sorted({'torch', 'sklearn', 'numba'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -1,0 +1,46 @@
+"""What does each number mean, how is it computed, and what does it not say?"""
+
+import streamlit as st
+
+import uge_core as uge
+
+st.title("Method")
+st.write("What each number means, how it is computed, and what it does not say.")
+
+page = uge.method_page()
+numbers, methods, words, made = st.tabs(["Metrics", "Methods and attackers", "Glossary and keyboard", "Versions"])
+
+with numbers:
+    for metric in page.metrics:
+        arrow = {"lower": "arrow_downward", "higher": "arrow_upward"}[metric.direction]
+        st.subheader(metric.label)
+        st.write(metric.sentence)
+        if metric.formula:
+            st.latex(metric.formula)
+        if metric.limits:
+            st.markdown(f"**What it does not say.** {metric.limits}")
+        st.caption(f":material/{arrow}: {metric.direction} is better · `{metric.name}` · {metric.source}")
+with methods:
+    st.subheader("Debiasing methods")
+    for method in page.methods:
+        st.markdown(f"**{method.label}** `{method.name}`")
+        st.text(method.text)
+        st.caption(f"{method.source} · {method.symbol} in {method.color} on every chart")
+    st.subheader("Attackers")
+    for attacker in page.attackers:
+        st.markdown(f"**{attacker.label}** `{attacker.name}`")
+        st.text(attacker.text)
+    st.subheader("Backbones")
+    st.markdown(", ".join(f"`{name}`" for name in page.backbones))
+with words:
+    st.subheader("Glossary")
+    for term, meaning in page.glossary.items():
+        st.markdown(f"**{term}.** {meaning}")
+    st.subheader("Keyboard")
+    for keys, action in page.keys.items():
+        st.markdown(f"`{keys}` {action}")
+with made:
+    st.dataframe(
+        [{"Package": name, "Version": version} for name, version in page.versions.items()],
+        hide_index=True, width="content", alt="Versions of this installation",
+    )  # fmt: skip

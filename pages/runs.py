@@ -1,0 +1,260 @@
+"""Train a grid of runs, watch it, and look after what is stored."""
+
+from typing import Any
+
+import streamlit as st
+
+import uge_core as uge
+
+EPOCHS = 100_000
+DONE = {"finished": "green", "failed": "red", "cancelled": "gray", "interrupted": "orange"}
+ICONS = {"finished": "check_circle", "failed": "error", "cancelled": "cancel", "interrupted": "pause_circle"}
+
+store = uge.RunStore()
+
+
+@st.cache_resource(max_entries=2, ttl=900, show_spinner="Reading the graph")
+def form_of(spec: str, root: str) -> Any:
+    return uge.training_form(spec, uge.RunStore(root))
+
+
+def setting(field: Any, key: str) -> Any:
+    """One widget for one setting; None where it is left to each method."""
+    said = f"{field.help} ({field.owner})"
+    if field.kind == "yes-no":
+        return st.checkbox(field.name, bool(field.default), key=key, help=said)
+    if field.kind == "choice":
+        index = field.choices.index(field.default) if field.default in field.choices else None
+        return st.selectbox(field.name, field.choices, index=index, key=key, help=said, placeholder="each method's own")
+    if field.kind == "text":
+        return st.text_input(field.name, field.default, key=key, help=said, placeholder="each method's own") or None
+    whole = field.kind == "whole"
+    kind: Any = int if whole else float
+    return st.number_input(
+        field.name,
+        min_value=None if field.low is None else kind(field.low),
+        max_value=None if field.high is None else kind(field.high),
+        value=None if field.default is None else kind(field.default),
+        step=1 if whole else None,
+        format=None if whole else "%g",
+        key=key,
+        help=said,
+        placeholder="each method's own",
+    )
+
+
+def grid_form() -> None:
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    spec = left.text_input(
+        "Graph",
+        "sample:town",
+        key="runs_data",
+        help="A sample (sample:town, sample:titles), a folder or file on this machine, or pyg:NAME, which is fetched from its public host.",
+    )
+    right.button("Read again", icon=":material/refresh:", on_click=form_of.clear, width="stretch")
+    try:
+        form = form_of(spec.strip(), str(store.root))
+    except uge.UgeError as error:
+        st.error(str(error), icon=":material/error:")
+        return
+    st.caption(form.summary)
+    left, right = st.columns(2)
+    backbone = left.selectbox(
+        "Backbone",
+        list(form.backbones),
+        format_func=form.backbones.__getitem__,
+        key="runs_backbone",
+        help="What turns the graph into vectors.",
+    )
+    methods = right.multiselect(
+        "Methods",
+        list(form.methods),
+        default=list(form.methods)[:1],
+        format_func=form.methods.__getitem__,
+        key="runs_methods",
+        help="No debiasing is what the others are compared with.",
+    )
+    sensitive: list[str] = []
+    jointly = False
+    if form.reads_attributes(methods):
+        left, right = st.columns(2, vertical_alignment="bottom")
+        sensitive = left.multiselect(
+            "Attributes to treat",
+            list(form.attributes),
+            default=list(form.attributes)[:1],
+            format_func=lambda a: f"{a} ({form.attributes[a]} values)",
+            key="runs_sensitive",
+            help="The audit covers every attribute, treated or not.",
+        )
+        if len(sensitive) > 1:
+            how = right.segmented_control(
+                "Several attributes",
+                ["each in turn", "together"],
+                default="each in turn",
+                required=True,
+                key="runs_how",
+            )
+            jointly = how == "together"
+    penal = form.uses_lambda(methods)
+    *first, second, third, fourth = st.columns(4 if penal else 3)
+    lams = ""
+    if penal:
+        lams = first[0].text_input(
+            "λ",
+            "",
+            key="runs_lams",
+            placeholder="0.1, 0.5, 1.9",
+            help="Weights of the penalty, with commas; empty takes each method's default. Larger hides more and costs more link quality.",
+        )
+    seeds = second.text_input(
+        "Seeds", "0", key="runs_seeds", help="With commas, one run each; three or more show how far chance goes."
+    )
+    epochs = third.number_input("Epochs", 1, EPOCHS, form.epochs, key="runs_epochs", help="Passes over the edges.")
+    device = fourth.selectbox("Device", list(form.devices), format_func=form.devices.__getitem__, key="runs_device")
+    unknown = next(iter(form.unknown))
+    if form.missing:
+        unknown = st.selectbox(
+            "Missing values",
+            list(form.unknown),
+            format_func=form.unknown.__getitem__,
+            key="runs_unknown",
+            help="Without a value: " + ", ".join(f"{a} {n:,}" for a, n in form.missing.items()),
+        )
+    options: dict[str, Any] = {}
+    with st.expander("More settings", icon=":material/tune:"):
+        columns = st.columns(3)
+        for i, field in enumerate(form.fields(backbone, methods)):
+            with columns[i % 3]:
+                options[field.name] = setting(field, f"runs_option_{form.spec}_{backbone}_{field.owner}_{field.name}")
+        force = st.checkbox("Train stored runs again", key="runs_force")
+    try:
+        settings = form.settings(
+            backbone=backbone, methods=methods, sensitive=sensitive, jointly=jointly, lams=lams, seeds=seeds,
+            epochs=epochs, unknown=unknown, device=device, options=options, force=force,
+        )  # fmt: skip
+        estimate = uge.estimate(form, settings, store)
+    except uge.UgeError as error:
+        st.warning(str(error), icon=":material/info:")
+        return
+    if estimate.refusal:
+        st.warning(estimate.refusal, icon=":material/info:")
+    else:
+        st.write(estimate.words)
+    if st.button(
+        "Train", type="primary", icon=":material/play_arrow:", key="runs_train", disabled=not estimate.to_train
+    ):
+        number = uge.enqueue(form, settings, store)
+        st.toast(f"Job {number} is in the queue", icon=":material/schedule:")
+
+
+def draw(card: Any) -> None:
+    """One job."""
+    with st.container(border=True):
+        head, buttons = st.columns([5, 2], vertical_alignment="center")
+        word = (
+            f":{DONE[card.status]}-badge[:material/{ICONS[card.status]}: {card.stage}]" if card.status in DONE else ""
+        )
+        head.markdown(f"**Job {card.id}: {card.title}** {word}")
+        facts = " · ".join(f"{label} {value}" for label, value in card.facts)
+        head.caption(card.details if card.can_cancel else " · ".join(filter(None, (card.details, facts))))
+        with buttons.container(horizontal=True, horizontal_alignment="right"):
+            if card.can_cancel and st.button("Cancel", key=f"cancel_{card.id}", icon=":material/stop:"):
+                uge.cancel(card.id, store)
+                st.rerun()
+            if card.can_resume and st.button("Resume", key=f"resume_{card.id}", icon=":material/play_arrow:"):
+                uge.resume(card.id, store)
+                st.rerun()
+            if not card.can_cancel and st.button("Dismiss", key=f"forget_{card.id}", icon=":material/close:"):
+                uge.forget(card.id, store)
+                st.rerun()
+        if card.status == "running":
+            st.progress(card.share or 0.0, text=" · ".join(filter(None, (card.stage, facts))))
+        elif card.can_cancel:
+            head.caption(f":material/schedule: {card.stage}")
+        if card.note:
+            st.caption(f":material/info: {card.note}")
+        if card.reason:
+            st.write(card.reason)
+        if card.remedy:
+            st.write(f":material/build: {card.remedy}")
+        if card.log:
+            with st.expander("Last lines", icon=":material/terminal:"):
+                st.code("\n".join(card.log), language=None, wrap_lines=True)
+
+
+def queue() -> None:
+    """The jobs; when one begins or ends, the whole page is drawn again, once."""
+    view = uge.jobs_view(store)
+    if view.state != st.session_state.get("runs_state"):
+        st.session_state["runs_state"] = view.state
+        st.rerun()
+    for card in (*view.open, *view.over):
+        draw(card)
+    if not view.open and not view.over:
+        st.caption("No job yet. Training goes on when this page is closed.")
+
+
+def history() -> None:
+    left, right = st.columns([2, 3], vertical_alignment="bottom")
+    text = left.text_input("Filter", key="runs_filter", placeholder="a method, a graph, a seed, an id")
+    known = uge.history_view(store).statuses
+    statuses = right.pills("Status", known, selection_mode="multi", key="runs_status")
+    view = uge.history_view(store, text=text, statuses=statuses)
+    if not view.total:
+        st.info("No run is stored yet. Choose a graph and press Train.", icon=":material/info:")
+        return
+    st.caption(f"{len(view.table):,} of {view.total:,} runs")
+    st.dataframe(
+        view.table,
+        hide_index=True,
+        column_config={
+            "Run": st.column_config.TextColumn(pinned=True, width="medium"),
+            "Seed": st.column_config.NumberColumn(format="%d"),
+            "Epochs": st.column_config.NumberColumn(format="%d"),
+            "Trained in": st.column_config.TextColumn(help="The whole pass, with the runs that trained beside it."),
+            "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
+        },
+        alt="Stored runs, the newest first",
+    )
+    if view.cut_off:
+        st.caption(
+            "A run that was cut off goes on from its checkpoint: press Resume at its job, "
+            f"or type `uge runs resume {view.cut_off[0]}`."
+        )
+    with st.expander("Delete runs", icon=":material/delete:"):
+        doomed = st.multiselect(
+            "Runs to delete", list(view.labels), format_func=lambda r: view.labels.get(r, r), key="runs_doomed"
+        )
+        if not doomed:
+            return
+        st.write("This removes for good:")
+        st.markdown("\n".join(f"- {line}" for line in uge.removal(doomed, store)))
+        st.button(
+            f"Delete {len(doomed)} run{'s' * (len(doomed) != 1)}",
+            key="runs_delete",
+            icon=":material/delete_forever:",
+            on_click=remove,
+            args=(doomed,),
+        )
+
+
+def remove(doomed: list[str]) -> None:
+    try:
+        removed = uge.delete(doomed, store)
+        st.toast(f"Removed {len(removed)} things, the first: {removed[0]}", icon=":material/delete:")
+    except uge.UgeError as error:
+        st.toast(str(error), icon=":material/error:")
+    st.session_state["runs_doomed"] = []
+
+
+st.title("Runs")
+st.write("Train a grid of runs, watch it, and look after what is stored.")
+st.subheader("Train")
+with st.container(border=True):
+    grid_form()
+st.subheader("Queue")
+now = uge.jobs_view(store)
+st.session_state["runs_state"] = now.state
+st.fragment(run_every=1 if now.open else None)(queue)()
+st.subheader("History")
+history()

@@ -1,0 +1,137 @@
+"""The frame, Fairness, Trade-off and Method as people use them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import uge_core as uge
+from uge_core.graph import Attribute
+
+ROOT = Path(__file__).resolve().parents[2]
+TITLES = {"leakage.py": "Leakage", "fairness.py": "Fairness", "tradeoff.py": "Trade-off", "method.py": "Method"}
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch, seeded: Path) -> AppTest:
+    monkeypatch.setenv("UGE_STORE", str(seeded))
+    return AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60)
+
+
+def opened(app: AppTest, page: str) -> AppTest:
+    app.run()
+    app.switch_page(page).run()
+    assert not app.exception, app.exception
+    assert [t.value for t in app.title] == [TITLES[page]]
+    return app
+
+
+def spec(app: AppTest, index: int = 0) -> dict[str, object]:
+    found: dict[str, object] = json.loads(app.get("plotly_chart")[index].proto.spec)
+    return found
+
+
+@pytest.mark.parametrize("page", TITLES)
+def test_the_frame_stands_on_every_page_and_every_chart_has_words(app: AppTest, page: str) -> None:
+    opened(app, page)
+    assert [s.label for s in app.sidebar.selectbox] == ["Data", "Audited attribute", "Run A (before)", "Run B (after)"]
+    assert app.query_params["attribute"] == "city" and set(app.query_params) >= {"data", "before", "after"}
+    assert all(chart.proto.alt for chart in app.get("plotly_chart"))
+    assert not app.warning
+
+
+def test_choices_are_kept_when_the_page_changes(app: AppTest) -> None:
+    opened(app, "fairness.py")
+    app.sidebar.selectbox(key="frame_attribute").set_value("gender").run()
+    assert not app.exception and app.query_params["attribute"] == "gender"
+    opened(app, "tradeoff.py")
+    assert app.sidebar.selectbox(key="frame_attribute").value == "gender"
+    assert app.query_params["attribute"] == "gender"
+
+
+def test_the_address_chooses(app: AppTest, seeded: Path) -> None:
+    run = next(r for r in uge.RunStore(seeded).list() if r.config["method"] == "uge-w")
+    app.query_params["attribute"], app.query_params["before"] = "gender", run.id
+    opened(app, "fairness.py")
+    assert app.sidebar.selectbox(key="frame_before").value == run.id
+    assert app.sidebar.selectbox(key="frame_attribute").value == "gender"
+
+
+def test_an_unknown_run_in_the_address_is_said(app: AppTest) -> None:
+    app.query_params["before"] = "000000000000"
+    app.run()
+    assert not app.exception and "There is no run '000000000000'" in app.warning[0].value
+    assert app.sidebar.selectbox(key="frame_before").value != "000000000000"
+    app.run()
+    assert not app.warning
+
+
+def test_leakage_is_about_the_frames_attribute(app: AppTest) -> None:
+    opened(app, "leakage.py")
+    alt = app.get("plotly_chart")[0].proto.alt
+    assert "city, No debiasing" in alt and "gender, No debiasing" not in alt
+    app.toggle(key="all").set_value(True).run()
+    assert "gender, No debiasing" in app.get("plotly_chart")[0].proto.alt
+
+
+def test_fairness_draws_three_maps_per_metric_and_gaps_against_quality(app: AppTest) -> None:
+    opened(app, "fairness.py")
+    # EO of so small a graph is the third verdict, so it has no place beside link quality.
+    assert len(app.get("plotly_chart")) == 7
+    words = " ".join(m.value for m in app.markdown)
+    assert (
+        words.count("Largest gap") == words.count("Not enough evidence") == 2
+        and "goes from" in words
+        and "n = " in words
+    )
+    assert any("Mean predicted probability" in c.value for c in app.caption)
+    before = app.sidebar.selectbox(key="frame_before").value
+    app.sidebar.selectbox(key="frame_after").set_value(before).run()
+    assert not app.exception and len(app.get("plotly_chart")) == 3
+
+
+def test_the_slider_moves_the_ring_and_offers_to_train(app: AppTest) -> None:
+    opened(app, "tradeoff.py")
+    assert app.select_slider(key="lambda").options == ["0.3", "0.5"]
+    assert app.selectbox(key="method").value == "UGE-C"
+    assert "not trained at λ 0.3" in app.info[0].value and "--lams 0.3" in app.code[0].value
+    app.select_slider(key="lambda").set_value(0.5).run()
+    assert not app.exception and not app.info and len(app.metric) == 4
+    traces = spec(app)["data"]
+    assert isinstance(traces, list) and "chosen" in {t["name"] for t in traces}
+    assert any(m.value.startswith("At λ 0.5 the strongest attacker") for m in app.markdown)
+    for metric in ("micro_f1", "normalised"):
+        app.button_group(key="measure").set_value(metric).run()
+        assert not app.exception and app.get("plotly_chart")
+
+
+def test_a_lambda_nobody_trained_is_not_shown(app: AppTest) -> None:
+    app.query_params["lambda"] = "7"
+    opened(app, "tradeoff.py")
+    assert app.select_slider(key="lambda").value in (0.3, 0.5)
+
+
+def test_the_method_page_explains_and_shows_formulas(app: AppTest) -> None:
+    opened(app, "method.py")
+    assert len(app.latex) >= 8 and sum("What it does not say" in m.value for m in app.markdown) >= 8
+
+
+def test_one_run_and_an_attribute_with_one_value(app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    edges = [f"p{i},p{(i + step) % 60}" for i in range(60) for step in (1, 2, 3)]
+    (tmp_path / "data" / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")
+    people = [f"p{i},{'xy'[i % 2]}" for i in range(60)]
+    (tmp_path / "data" / "nodes.csv").write_text("\n".join(["id,side", *people]) + "\n")
+    monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
+    graph = uge.load(tmp_path / "data")
+    # Files with such a column are refused; a graph made in Python may have one.
+    place = Attribute("place", np.zeros(60, dtype=np.int64), ("here",))
+    uge.train(replace(graph, attributes=(*graph.attributes, place)), epochs=2, device="cpu")
+    for attribute in ("side", "place"):
+        app.query_params["attribute"] = attribute
+        for page in TITLES:
+            opened(app, page)
+            assert app.session_state["frame_attribute"] == attribute

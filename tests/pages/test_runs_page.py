@@ -1,0 +1,119 @@
+"""The Runs page with real workers: train from the form, watch, cancel, resume, delete."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import uge_core as uge
+from uge_core.jobs.form import training_form
+from uge_core.store import RunStore, alive
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
+    made = RunStore(tmp_path / "store")
+    monkeypatch.setenv("UGE_STORE", str(made.root))
+    yield made
+    with made.reading() as db:
+        for row in db.execute("SELECT pid, born FROM workers").fetchall() if db else ():
+            if alive(row["pid"], row["born"]):
+                os.killpg(row["pid"], signal.SIGKILL)
+
+
+def opened() -> AppTest:
+    app = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60)
+    app.run()
+    app.switch_page("runs.py").run()
+    assert not app.exception and [t.value for t in app.title] == ["Runs"]
+    return app
+
+
+def enqueue(town: Path, store: RunStore, **chosen: object) -> int:
+    form = training_form(str(town), store)
+    made = form.settings(**({"backbone": "node2vec", "methods": ["none"], "device": "cpu"} | chosen))  # type: ignore[arg-type]
+    return uge.enqueue(form, made, store)
+
+
+def wait(store: RunStore, status: str) -> None:
+    limit = time.monotonic() + 120
+    while not any(c.status == status and (c.share or status != "running") for c in cards(store)):
+        assert time.monotonic() < limit, cards(store)
+        time.sleep(0.1)
+
+
+def cards(store: RunStore) -> list[object]:
+    view = uge.jobs_view(store)
+    return [*view.open, *view.over]  # type: ignore[list-item]
+
+
+def words(app: AppTest) -> str:
+    return " ".join(e.value for e in (*app.markdown, *app.caption))
+
+
+def test_train_watch_cancel_and_resume(town: Path, store: RunStore) -> None:
+    app = opened()
+    app.text_input(key="runs_data").set_value(str(town)).run()
+    app.multiselect(key="runs_methods").set_value(["none", "uge-c"]).run()
+    app.text_input(key="runs_lams").set_value("0.1, 0.5").run()
+    app.number_input(key="runs_epochs").set_value(100_000).run()
+    app.selectbox(key="runs_device").set_value("cpu").run()
+    assert "3 runs to train, about" in words(app)
+    app.button(key="runs_train").click().run()
+    assert not app.exception
+    assert "Job 1: No debiasing, UGE-C on town" in words(app)
+    wait(store, "running")
+    app.run()
+    assert any("Training · Epoch" in bar.proto.text for bar in app.get("progress"))
+    app.button(key="cancel_1").click().run()
+    wait(store, "cancelled")
+    app.run()
+    assert "Cancelled" in words(app) and "uge runs resume" in words(app)
+    assert set(app.dataframe[0].value["Status"]) == {"interrupted"}
+    app.button(key="resume_1").click().run()
+    assert not app.exception
+    wait(store, "running")
+
+
+@pytest.mark.slow
+def test_a_failed_job_shows_its_last_lines_and_what_to_do(town: Path, store: RunStore) -> None:
+    enqueue(town, store, methods=["uge-r"], sensitive=["city"], lams="1e308", epochs=20)
+    wait(store, "failed")
+    app = opened()
+    assert "Lower the learning rate" in words(app) and "not finite" in app.code[0].value
+    app.button(key="forget_1").click().run()
+    assert "No job yet" in words(app)
+    assert app.dataframe[0].value["Status"].tolist() == ["failed"]
+
+
+def test_deleting_says_first_what_goes(store_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UGE_STORE", str(store_copy))
+    store = RunStore(store_copy)
+    app = opened()
+    run = store.list()[0]
+    app.multiselect(key="runs_doomed").set_value([run.id]).run()
+    assert "1 run with audit, history and settings" in words(app) and "embeddings" in words(app)
+    assert run.folder.exists()
+    app.button(key="runs_delete").click().run()
+    assert not app.exception and not run.folder.exists()
+    assert run.id not in set(app.dataframe[0].value["Id"])
+
+
+def test_a_graph_that_is_not_there_is_a_sentence(store: RunStore) -> None:
+    app = opened()
+    app.text_input(key="runs_data").set_value("no/such/place").run()
+    assert not app.exception and "no such folder" in app.error[0].value
+
+
+def test_a_filter_narrows_the_history(seeded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UGE_STORE", str(seeded))
+    app = opened()
+    assert len(app.dataframe[0].value) == 4
+    app.text_input(key="runs_filter").set_value("uge-w").run()
+    assert app.dataframe[0].value["Run"].tolist() == ["UGE-W · city"]

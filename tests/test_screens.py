@@ -1,0 +1,382 @@
+"""What the Fairness, Trade-off and Method pages show, on real audits and on hand-made rows."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import uge_core as uge
+from uge_core import cli
+from uge_core.audit.base import METRICS
+from uge_core.plots.attributes import attributes_figure
+from uge_core.plots.gaps import gap_bars, gap_map
+from uge_core.plots.look import readable_on
+from uge_core.plots.tradeoff import tradeoff_figure
+from uge_core.registry import names
+from uge_core.screens.fairness import fairness_view, ranked_cells
+from uge_core.screens.frame import frame
+from uge_core.screens.method import method_page
+from uge_core.screens.points import gap_row, points, reading, settings
+from uge_core.screens.tables import plain_text, to_csv
+from uge_core.screens.tradeoff import lambda_view, tradeoff_view
+from uge_core.store import RunStore
+from uge_core.views import method_class
+
+
+def row(**given: Any) -> dict[str, Any]:
+    base: dict[str, Any] = dict.fromkeys(
+        ("attribute", "attacker", "variant", "exposure", "ci_low", "ci_high", "floor_random", "floor_majority", "p_value", "note")
+    )  # fmt: skip
+    return base | {"n": 100, "evidence": "ok", "ci_kind": "nodes", "cells": []} | given
+
+
+def leak(value: float, **given: Any) -> dict[str, Any]:
+    given = {"metric": "auc", "floor_random": 0.51, "floor_majority": 0.5, "variant": "standard", "half": 0.01} | given
+    half = given.pop("half")
+    return row(attribute="city", attacker="worst", value=value, ci_low=value - half, ci_high=value + half, **given)
+
+
+def ndcg(value: float, half: float = 0.01, **given: Any) -> dict[str, Any]:
+    return row(metric="ndcg_at_10", variant="held-out", value=value, ci_low=value - half, ci_high=value + half, **given)
+
+
+def cell(a: str, b: str | None, value: float | None, n: int = 500, **given: Any) -> dict[str, Any]:
+    ends = {"ci_low": None, "ci_high": None} if value is None else {"ci_low": value - 0.01, "ci_high": value + 0.01}
+    return {"a": a, "b": b, "value": value, "n": n, "excluded": n < 100} | ends | given
+
+
+def gap(cells: list[dict[str, Any]], value: float | None, **given: Any) -> dict[str, Any]:
+    given = {"metric": "dp", "evidence": "ok" if value is not None else "insufficient"} | given
+    return row(attribute="city", value=value, cells=cells, **given)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "store")
+
+
+def add(store: RunStore, run_id: str, rows: list[dict[str, Any]], data: str = "f" * 64, **config: Any) -> None:
+    full = {
+        "method": "none", "lambda": None, "sensitive": [], "backbone": "gcn", "seed": 0, "split_seed": 0, "epochs": 1,
+    } | config  # fmt: skip
+    store.begin(run_id, full, {"name": "town", "fingerprint": data, "num_nodes": 9, "num_edges": 9})
+    store.save_audit(run_id, {"schema": "uge-audit/1", "rows": rows})
+
+
+def tradeoff(store: RunStore, **given: Any) -> Any:
+    return tradeoff_view(store, **{"data": "f" * 8, "attribute": "city"} | given)
+
+
+# the frame
+
+
+def test_the_frame_starts_with_an_untreated_and_a_treated_run_of_the_treated_attribute(seeded: Path) -> None:
+    found = frame(RunStore(seeded))
+    assert found.attribute == "city" and set(found.attributes) == {"city", "gender", "age"}
+    assert found.before and found.runs[found.before] == "No debiasing"
+    assert found.after and found.runs[found.after] == "UGE-OK (ours) λ 0.3 · city"
+    assert not found.messages
+
+
+def test_what_does_not_exist_is_said_and_replaced(seeded: Path) -> None:
+    right = frame(RunStore(seeded))
+    found = frame(RunStore(seeded), data=right.data, attribute="shoe size", before="0" * 12, after=right.after)
+    assert (found.attribute, found.before, found.after) == (right.attribute, right.before, right.after)
+    assert found.messages == (
+        "There is no attribute 'shoe size' in these data; attribute 'city' is shown instead.",
+        "There is no run '000000000000' in these data; run 'No debiasing' is shown instead.",
+    )
+    (message,) = frame(RunStore(seeded), data="12345678").messages
+    assert message == "There is no data set '12345678'; data set 'town' is shown instead."
+
+
+def test_the_frame_of_an_empty_store_and_of_one_run(store: RunStore) -> None:
+    found = frame(store)
+    assert (found.data, found.attribute, found.before, found.after) == (None,) * 4
+    add(store, "a1", [leak(0.8), ndcg(0.3)])
+    found = frame(store)
+    assert (found.data, found.attribute, found.before, found.after) == ("f" * 8, "city", "a1", None)
+
+
+def test_data_of_one_name_are_told_apart_and_runs_stay_with_theirs(store: RunStore) -> None:
+    add(store, "a1", [leak(0.8)])
+    add(store, "b2", [leak(0.7)], data="e" * 64)
+    found = frame(store, data="e" * 8)
+    assert set(found.datasets.values()) == {"town ffffffff", "town eeeeeeee"}
+    assert list(found.runs) == ["b2"]
+
+
+# points over seeds
+
+
+def test_three_seeds_have_students_interval() -> None:
+    values = [0.80, 0.83, 0.81]
+    found = reading([leak(v) for v in values])
+    assert found and found.kind == "seeds"
+    low, high = stats.t.interval(0.95, 2, loc=np.mean(values), scale=stats.sem(values))
+    assert (found.value, found.low, found.high) == (
+        pytest.approx(np.mean(values)),
+        pytest.approx(low),
+        pytest.approx(high),
+    )
+
+
+def test_fewer_seeds_keep_the_interval_over_people() -> None:
+    one, two = reading([leak(0.80)]), reading([leak(0.80), leak(0.84)])
+    assert one and (one.low, one.high, one.kind) == (pytest.approx(0.79), pytest.approx(0.81), "nodes")
+    assert two and (two.value, two.low, two.high) == (pytest.approx(0.82), pytest.approx(0.79), pytest.approx(0.85))
+    assert reading([None, leak(0.8) | {"value": None, "evidence": "insufficient"}]) is None
+
+
+def test_points_join_seeds_and_part_what_differs_otherwise(store: RunStore) -> None:
+    for seed in (0, 1):
+        add(store, f"a{seed}", [leak(0.9), ndcg(0.4)], seed=seed)
+        for lam in (0.5, 0.1):
+            add(
+                store,
+                f"b{seed}{lam}",
+                [leak(0.8), ndcg(0.3)],
+                method="uge-c",
+                sensitive=["city"],
+                seed=seed,
+                **{"lambda": lam},
+            )
+    add(store, "c", [leak(0.7), ndcg(0.3)], method="uge-c", sensitive=["gender"], **{"lambda": 0.5})
+    add(
+        store,
+        "d",
+        [leak(0.7), ndcg(0.3)],
+        method="uge-c",
+        sensitive=["city"],
+        method_options={"shrinkage": 2},
+        **{"lambda": 0.5},
+    )
+    (runs,) = settings(store.list()).values()
+    found = [(p.series, p.lam, len(p.runs)) for p in points(runs, "city")]
+    assert found == [
+        ("No debiasing", None, 2),
+        ("UGE-C · shrinkage None", 0.1, 2),
+        ("UGE-C · shrinkage None", 0.5, 2),
+        ("UGE-C · shrinkage 2", 0.5, 1),
+    ]
+
+
+def test_leakage_and_link_quality_are_of_the_same_member(store: RunStore) -> None:
+    rows = [
+        leak(0.6, exposure="seen"),
+        leak(0.8, exposure="unseen"),
+        ndcg(0.31, exposure="seen"),
+        ndcg(0.29, exposure="unseen"),
+    ]
+    add(store, "a1", rows, method="uge-w", sensitive=["city"])
+    unseen, seen = tradeoff(store), tradeoff(store, exposure="seen")
+    assert unseen.table[["value", "ndcg"]].to_numpy().tolist() == [[0.8, 0.29]]
+    assert seen.table[["value", "ndcg"]].to_numpy().tolist() == [[0.6, 0.31]]
+    assert any("look better here" in r for r in seen.remarks) and not unseen.remarks
+
+
+def test_normalised_leakage(store: RunStore) -> None:
+    add(store, "a1", [leak(0.8, metric="micro_f1", floor_majority=0.6, floor_random=0.5), ndcg(0.3)])
+    view = tradeoff(store, metric="normalised")
+    assert view.table["value"].tolist() == [pytest.approx(0.5)]
+    assert view.floors == {"random embeddings": pytest.approx(-0.25), "majority": 0.0}
+
+
+# the trade-off
+
+
+def test_dominance_needs_intervals_that_separate_on_both_axes(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9), ndcg(0.30)])
+    add(store, "b2", [leak(0.7), ndcg(0.35)], method="uge-w", sensitive=["city"])
+    add(store, "c3", [leak(0.71), ndcg(0.345)], method="uge-o", sensitive=["city"])
+    view = tradeoff(store)
+    assert dict(zip(view.table["method"], view.table["status"], strict=True)) == {
+        "none": "dominated", "uge-w": "best", "uge-o": "tied",
+    }  # fmt: skip
+    symbols = {t.name: t.marker.symbol[0] for t in tradeoff_figure(view).data if t.mode and "text" in t.mode}
+    assert symbols == {"No debiasing": "circle-open", "UGE-W": "diamond", "UGE-O (ours)": "pentagon-open-dot"}
+    assert view.title.startswith("UGE-W leaks city least: AUC 0.700") and "No debiasing: AUC 0.900" in view.alt
+
+
+def test_only_runs_that_share_their_setting_are_compared(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9), ndcg(0.30)])
+    add(store, "b2", [leak(0.7), ndcg(0.35)], backbone="gat")
+    view = tradeoff(store, like="b2")
+    assert len(view.settings) == 2 and view.setting.startswith("gat") and view.table["value"].tolist() == [0.7]
+    assert {tradeoff(store, setting=s).table["value"][0] for s in view.settings} == {0.9, 0.7}
+
+
+def test_nothing_is_made_up_between_measured_lambdas(seeded: Path) -> None:
+    root = RunStore(seeded)
+    at = frame(root)
+    assert at.data
+    view = tradeoff_view(root, data=at.data, attribute="city")
+    assert view.lambdas == (0.3, 0.5) and view.series == ("UGE-C", "UGE-OK (ours)")
+    measured = lambda_view(view, "UGE-C", 0.5)
+    assert measured.point and measured.command is None
+    value = view.table.set_index("run").loc["UGE-C λ 0.5", "value"]
+    assert f"{100 * value:.1f} % of the time" in measured.sentence and "without debiasing" in measured.sentence
+    assert [f[0] for f in measured.figures] == ["Leakage, AUC", "NDCG@10", "DP gap", "EO gap"]
+    assert measured.bars and set(measured.bars.table["attribute"]) == {"city", "gender", "age"}
+    drawn = {t.name: t for t in attributes_figure(measured.bars).data}
+    of = measured.bars.table[measured.bars.table["run"] == "UGE-C λ 0.5"]
+    assert list(drawn["UGE-C λ 0.5"].x) == of["value"].tolist() and {"majority", "random"} <= set(drawn)
+    missing = lambda_view(view, "UGE-C", 0.3)
+    assert missing.point is None and not missing.figures and missing.command
+    program, *arguments = shlex.split(missing.command)
+    assert program == "uge" and cli.run([*arguments, "--dry-run"]) == 0
+
+
+def test_the_chosen_point_is_ringed_and_lambda_is_printed(seeded: Path) -> None:
+    root = RunStore(seeded)
+    view = tradeoff_view(root, data=str(frame(root).data), attribute="city")
+    traces = {t.name: t for t in tradeoff_figure(view, selected=("UGE-C", 0.5)).data}
+    chosen = view.table.set_index("run").loc["UGE-C λ 0.5"]
+    assert (traces["chosen"].x[0], traces["chosen"].y[0]) == (chosen["value"], chosen["ndcg"])
+    assert traces["UGE-C"].text == ("0.5",) and traces["No debiasing"].text == ("",)
+    style = method_class("uge-c")
+    assert traces["UGE-C"].marker.color == style.color and traces["UGE-C"].marker.symbol[0].startswith(style.symbol)
+    assert "chosen" not in {t.name for t in tradeoff_figure(view).data}
+    assert str(chosen["value"]) in view.csv()
+
+
+def test_gaps_are_those_of_the_exported_embedding(store: RunStore) -> None:
+    rows = [
+        gap([], 0.2, exposure="seen"), gap([], 0.9, exposure="seen", variant="ratio"), ndcg(0.31, exposure="seen"),
+        ndcg(0.29, exposure="unseen"), leak(0.8, exposure="unseen"),
+    ]  # fmt: skip
+    add(store, "a1", rows, method="uge-w", sensitive=["city"])
+    view = tradeoff(store, metric="dp")
+    assert view.table[["value", "ndcg"]].to_numpy().tolist() == [[0.2, 0.31]] and not view.floors
+
+
+# fairness
+
+
+def test_maps_sentences_and_file_say_what_the_audit_says(seeded: Path) -> None:
+    root = RunStore(seeded)
+    at = frame(root)
+    assert at.before and at.after
+    for metric in ("dp", "eo"):
+        view = fairness_view(root, metric=metric, attribute="city", before=at.before, after=at.after)
+        assert view and view.layout == "map" and len(view.sides) == 2
+        rows = [gap_row((root.load(i).audit or {})["rows"], "city", metric) for i in (at.before, at.after)]
+        for side, name, audited in zip(view.sides, ("before", "after"), rows, strict=True):
+            assert audited
+            assert len(gap_map(view, name).data[0].text) == len(audited["cells"])
+            if audited["value"] is None:
+                assert side.verdict == "not enough evidence" and not side.extremes
+                continue
+            counted = [c for c in audited["cells"] if not c["excluded"]]
+            top = max(counted, key=lambda c: c["value"])
+            assert f"Largest gap {audited['value']:.3f}" in side.sentence
+            assert (
+                f"{top['a']} / {top['b']} {top['value']:.3f}" in side.sentence and f"n = {top['n']:,}" in side.sentence
+            )
+            figure = gap_map(view, name)
+            (points_drawn,) = figure.data
+            assert len(points_drawn.text) == 6
+            assert all(x <= y for x, y in zip(points_drawn.x, points_drawn.y, strict=True))
+            texts = {(a.x, a.y): a.text for a in figure.layout.annotations}
+            assert any(t.startswith(f"{top['value']:.3f}<br>") for t in texts.values())
+            assert sum(s.line.width == 4 for s in figure.layout.shapes) == 2
+        assert ("goes from" in view.change) == (metric == "dp") and {*view.alt} >= {"before", "after"}
+        change = view.table["after_value"] - view.table["before_value"]
+        assert np.allclose(view.table["difference"].dropna(), change[view.table["difference"].notna()])
+        assert rows[0] and str(rows[0]["cells"][0]["value"])[:8] in view.csv()
+
+
+def two(store: RunStore, first: dict[str, Any], second: dict[str, Any] | None = None) -> Any:
+    add(store, "a1", [first])
+    if second:
+        add(store, "b2", [second], method="uge-w", sensitive=["city"])
+    return fairness_view(store, metric="dp", attribute="city", before="a1", after="b2" if second else None)
+
+
+def test_thin_cells_are_marked_and_never_make_the_gap(store: RunStore) -> None:
+    view = two(store, gap([cell("A", "A", 0.5), cell("A", "B", 0.3), cell("B", "B", 0.9, n=7)], 0.2, p_value=0.01))
+    (side,) = view.sides
+    assert side.extremes == (("A", "A"), ("A", "B")) and view.scale == 0.5 and side.verdict == "more than chance"
+    assert any("too few pairs to count: B / B (7)" in r for r in view.remarks)
+    figure = gap_map(view, "before")
+    assert any(s.type == "path" for s in figure.layout.shapes) and "too few to count" in figure.data[0].text[2]
+    assert "0.9" not in view.csv() and "under 10" in view.csv()
+    assert ranked_cells(view)["Counts"].tolist() == ["yes", "yes", "too few"]
+
+
+def test_three_verdicts(store: RunStore) -> None:
+    cells = [cell("A", "A", 0.5), cell("A", "B", 0.45)]
+    view = two(store, gap(cells, 0.05, p_value=0.3, floor_random=0.04), gap([cell("A", "A", 0.5)], None))
+    assert [s.verdict for s in view.sides] == ["not told from chance", "not enough evidence"]
+    assert "Chance alone would give about 0.040. It cannot be told from chance (p = 0.3)." in view.sides[0].sentence
+    assert view.sides[1].sentence.startswith("Not enough evidence") and view.change == ""
+    assert view.title == "Demographic parity: no difference between city groups is shown"
+
+
+def test_a_change_is_claimed_only_where_intervals_part(store: RunStore) -> None:
+    cells = [cell("A", "A", 0.5), cell("A", "B", 0.3)]
+    first = gap(cells, 0.20, ci_low=0.15, ci_high=0.25)
+    assert "overlap, so no change is shown" in two(store, first, gap(cells, 0.16, ci_low=0.10, ci_high=0.22)).change
+    assert "do not overlap" in two(store, first, gap(cells, 0.05, ci_low=0.01, ci_high=0.10)).change
+
+
+def test_many_groups_are_ranked_and_very_many_are_a_table(store: RunStore) -> None:
+    def cells(count: int) -> list[dict[str, Any]]:
+        return [
+            cell(f"g{i:02}", f"g{j:02}", 0.3 + (i + j) / 500, n=200 + 10 * min(i, j)) for i in range(count) for j in range(i, count)
+        ]  # fmt: skip
+
+    view = two(store, gap(cells(13), 0.1))
+    assert view.layout == "map" and view.ranked and len(view.groups) == 11 and {"g00", "g01"}.isdisjoint(view.groups)
+    assert len(gap_map(view, "before").data[0].text) == 66 and len(ranked_cells(view)) == 91
+    assert ranked_cells(view)["Groups"][0] == "g12 / g12"
+    assert two(store, gap(cells(28), 0.1)).layout == "table"
+
+
+def test_user_groups_are_bars_from_zero(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "store")
+    graph = uge.load("sample:titles")
+    run = uge.train(graph, sensitive=graph.audited[0].name, epochs=3, device="cpu", store=store)
+    attribute = graph.audited[0].name
+    view = fairness_view(store, metric="dp", attribute=attribute, before=run.id)
+    assert view and view.layout == "bars" and view.table["b"].isna().all()
+    figure = gap_bars(view)
+    (bars,) = figure.data
+    assert list(bars.x) == view.table["before_value"].tolist() and figure.layout.xaxis.rangemode == "tozero"
+    assert len(ranked_cells(view)) == len(view.table)
+
+
+def test_one_run_against_itself_is_one_side(store: RunStore) -> None:
+    add(store, "a1", [gap([cell("A", "A", 0.5), cell("A", "B", 0.3)], 0.2)])
+    view = fairness_view(store, metric="dp", attribute="city", before="a1", after="a1")
+    assert view and len(view.sides) == 1 and {*view.alt} == {"before"}
+    assert fairness_view(store, metric="eo", attribute="city", before="a1") is None
+
+
+# the method page
+
+
+def test_every_metric_method_and_attacker_is_explained() -> None:
+    page = method_page()
+    assert [m.name for m in page.metrics] == list(METRICS)
+    assert all(m.sentence and m.formula and m.limits and m.direction in ("lower", "higher") for m in page.metrics)
+    assert {m.name for m in page.methods} == set(names("debias")) and all(m.text and m.symbol for m in page.methods)
+    assert {a.name for a in page.attackers} == set(names("audit.attackers")) and all(a.label for a in page.attackers)
+    assert set(page.backbones) == set(names("backbones"))
+    assert page.versions["numpy"] == np.__version__
+
+
+# words and colours
+
+
+def test_names_from_data_are_neither_formulas_nor_formatting() -> None:
+    assert plain_text("*a* $x$ :red[b]") == r"\*a\* \$x\$ \:red\[b\]"
+    assert "'=1+1" in to_csv(pd.DataFrame({"a": ["=1+1"]}))
+
+
+def test_text_is_readable_on_every_step_of_the_maps() -> None:
+    assert readable_on("#004B78") == "#FFFFFF" and readable_on("#EAF3FA") == "#000000"

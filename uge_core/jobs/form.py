@@ -1,0 +1,356 @@
+"""What can be trained on a graph, as a form: fields from the config classes, and what a choice would take.
+
+Every field is declared once, as an `option` of `RunConfig`, a backbone or a method; its help, choices and
+range come from there. The time is an estimate from runs of the same graph and backbone in the store,
+else from the numbers a step holds, and says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from uge_core.config import RunConfig, unread
+from uge_core.datasets import load
+from uge_core.errors import ConfigError, StoreError
+from uge_core.graph import AttributedGraph
+from uge_core.jobs.queue import Queue, gpu
+from uge_core.registry import build_options, find, names
+from uge_core.runs import Planned, plan, usable
+from uge_core.store import RunStore
+
+# Seconds per number that one member's step holds: a rough guess, which the first stored run replaces.
+_RULE = 3e-9
+_STEP = 1e-3  # seconds of a step besides
+_LATEST = 8  # earlier runs that are looked at
+_OWN = ("epochs", "seed", "split_seed", "warm_epochs")  # asked for by the form itself
+
+UNKNOWN = {
+    "level": "a value of their own",
+    "exclude": "leave those people out of the tables",
+    "impute": "draw a value from the neighbours",
+}
+DEVICES = {"auto": "fastest there is", "cpu": "processor", "cuda": "graphics card"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting.
+
+    Attributes:
+        name: as in ``--set NAME=VALUE``.
+        owner: "Training", or the label of the backbone or methods that read it.
+        help: what it is.
+        kind: number, whole, yes-no, choice or text.
+        default: what it is where nothing is said; None where the methods have different ones.
+        choices: of a choice.
+        low: the smallest allowed, or None.
+        high: the largest allowed, or None.
+    """
+
+    name: str
+    owner: str
+    help: str
+    kind: Literal["number", "whole", "yes-no", "choice", "text"]
+    default: Any
+    choices: tuple[Any, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a choice would take.
+
+    Attributes:
+        to_train: runs that would be trained.
+        stored: runs that are there already and would not be.
+        seconds: how long training would take, audits left out; None where nothing is to be trained.
+        words: all of it in a sentence, with where the estimate is from.
+        refusal: why the choice cannot be trained, or None.
+    """
+
+    to_train: int = 0
+    stored: int = 0
+    seconds: float | None = None
+    words: str = ""
+    refusal: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingForm:
+    """A graph's form.
+
+    Attributes:
+        graph: the graph.
+        spec: how to load it again.
+        columns: the columns that were made attributes, or None for the layout's.
+        summary: name and counts, for people.
+        attributes: number of values by name, of the attributes that can be treated.
+        missing: people without a value, by attribute, where there are any.
+        backbones: label by name, those that suit the graph first.
+        methods: label by name, in the order of the figures.
+        unknown: the policies for missing values in words, by name; the graph's own first.
+        devices: words by name.
+        epochs: the default.
+    """
+
+    graph: AttributedGraph
+    spec: str
+    columns: tuple[str, ...] | None
+    summary: str
+    attributes: dict[str, int]
+    missing: dict[str, int]
+    backbones: dict[str, str]
+    methods: dict[str, str]
+    unknown: dict[str, str]
+    devices: dict[str, str]
+    epochs: int
+
+    def reads_attributes(self, methods: Sequence[str]) -> bool:
+        """Whether one of these methods needs an attribute."""
+        return any(find("debias", m).reads_attributes for m in methods)
+
+    def uses_lambda(self, methods: Sequence[str]) -> bool:
+        """Whether one of these methods has a penalty."""
+        return any(find("debias", m).uses_lambda for m in methods)
+
+    def fields(self, backbone: str, methods: Sequence[str]) -> tuple[Field, ...]:
+        """The settings that change something for this graph, backbone and these methods."""
+        cls = find("backbones", backbone)
+        left_out = {*_OWN, *unread(self.graph, cls, "shared")}
+        given = {"test_share": self.graph.defaults.test_share}
+        own = self.graph.defaults.backbone_options.get(backbone, {})
+        out = [_field(f, "Training", given) for f in fields(RunConfig) if f.metadata and f.name not in left_out]
+        out += [_field(f, cls.label, own) for f in fields(cls) if f.metadata]
+        asked: dict[str, list[tuple[str, Field]]] = {}
+        for method in methods:
+            known = find("debias", method)
+            # Of a method's options, those that change nothing on this kind of graph whatever the others are.
+            silent = {"item_cells"} if not self.graph.bipartite else set()
+            for f in fields(known):
+                if f.metadata and f.name not in silent:
+                    asked.setdefault(f.name, []).append((known.label, _field(f, known.label, {})))
+        for found in asked.values():
+            first = found[0][1]
+            same = all(f.default == first.default for _, f in found)
+            owner = ", ".join(label for label, _ in found)
+            out.append(
+                Field(
+                    first.name,
+                    owner,
+                    first.help,
+                    first.kind,
+                    first.default if same else None,
+                    first.choices,
+                    first.low,
+                    first.high,
+                )
+            )
+        return tuple(out)
+
+    def settings(
+        self,
+        *,
+        backbone: str,
+        methods: Sequence[str],
+        sensitive: Sequence[str] = (),
+        jointly: bool = False,
+        lams: str = "",
+        seeds: str = "0",
+        epochs: int = 0,
+        unknown: str | None = None,
+        device: str = "auto",
+        options: Mapping[str, Any] | None = None,
+        force: bool = False,
+    ) -> dict[str, Any]:
+        """A job's settings from what was chosen.
+
+        Args:
+            backbone: a name.
+            methods: names.
+            sensitive: attributes to treat.
+            jointly: treat them together in each run; else each in turn.
+            lams: numbers with commas; empty takes each method's default.
+            seeds: whole numbers with commas.
+            epochs: passes over the edges; 0 takes the default.
+            unknown: policy for missing values, or None for the graph's own.
+            device: auto, cpu or cuda.
+            options: other settings that differ from their defaults.
+            force: train what is stored already.
+
+        Raises:
+            ConfigError: a list that holds something else than numbers, or nothing.
+        """
+        if not methods:
+            raise ConfigError("no method is chosen; choose at least one")
+        own = {f.name: f.default for f in self.fields(backbone, methods)}
+        changed = {k: v for k, v in (options or {}).items() if k in own and v is not None and v != own[k]}
+        grid: dict[str, Any] = {
+            "sensitive": "+".join(sensitive) if jointly else ",".join(sensitive),
+            "methods": list(methods), "backbones": [backbone], "lams": _numbers("lambda", lams, float),
+            "seeds": _numbers("seeds", seeds, int) or [0], "epochs": int(epochs or self.epochs), "unknown": unknown,
+            "options": changed,
+        }  # fmt: skip
+        return {
+            "data": self.spec, "attributes": list(self.columns) if self.columns else None, "grid": grid, "device": device,
+            "force": force, "deterministic": False, "solo": False,
+        }  # fmt: skip
+
+    def plan(self, settings: Mapping[str, Any]) -> list[Planned]:
+        """The runs of a job's settings; what cannot be trained is refused here."""
+        if settings["device"] == "cuda" and not gpu():
+            raise ConfigError("device = cuda, but this machine has no graphics card that can be used; choose another")
+        return plan(self.graph, **settings["grid"])
+
+
+def _field(spec: Any, owner: str, given: Mapping[str, Any]) -> Field:
+    meta, default = spec.metadata, given.get(spec.name, None if spec.default is MISSING else spec.default)
+    kind: Literal["number", "whole", "yes-no", "choice", "text"] = "text"
+    if meta["choices"]:
+        kind = "choice"
+    elif isinstance(default, bool):
+        kind = "yes-no"
+    elif isinstance(default, int):
+        kind = "whole"
+    elif isinstance(default, float):
+        kind = "number"
+    return Field(spec.name, owner, meta["help"], kind, default, tuple(meta["choices"] or ()), meta["low"], meta["high"])
+
+
+def _numbers(what: str, text: str, kind: type[float] | type[int]) -> list[Any]:
+    out = []
+    for part in text.replace(";", ",").split(","):
+        if part.strip():
+            try:
+                out.append(kind(part))
+            except ValueError:
+                example = "0.1, 0.5, 1.9" if kind is float else "0, 1, 2"
+                raise ConfigError(
+                    f"{what}: {part.strip()!r} is not a {'whole ' if kind is int else ''}number; write {example}"
+                ) from None
+    return out
+
+
+def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None = None) -> TrainingForm:
+    """The form for a graph, which is loaded for it.
+
+    Args:
+        spec: a sample's name, a folder, a file, or a dataset of PyG's, which is fetched when it is first named.
+        store: below which datasets of PyG's are kept.
+        attributes: the columns that are the attributes, or None for the layout's.
+
+    Raises:
+        GraphError: there is no such graph, or it cannot be read.
+    """
+    graph = load(spec, attributes=list(attributes) if attributes else None, store=store.root)
+    audited = [a for a in graph.audited if int((a.sizes > 0).sum()) > 1]
+    suited = sorted(
+        names("backbones"), key=lambda n: ((find("backbones", n).loss == "bpr") != graph.bipartite, n != "node2vec", n)
+    )
+    methods = sorted(names("debias"), key=lambda n: find("debias", n).position)
+    people = (
+        f"{graph.num_users:,} people, {graph.num_nodes - graph.num_users:,} items"
+        if graph.num_users
+        else f"{graph.num_nodes:,} people"
+    )
+    first = graph.defaults.unknown
+    return TrainingForm(
+        graph=graph,
+        spec=_place(spec),
+        columns=tuple(attributes) if attributes else None,
+        summary=f"{graph.name}: {people}, {graph.num_edges:,} edges",
+        attributes={a.name: int((a.sizes > 0).sum()) for a in audited},
+        missing={a.name: n for a in audited if (n := int((a.codes == -1).sum()))},
+        backbones={n: find("backbones", n).label for n in suited},
+        methods={n: find("debias", n).label for n in methods},
+        unknown={n: UNKNOWN[n] for n in (first, *(u for u in UNKNOWN if u != first))},
+        devices={n: w for n, w in DEVICES.items() if n != "cuda" or gpu()},
+        epochs=RunConfig.epochs,
+    )
+
+
+def _place(spec: str) -> str:
+    """The same graph named so that a process elsewhere finds it."""
+    folder, colon, name = spec.rpartition(":")
+    if Path(spec).expanduser().exists():
+        return str(Path(spec).expanduser().resolve())
+    if colon and Path(folder).expanduser().exists():
+        return f"{Path(folder).expanduser().resolve()}:{name}"
+    return spec
+
+
+def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -> Estimate:
+    """What a job would take, or why it cannot be trained."""
+    try:
+        planned = form.plan(settings)
+    except ConfigError as error:
+        return Estimate(refusal=str(error))
+    there = {run.id for run in store.list(audits=False) if usable(run)} if not settings["force"] else set()
+    todo = [p for p in planned if p.run_id not in there]
+    stored = len(planned) - len(todo)
+    already = f" {_count(stored, 'run')} of the {len(planned)} are stored already." if stored else ""
+    if not todo:
+        return Estimate(0, stored, None, f"All {len(planned)} runs are stored already, so there is nothing to train.")
+    seconds, source = 0.0, ""
+    for p in todo:
+        pace, source = _pace(form.graph, p, store)
+        c = p.config
+        seconds += (c.epochs + c.warm_epochs) * (2 if c.exposure == "both" else 1) * pace
+    seconds += max(p.config.epochs + p.config.warm_epochs for p in todo) * _STEP
+    return Estimate(
+        len(todo), stored, seconds,
+        f"{_count(len(todo), 'run')} to train, about {duration(seconds)} {source}; audits come on top.{already}",
+    )  # fmt: skip
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _pace(graph: AttributedGraph, planned: Planned, store: RunStore) -> tuple[float, str]:
+    """Seconds a member's epoch takes, and where that is known from."""
+    backbone = planned.config.backbone
+    measured: list[float] = []
+    for run in store.list(audits=False):
+        c = run.config
+        same = run.dataset.get("fingerprint") == graph.fingerprint and c.get("backbone") == backbone
+        if run.finished is None or not run.seconds or not same or c.get("dim") != planned.config.dim:
+            continue
+        try:
+            members = len(run.diagnostics["members"])
+        except (StoreError, KeyError, TypeError):
+            continue
+        measured.append(run.seconds / (members * (c["epochs"] + c["warm_epochs"])))
+        if len(measured) == _LATEST:
+            break
+    if measured:
+        return sorted(measured)[len(measured) // 2], "by earlier runs of this graph"
+    made = build_options(find("backbones", backbone), planned.config.backbone_options, backbone)
+    held = made.step_floats(graph.num_nodes, 2 * graph.num_edges, planned.config.dim)
+    return held * _RULE, "by rule of thumb, as no run of this graph and backbone is stored yet"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words, as exact as an estimate is."""
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 3600:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def enqueue(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -> int:
+    """Puts a job into the queue, sees to it that a worker runs, and returns the job's number at once.
+
+    Raises:
+        ConfigError: the settings cannot be trained.
+        StoreError: the store cannot be written.
+    """
+    form.plan(settings)
+    queue = Queue(store)
+    job_id = queue.add(settings)
+    queue.supervise()
+    return job_id

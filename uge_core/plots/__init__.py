@@ -1,0 +1,1 @@
+"""Figures of what the pages show, one file a kind. A method has one colour and one symbol everywhere."""

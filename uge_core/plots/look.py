@@ -1,0 +1,48 @@
+"""Ink, axes and legends that all figures share. Templates and fonts are left to Streamlit's theme."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def ink(dark: bool) -> str:
+    """The colour of text and reference marks."""
+    return "#F2F2F2" if dark else "#1A1A1A"
+
+
+def paper(dark: bool) -> str:
+    """The colour behind a chart."""
+    return "#181715" if dark else "#FFFFFF"
+
+
+def middle(dark: bool) -> str:
+    """The neutral colour of no difference."""
+    return "#3A3A36" if dark else "#F2F2F2"
+
+
+def finish(figure: Any, dark: bool, **layout: Any) -> None:
+    """Text in full contrast: Streamlit's theme greys axis text below what small text needs."""
+    color = ink(dark)
+    for update in (figure.update_xaxes, figure.update_yaxes):
+        update(tickfont={"size": 13, "color": color}, title_font={"size": 13, "color": color}, automargin=True)
+    figure.update_layout(font={"size": 13, "color": color}, legend_font={"size": 13, "color": color}, **layout)
+
+
+def faded(color: str, share: float) -> str:
+    """A #RRGGBB colour, partly transparent."""
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {share})"
+
+
+def mixed(low: str, high: str, share: float) -> str:
+    """The colour between two #RRGGBB colours."""
+    parts = [(int(low[i : i + 2], 16), int(high[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(a + share * (b - a)):02X}" for a, b in parts)
+
+
+def readable_on(color: str) -> str:
+    """Black or white, whichever has more contrast (WCAG's relative luminance)."""
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.179 else "#FFFFFF"
