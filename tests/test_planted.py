@@ -246,6 +246,7 @@ def dependence(planted, edges):
     return stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), len(seen))
 
 
+@pytest.mark.slow
 def test_the_bias_free_graph_knows_nothing_of_the_region_and_the_observed_one_does():
     made = [plant(replace(PEOPLE, num_people=300, num_edges=3000), seed) for seed in range(12)]
     free = [dependence(p, p.bias_free) for p in made]

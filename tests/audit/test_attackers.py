@@ -246,6 +246,7 @@ def test_inputs_with_little_in_them(attacker, case):
     assert probe_of(np.zeros(30), z[:30], attacker) is None
 
 
+@pytest.mark.slow
 def test_rows_do_not_depend_on_how_many_attackers_run_at_once(monkeypatch):
     z, y = nodes_with_equal_means("xor", 400)
     source, target = np.random.default_rng(1).integers(0, 400, (2, 1_600))

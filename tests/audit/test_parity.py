@@ -125,6 +125,7 @@ def test_polynomial_of_two_to_the_f():
     assert np.abs(np.polynomial.polynomial.polyval(f, exp2_polynomial()) / 2.0**f - 1).max() < 3e-7
 
 
+@pytest.mark.slow
 def test_sampled_cells_lie_within_their_standard_errors():
     graph, z, groups = big(300, values=3)
     exact = dp_cells(z, graph, groups)

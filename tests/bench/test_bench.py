@@ -236,6 +236,7 @@ def uge_bench(*arguments):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_command_prints_ratios_above_one():
     done = uge_bench("--json", "--what", "epochs", "--backbone", "node2vec", "sample:town")
     record = json.loads(done.stdout)

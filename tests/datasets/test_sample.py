@@ -158,6 +158,7 @@ def test_broken_folders(file, change, said, written, tmp_path):
         uge.load(tmp_path / "town")
 
 
+@pytest.mark.slow
 def test_the_audit_ranks_the_bias_free_graph(written, tmp_path):
     graph = uge.load(written)
     stored = uge.train(

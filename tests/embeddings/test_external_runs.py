@@ -239,6 +239,7 @@ def test_a_file_against_a_run(town, vectors, store_copy, capsys):
     assert table.set_index("metric").loc["auc", "value"] == pytest.approx(city["value"])
 
 
+@pytest.mark.slow
 def test_methods_are_compared_over_seeds(town, tmp_path, store, capsys):
     common = (
         "--sensitive",

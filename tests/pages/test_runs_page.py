@@ -57,6 +57,7 @@ def words(app: AppTest) -> str:
     return " ".join(e.value for e in (*app.markdown, *app.caption))
 
 
+@pytest.mark.slow
 def test_train_watch_cancel_and_resume(town: Path, store: RunStore) -> None:
     app = opened()
     app.text_input(key="runs_data").set_value(str(town)).run()
