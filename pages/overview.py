@@ -22,7 +22,7 @@ if not found.num_runs:
     )
 else:
     for sentence in found.sentences:
-        st.markdown(sentence)
+        st.markdown(f"**{uge.plain_text(sentence.about)}**: {uge.plain_text(sentence.text)}")
     st.subheader("Runs", help="One row per run and attribute. Each number stands beside what guessing would give.")
     number = st.column_config.NumberColumn
     st.dataframe(

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "uge_core"
 
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
-    ("errors", "autograd", "environment", "progress", "_kernels", "strict_yaml"),
+    ("errors", "autograd", "environment", "progress", "_kernels", "strict_yaml", "spreadsheet"),
     ("registry", "memory", "record", "checkpoint"),
     ("graph",),
     ("split", "values", "group_means", "planted", "association"),

@@ -21,8 +21,9 @@ from uge_core.screens.fairness import fairness_view, ranked_cells
 from uge_core.screens.frame import frame
 from uge_core.screens.method import method_page
 from uge_core.screens.points import gap_row, points, reading, settings
-from uge_core.screens.tables import plain_text, to_csv
+from uge_core.screens.tables import plain_text
 from uge_core.screens.tradeoff import lambda_view, tradeoff_view
+from uge_core.spreadsheet import to_csv
 from uge_core.store import RunStore
 from uge_core.views import method_class
 

@@ -56,6 +56,15 @@ def _softplus(x):  # type: ignore[no-untyped-def]
     return max(x, np.float32(0.0)) + np.float32(2.0) * t * p
 
 
+@njit(inline="always")
+def _longest(start, first, last):  # type: ignore[no-untyped-def]
+    """The most entries of a row from `first` to `last`."""
+    most = 0
+    for row in range(first, last):
+        most = max(most, start[row + 1] - start[row])
+    return most
+
+
 @intrinsic
 def _fetch(typing, table, row, column):  # type: ignore[no-untyped-def]
     """Asks for the cache line of table[row, column], float32, ahead of its use."""
@@ -147,9 +156,7 @@ def pull(z, start, neighbour, weight, offset, scale, sign, first, last, want_los
         gradient: (N, d), added to at these sources.
     """
     one, factor = np.float32(1.0), np.float32(-2.0) * sign * scale
-    most = 0
-    for u in range(first, last):
-        most = max(most, start[u + 1] - start[u])
+    most = _longest(start, first, last)
     s, term = np.empty(most, np.float32), np.empty(most, np.float32)
     loss = 0.0
     for u in range(first, last):
@@ -416,9 +423,7 @@ def attend(x, source, target, start, sender, first, last, out, peak, scale):  # 
     """
     _, heads, width = x.shape
     rows = x.reshape(len(x), -1)
-    most = 0
-    for v in range(first, last):
-        most = max(most, start[v + 1] - start[v])
+    most = _longest(start, first, last)
     share = np.empty((most, heads), np.float32)
     flat = share.reshape(-1)
     for v in range(first, last):
@@ -473,9 +478,7 @@ def attend_back(x, source, at_target, gradient, start, receiver, first, last, dx
     _, heads, width = x.shape
     rows, by_target = gradient.reshape(len(x), -1), at_target.reshape(len(x), -1)
     zero, one = np.float32(0.0), np.float32(1.0)
-    most = 0
-    for u in range(first, last):
-        most = max(most, start[u + 1] - start[u])
+    most = _longest(start, first, last)
     share = np.empty((most, heads), np.float32)
     flat = share.reshape(-1)
     for u in range(first, last):

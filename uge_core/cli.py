@@ -24,6 +24,7 @@ from uge_core.environment import keep_freed_memory
 from uge_core.errors import ConfigError, DatasetMissing, GraphError, StoreError, UgeError
 from uge_core.record import about, only, seal
 from uge_core.registry import find, names
+from uge_core.spreadsheet import quoted
 from uge_core.store import RunStore, StoredRun, default_root
 
 if TYPE_CHECKING:
@@ -413,17 +414,11 @@ def _load(
     spec: str, columns: list[str] | None, store: str | None, *, may_fetch: bool = True
 ) -> tuple[AttributedGraph, dict[str, Any]]:
     """The graph, and how to load it again."""
-    from uge_core.datasets import load
+    from uge_core.datasets import lasting, load
 
-    folder, colon, name = spec.rpartition(":")
-    place = spec
-    if Path(spec).expanduser().exists():
-        place = str(Path(spec).expanduser().resolve())
-    elif colon and Path(folder).expanduser().exists():
-        place = f"{Path(folder).expanduser().resolve()}:{name}"
     with _Progress(sys.stderr) as on_step:
         graph = load(spec, attributes=columns, store=store, may_fetch=may_fetch, on_step=on_step)
-    return graph, {"spec": place, "attributes": columns}
+    return graph, {"spec": lasting(spec), "attributes": columns}
 
 
 def _load_again(run: StoredRun, data: str | None, store: str | None, *, ids: bool = False) -> AttributedGraph:
@@ -818,7 +813,7 @@ def _export(args: argparse.Namespace) -> int:
         raise StoreError(f"run {run.id} is {run.status} and has nothing to export; train it first")
     graph = _load_again(run, args.data, args.store, ids=True)
     ids = graph.ids(slice(None))
-    cells = [_cell(name) for name in ids]
+    cells = [quoted(name) for name in ids]
     # All that can be refused is, before anything is written.
     embedding = run.embedding
     weights = training_weights(run, graph) if "weights" in args.what else None
@@ -865,17 +860,6 @@ def _write_csv(path: Path, header: list[str], rows: Iterable[list[str]]) -> Path
         writer.writerow(header)
         writer.writerows(rows)
     return path
-
-
-def _cell(text: str) -> str:
-    """An id as a spreadsheet may see it: text that would start a formula gets a leading quote."""
-    if text[:1] not in "=+-@\t\r" or not text:
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return "'" + text
-    return text
 
 
 def _resume(args: argparse.Namespace) -> int:

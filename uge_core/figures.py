@@ -76,7 +76,7 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
             row=row, col=1,
         )  # fmt: skip
     step = 0.1 if top <= 0.6 else 0.2
-    low = min(0.0, *(v for v in table[["value", "ci_low"]].min().dropna()), 0.0)
+    low = min([0.0, *table[["value", "ci_low"]].min().dropna()])
     figure.update_xaxes(
         range=[1.05 * low, top * 1.32], zeroline=True, tickformat=".1f",
         tickvals=[round(step * i, 1) for i in range(int(top / step + 1e-9) + 1)],

@@ -17,6 +17,7 @@ import pandas as pd
 
 from uge_core import registry
 from uge_core.debias.base import Method
+from uge_core.spreadsheet import to_csv
 from uge_core.store import RunStore, StoredRun
 
 METRIC_LABELS = {
@@ -79,7 +80,7 @@ class Overview:
     """
 
     table: pd.DataFrame
-    sentences: tuple[str, ...]
+    sentences: tuple[Sentence, ...]
     unfinished: pd.DataFrame
     num_runs: int
     root: str
@@ -89,7 +90,7 @@ class Overview:
 def overview(store: RunStore) -> Overview:
     """The stored runs with their leakage and utility beside the floors."""
     runs = store.list()
-    audited = sorted((r for r in runs if r.audited), key=_order)
+    audited = sorted((r for r in runs if r.audited), key=run_order)
     names = labels(audited)
     table = pd.DataFrame([row for run in audited for row in _overview_rows(run, names[run.id])])
     waiting = pd.DataFrame(
@@ -126,7 +127,8 @@ def labels(runs: Sequence[StoredRun]) -> dict[str, str]:
     return {i: f"{n} · {i[:6]}" if count[n] > 1 else n for i, n in names.items()}
 
 
-def _order(run: StoredRun) -> tuple[Any, ...]:
+def run_order(run: StoredRun) -> tuple[Any, ...]:
+    """What runs are sorted by wherever they are listed: data, backbone, method, attributes, lambda, seed."""
     c = run.config
     return (
         run.dataset["name"], c["backbone"], c["split_seed"] or 0, method_class(c["method"]).position, c["method"],
@@ -134,7 +136,8 @@ def _order(run: StoredRun) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _rows(run: StoredRun, **criteria: Any) -> list[dict[str, Any]]:
+def audit_rows(run: StoredRun, **criteria: Any) -> list[dict[str, Any]]:
+    """The rows of a run's audit whose fields equal `criteria`."""
     return [r for r in run.rows if all(r.get(k) == v for k, v in criteria.items())]
 
 
@@ -144,7 +147,7 @@ def _lead(rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
     return ranked[0] if ranked else None
 
 
-def _matching(rows: Iterable[dict[str, Any]], exposure: str | None) -> dict[str, Any] | None:
+def matching_row(rows: Iterable[dict[str, Any]], exposure: str | None) -> dict[str, Any] | None:
     """The row of the same member as `exposure`; a row without exposure counts as both."""
     ranked = sorted(
         (r for r in rows if r["exposure"] in (exposure, None) or exposure is None),
@@ -153,11 +156,12 @@ def _matching(rows: Iterable[dict[str, Any]], exposure: str | None) -> dict[str,
     return ranked[0] if ranked else None
 
 
-def _attributes(run: StoredRun) -> list[str]:
-    return list(dict.fromkeys(r["attribute"] for r in _rows(run) if r["attacker"] and r["attribute"]))
+def audited_attributes(run: StoredRun) -> list[str]:
+    """The attributes whose leakage was measured."""
+    return list(dict.fromkeys(r["attribute"] for r in audit_rows(run) if r["attacker"] and r["attribute"]))
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
+def as_shown(row: dict[str, Any]) -> dict[str, Any]:
     """The row with an AUC below 0.5 turned round, and its random floor likewise."""
     if row["metric"] != "auc":
         return row
@@ -173,13 +177,13 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
-    for attribute in _attributes(run):
-        f1 = _lead(_rows(run, metric="micro_f1", attribute=attribute, attacker="worst"))
-        f1 = f1 or _lead(_rows(run, metric="micro_f1", attribute=attribute))
+    for attribute in audited_attributes(run):
+        f1 = _lead(audit_rows(run, metric="micro_f1", attribute=attribute, attacker="worst"))
+        f1 = f1 or _lead(audit_rows(run, metric="micro_f1", attribute=attribute))
         exposure = f1["exposure"] if f1 else None
-        auc = _matching(_rows(run, metric="auc", attribute=attribute, attacker="worst"), exposure)
-        ndcg = _matching(_rows(run, metric="ndcg_at_10", variant="held-out"), exposure)
-        auc = _shown(auc) if auc else None
+        auc = matching_row(audit_rows(run, metric="auc", attribute=attribute, attacker="worst"), exposure)
+        ndcg = matching_row(audit_rows(run, metric="ndcg_at_10", variant="held-out"), exposure)
+        auc = as_shown(auc) if auc else None
         yield {
             "Run": label,
             "Attribute": attribute,
@@ -206,23 +210,39 @@ def _interval(row: dict[str, Any] | None) -> str:
     return "" if row is None or row["ci_low"] is None else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
 
 
-def sentences(runs: Sequence[StoredRun]) -> tuple[str, ...]:
-    """What some audited runs show, an attribute at a time, in plain words with **names** in bold."""
-    ordered = sorted(runs, key=_order)
+@dataclass(frozen=True)
+class Sentence:
+    """What is found about something, in plain words; both hold names out of people's data as they are.
+
+    Attributes:
+        about: an attribute.
+        text: what the runs show of it.
+    """
+
+    about: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.text}"
+
+
+def sentences(runs: Sequence[StoredRun]) -> tuple[Sentence, ...]:
+    """What some audited runs show, an attribute at a time."""
+    ordered = sorted(runs, key=run_order)
     return tuple(_sentences(ordered, labels(ordered)))
 
 
-_COMPARED = ("backbone", "split_seed", "epochs", "dim")
+COMPARED = ("backbone", "split_seed", "epochs", "dim")
 
 
-def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[str]:
+def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[Sentence]:
     """Per attribute: the untreated run, the least leaking one, and what guessing gives.
 
     Only runs that differ in nothing but method, lambda, attributes and seed are compared.
     """
     groups: dict[tuple[Any, ...], list[StoredRun]] = {}
     for run in runs:
-        key = (run.dataset["fingerprint"], *(run.config.get(f) for f in _COMPARED))
+        key = (run.dataset["fingerprint"], *(run.config.get(f) for f in COMPARED))
         groups.setdefault(key, []).append(run)
     data = {key[0]: g[0].dataset["name"] for key, g in groups.items()}
     count = Counter(data.values())
@@ -231,16 +251,17 @@ def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[str
     told = [f for f in ("dataset", "backbone", "split", "epochs", "dim") if len({p[f] for p in firsts}) > 1]
     for group, first in zip(groups.values(), firsts, strict=True):
         where = ", ".join(first[f] for f in told if first[f])
-        for attribute in dict.fromkeys(a for r in group for a in _attributes(r)):
-            yield f"**{attribute}**{f' ({where})' if where else ''}: {_sentence(attribute, group, names)}"
+        for attribute in dict.fromkeys(a for r in group for a in audited_attributes(r)):
+            about = f"{attribute} ({where})" if where else attribute
+            yield Sentence(about, _sentence(attribute, group, names))
 
 
 def _sentence(attribute: str, group: Sequence[StoredRun], names: dict[str, str]) -> str:
     found = []
     for run in group:
-        row = _lead(_rows(run, metric="auc", attribute=attribute, attacker="worst"))
+        row = _lead(audit_rows(run, metric="auc", attribute=attribute, attacker="worst"))
         if row and row["value"] is not None and row["evidence"] == "ok":
-            found.append((run, _shown(row)))
+            found.append((run, as_shown(row)))
     if not found:
         return "not enough evidence in any run to say how much of it can be read."
     plain = _comparable([pair for pair in found if pair[0].config["method"] == "none"])
@@ -284,7 +305,7 @@ def _utility(before: _Measured | None, after: _Measured | None) -> str:
     """Link quality of the same members."""
     values = []
     for run, row in filter(None, (before, after)):
-        ndcg = _matching(_rows(run, metric="ndcg_at_10", variant="held-out"), row["exposure"])
+        ndcg = matching_row(audit_rows(run, metric="ndcg_at_10", variant="held-out"), row["exposure"])
         values.append(ndcg["value"] if ndcg else None)
     if len(values) < 2 or None in values:
         return ""
@@ -312,8 +333,8 @@ class LeakageChoices:
 
 def leakage_choices(store: RunStore) -> LeakageChoices:
     """What there is to choose from in the stored audits."""
-    runs = sorted((r for r in store.list() if r.audited), key=_order)
-    rows = [r for run in runs for r in _rows(run) if r["attacker"] and r["metric"] in _LEAKAGE]
+    runs = sorted((r for r in store.list() if r.audited), key=run_order)
+    rows = [r for run in runs for r in audit_rows(run) if r["attacker"] and r["metric"] in _LEAKAGE]
     exposures = {r["exposure"] for r in rows}
     attackers = sorted({r["attacker"] for r in rows}, key=lambda a: (_ATTACKER_ORDER.get(a, 9), a))
     return LeakageChoices(
@@ -346,10 +367,8 @@ class LeakageView:
     remarks: tuple[str, ...]
 
     def csv(self) -> str:
-        """The table as CSV; text that would start a formula in a spreadsheet is quoted."""
-        quoted = self.table.map(lambda v: "'" + v if isinstance(v, str) and v[:1] in "=+-@\t\r" and v else v)
-        text: str = quoted.to_csv(index=False)
-        return text
+        """The table as CSV."""
+        return to_csv(self.table)
 
 
 def leakage_view(
@@ -371,17 +390,17 @@ def leakage_view(
         runs: run ids; None takes all.
         attributes: names; None takes all.
     """
-    chosen = sorted((r for r in store.list() if r.audited and (runs is None or r.id in runs)), key=_order)
+    chosen = sorted((r for r in store.list() if r.audited and (runs is None or r.id in runs)), key=run_order)
     names = labels(chosen)
     records, other = [], []
     for run in chosen:
-        for attribute in _attributes(run):
+        for attribute in audited_attributes(run):
             if attributes is not None and attribute not in attributes:
                 continue
-            row = _matching(
+            row = matching_row(
                 (
                     r
-                    for r in _rows(run, metric=metric, attribute=attribute, attacker=attacker)
+                    for r in audit_rows(run, metric=metric, attribute=attribute, attacker=attacker)
                     if r["variant"] in (None, "standard") and r["exposure"] in (exposure, None)
                 ),
                 exposure,
@@ -419,7 +438,7 @@ _LEAKAGE_COLUMNS = [
 
 
 def _leakage_record(run: StoredRun, label: str, attribute: str, row: dict[str, Any]) -> dict[str, Any]:
-    shown = _shown(row)
+    shown = as_shown(row)
     floors = [f for f in (shown["floor_majority"], shown["floor_random"]) if f is not None]
     low = shown["ci_low"] if shown["ci_low"] is not None else shown["value"]
     telling = row["evidence"] == "ok" and low is not None and (not floors or low > max(floors))

@@ -17,7 +17,8 @@ import uge_core as uge
 from uge_core.errors import ConfigError, RunNotFound
 from uge_core.record import canonical, digest
 from uge_core.report.pdf import browser
-from uge_core.report.table import quoted, rows_csv
+from uge_core.report.table import rows_csv
+from uge_core.spreadsheet import quoted
 
 
 @pytest.fixture
@@ -136,3 +137,12 @@ def test_the_command_line_writes_what_verify_takes(store, tmp_path):
 
 def test_a_sheet_keeps_its_defaults():
     assert replace(uge.Sheet(), title="x").author == ""
+
+
+def test_cells_of_a_few_pairs_tell_no_value_but_in_the_record():
+    cells = [{"a": "x", "b": "y", "n": n, "value": 0.25, "ci_low": 0.125, "ci_high": 0.5} for n in (9, 10)]
+    row = {"metric": "eo", "attribute": "city", "value": None, "cells": cells}
+    text = rows_csv([{"sha256": "0", "run_id": "r", "dataset": {"name": "d"}, "rows": [row]}])
+    few, enough = [x for x in csv.DictReader(io.StringIO(text, newline="")) if x["kind"] == "cell"]
+    assert (few["value"], few["ci_low"], few["ci_high"], few["n"]) == ("", "", "", "9")
+    assert (enough["value"], enough["n"]) == ("0.25", "10")

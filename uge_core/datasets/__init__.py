@@ -236,3 +236,13 @@ def _check_asked(graph: AttributedGraph, name: str) -> None:
             )
     nodes = [c.name for c in graph.columns if c.role not in ("id", "source", "target", "weight")]
     raise GraphError(f"{graph.name}: " + unknown_name("column", name, nodes))
+
+
+def lasting(spec: str) -> str:
+    """The same graph named so that a process elsewhere finds it: an existing path whole, other names as they are."""
+    folder, colon, name = spec.rpartition(":")
+    if Path(spec).expanduser().exists():
+        return str(Path(spec).expanduser().resolve())
+    if colon and Path(folder).expanduser().exists():
+        return f"{Path(folder).expanduser().resolve()}:{name}"
+    return spec

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from pathlib import Path
 from typing import Any, Literal
 
 from uge_core.config import RunConfig, unread
-from uge_core.datasets import load
+from uge_core.datasets import lasting, load
 from uge_core.errors import ConfigError, StoreError
 from uge_core.graph import AttributedGraph
 from uge_core.jobs.queue import Queue, gpu
@@ -259,7 +258,7 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
     first = graph.defaults.unknown
     return TrainingForm(
         graph=graph,
-        spec=_place(spec),
+        spec=lasting(spec),
         columns=tuple(attributes) if attributes else None,
         summary=f"{graph.name}: {people}, {graph.num_edges:,} edges",
         attributes={a.name: int((a.sizes > 0).sum()) for a in audited},
@@ -270,16 +269,6 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
         devices={n: w for n, w in DEVICES.items() if n != "cuda" or gpu()},
         epochs=RunConfig.epochs,
     )
-
-
-def _place(spec: str) -> str:
-    """The same graph named so that a process elsewhere finds it."""
-    folder, colon, name = spec.rpartition(":")
-    if Path(spec).expanduser().exists():
-        return str(Path(spec).expanduser().resolve())
-    if colon and Path(folder).expanduser().exists():
-        return f"{Path(folder).expanduser().resolve()}:{name}"
-    return spec
 
 
 def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -> Estimate:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from uge_core.audit.base import METRICS
 from uge_core.figures import CHART_CONFIG, leakage_figure
+from uge_core.report.table import withheld
 from uge_core.views import config_words, labels, leakage_choices, leakage_view, sentences
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def document(runs: Sequence[StoredRun], records: Sequence[Mapping[str, Any]], sh
     return template.render(
         sheet=sheet,
         made=time.strftime("%Y-%m-%d %H:%M %Z"),
-        sentences=[_bold(s) for s in sentences(runs)],
+        sentences=sentences(runs),
         runs=[_run(run, record, names[run.id]) for run, record in zip(runs, records, strict=True)],
         datasets=list({r["dataset"]["fingerprint"]: r["dataset"] for r in records}.values()),
         charts=[_chart(c) for c in _charts(store, [r.id for r in runs])],
@@ -123,7 +122,7 @@ def _tables(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
                                 "n": f"{c['n']:,}",
                                 "left_out": c["excluded"],
                             }
-                            for c in (r.get("cells") or ())[:_MOST_CELLS]
+                            for c in map(withheld, (r.get("cells") or ())[:_MOST_CELLS])
                         ],
                         "more": max(0, len(r.get("cells") or ()) - _MOST_CELLS),
                     }
@@ -146,10 +145,3 @@ def _span(low: float | None, high: float | None) -> str:
 
 def _plain(value: Any) -> str:
     return ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
-
-
-def _bold(sentence: str) -> Any:
-    """A sentence with **words** in bold, all else escaped."""
-    from markupsafe import Markup
-
-    return Markup(re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(sentence)))

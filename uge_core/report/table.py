@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 from uge_core.audit.base import Cell, Row
+from uge_core.spreadsheet import FEWEST, quoted
 
 _ROW = [f.name for f in fields(Row) if f.name != "cells"]
 _CELL = [f.name for f in fields(Cell)]
@@ -32,10 +33,10 @@ def _lines(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield head | {"kind": "row"} | {k: row.get(k) for k in _ROW}
         same = {k: row.get(k) for k in ("metric", "attribute", "attacker", "variant", "exposure")}
         for cell in row.get("cells") or ():
-            rest = {k: v for k, v in cell.items() if k in _CELL and k not in ("a", "b")}
+            rest = {k: v for k, v in withheld(cell).items() if k in _CELL and k not in ("a", "b")}
             yield head | {"kind": "cell"} | same | rest | {"group_a": cell["a"], "group_b": cell["b"]}
 
 
-def quoted(value: Any) -> Any:
-    """A cell as a spreadsheet should read it: text that would start a formula is quoted."""
-    return "'" + value if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else value
+def withheld(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The cell, without its value where so few pairs or edges are in it that it could point at people."""
+    return {**cell, "value": None, "ci_low": None, "ci_high": None} if cell["n"] < FEWEST else cell

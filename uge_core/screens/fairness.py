@@ -15,14 +15,14 @@ from typing import Any, Literal
 import pandas as pd
 
 from uge_core.screens.points import gap_row
-from uge_core.screens.tables import interval, known, records, to_csv
+from uge_core.screens.tables import interval, known, records
+from uge_core.spreadsheet import FEWEST, to_csv
 from uge_core.store import RunStore, StoredRun
 from uge_core.views import labels
 
 GAP_LABELS: Mapping[str, str] = {"dp": "Demographic parity", "eo": "Equalized opportunity"}
 MOST_VALUES = 12  # of an attribute, drawn in full
 MOST_CELLS = 400  # above it, a table alone
-_SMALL = 10  # pairs or edges; a smaller cell could point at people
 _SIDES = ("before", "after")
 
 
@@ -86,10 +86,10 @@ class GapView:
         table = self.table.copy()
         for side in _SIDES:
             if f"{side}_n" in table:
-                small = table[f"{side}_n"] < _SMALL
+                small = table[f"{side}_n"] < FEWEST
                 columns = [f"{side}_value", f"{side}_low", f"{side}_high", "difference"]
                 table.loc[small, [c for c in columns if c in table]] = None
-                table[f"{side}_n"] = table[f"{side}_n"].astype(object).mask(small, f"under {_SMALL}")
+                table[f"{side}_n"] = table[f"{side}_n"].astype(object).mask(small, f"under {FEWEST}")
         return to_csv(table)
 
 

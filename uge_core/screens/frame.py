@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from uge_core.store import RunStore, StoredRun
-from uge_core.views import _attributes, _order, labels
+from uge_core.views import audited_attributes, labels, run_order
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ def frame(
         return default
 
     data = pick("data set", data, datasets, next(iter(datasets), None))
-    here = sorted((r for r in runs if r.dataset["fingerprint"][:8] == data), key=_order)
+    here = sorted((r for r in runs if r.dataset["fingerprint"][:8] == data), key=run_order)
     treated = list(dict.fromkeys(name for run in here for name in run.config["sensitive"]))
     # Rows are read of these few alone, so that the frame stays quick over a thousand runs.
     asked = [r for r in here if r.id in (before, after)]
     newest = max(here, key=lambda r: r.created, default=None)
-    found = [a for run in (newest, *asked) if run for a in _attributes(store.load(run.id))]
+    found = [a for run in (newest, *asked) if run for a in audited_attributes(store.load(run.id))]
     attributes = tuple(
         sorted(dict.fromkeys(found), key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
     )

@@ -22,7 +22,16 @@ import numpy as np
 
 from uge_core.screens.tables import known
 from uge_core.store import StoredRun
-from uge_core.views import _COMPARED, _attributes, _matching, _order, _rows, _shown, config_words, method_class
+from uge_core.views import (
+    COMPARED,
+    as_shown,
+    audit_rows,
+    audited_attributes,
+    config_words,
+    matching_row,
+    method_class,
+    run_order,
+)
 
 ENOUGH_SEEDS = 3  # for an interval over seeds
 
@@ -88,7 +97,9 @@ class Point:
         for run in self.runs:
             leak = self._leak(run, attribute, "auc", exposure) or self._leak(run, attribute, "micro_f1", exposure)
             rows.append(
-                _matching(_rows(run, metric="ndcg_at_10", variant="held-out"), leak["exposure"] if leak else exposure)
+                matching_row(
+                    audit_rows(run, metric="ndcg_at_10", variant="held-out"), leak["exposure"] if leak else exposure
+                )
             )
         return reading(rows)
 
@@ -98,14 +109,16 @@ class Point:
 
     def exported_utility(self) -> Reading | None:
         """NDCG@10 of held-out links of the exported embedding, whose DP and EO are measured."""
-        return reading([_matching(_rows(r, metric="ndcg_at_10", variant="held-out"), "seen") for r in self.runs])
+        return reading(
+            [matching_row(audit_rows(r, metric="ndcg_at_10", variant="held-out"), "seen") for r in self.runs]
+        )
 
     @staticmethod
     def _leak(run: StoredRun, attribute: str, metric: str, exposure: str) -> dict[str, Any] | None:
         name = "micro_f1" if metric == "normalised" else metric
-        rows = _rows(run, metric=name, attribute=attribute, attacker="worst")
-        row = _matching([r for r in rows if r["exposure"] in (exposure, None)], exposure)
-        return None if row is None else _normalised(row) if metric == "normalised" else _shown(row)
+        rows = audit_rows(run, metric=name, attribute=attribute, attacker="worst")
+        row = matching_row([r for r in rows if r["exposure"] in (exposure, None)], exposure)
+        return None if row is None else _normalised(row) if metric == "normalised" else as_shown(row)
 
 
 def reading(rows: Sequence[Mapping[str, Any] | None]) -> Reading | None:
@@ -139,8 +152,8 @@ def gap_row(rows: Iterable[Mapping[str, Any]], attribute: str, metric: str) -> M
 def settings(runs: Iterable[StoredRun]) -> dict[str, tuple[StoredRun, ...]]:
     """Runs that differ in nothing but method, lambda, attributes and seed, by a name of what they share."""
     groups: dict[tuple[Any, ...], list[StoredRun]] = {}
-    for run in sorted(runs, key=_order):
-        key = (run.dataset["fingerprint"], *(run.config.get(f) for f in _COMPARED))
+    for run in sorted(runs, key=run_order):
+        key = (run.dataset["fingerprint"], *(run.config.get(f) for f in COMPARED))
         groups.setdefault(key, []).append(run)
     out: dict[str, tuple[StoredRun, ...]] = {}
     for group in groups.values():
@@ -154,7 +167,7 @@ def settings(runs: Iterable[StoredRun]) -> dict[str, tuple[StoredRun, ...]]:
 def points(runs: Sequence[StoredRun], attribute: str) -> tuple[Point, ...]:
     """The runs that treat the attribute, and those that treat none, as points in lambda order."""
     mine = [r for r in runs if attribute in r.config["sensitive"] or not r.config["sensitive"]]
-    mine = [r for r in mine if attribute in _attributes(r)]
+    mine = [r for r in mine if attribute in audited_attributes(r)]
     grouped: dict[str, dict[float | None, list[StoredRun]]] = {}
     for run in mine:
         grouped.setdefault(_series(run), {}).setdefault(run.config["lambda"], []).append(run)

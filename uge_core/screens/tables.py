@@ -1,4 +1,4 @@
-"""Tables as files, and numbers in words."""
+"""Numbers and names in words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,6 @@ import re
 from typing import Any
 
 import pandas as pd
-
-
-def to_csv(table: pd.DataFrame) -> str:
-    """The table as CSV; text that would start a formula in a spreadsheet gets a leading quote."""
-    quoted = table.map(lambda v: "'" + v if isinstance(v, str) and v[:1] in "=+-@\t\r" and v else v)
-    text: str = quoted.to_csv(index=False)
-    return text
 
 
 def known(value: Any) -> bool:

@@ -14,7 +14,8 @@ from typing import Any
 import pandas as pd
 
 from uge_core.screens.points import Point, Reading, points, settings
-from uge_core.screens.tables import interval, known, records, to_csv
+from uge_core.screens.tables import interval, known, records
+from uge_core.spreadsheet import to_csv
 from uge_core.store import RunStore
 from uge_core.views import LeakageView
 
