@@ -222,6 +222,10 @@ def test_nothing_is_made_up_between_measured_lambdas(seeded: Path) -> None:
     value = view.table.set_index("run").loc["UGE-C λ 0.5", "value"]
     assert f"{100 * value:.1f} % of the time" in measured.sentence and "without debiasing" in measured.sentence
     assert [f[0] for f in measured.figures] == ["Leakage, AUC", "NDCG@10", "DP gap", "EO gap"]
+    told = {name: rests for name, value, rests, _ in measured.figures if value != "not measured"}
+    assert set(told) >= {"Leakage, AUC", "NDCG@10", "DP gap"}
+    for rests in told.values():
+        assert rests.startswith("[") and "n = " in rests and "chance 0." in rests, rests
     assert measured.bars and set(measured.bars.table["attribute"]) == {"city", "gender", "age"}
     drawn = {t.name: t for t in attributes_figure(measured.bars).data}
     of = measured.bars.table[measured.bars.table["run"] == "UGE-C λ 0.5"]

@@ -240,7 +240,7 @@ class LambdaView:
     Attributes:
         point: what was measured, or None.
         sentence: what it says in plain words, or that nothing was measured.
-        figures: name, value, interval and the change from no debiasing, of each number.
+        figures: name, value, what it rests on (interval, n, chance) and the change from no debiasing, of each number.
         bars: leakage of every attribute beside the untreated run's, for `attributes_figure`.
         command: trains the point where nothing was measured, or None.
     """
@@ -325,11 +325,21 @@ def _figures(view: TradeoffView, point: Point, plain: Point | None) -> list[tupl
             (
                 name,
                 f"{now.value:.3f}" if now else "not measured",
-                interval(now.low, now.high).strip() if now else "",
+                _rests_on(now) if now else "",
                 change,
             )
         )
     return out
+
+
+def _rests_on(reading: Reading) -> str:
+    """Interval, n and what chance gives, as far as they are known."""
+    said = [
+        interval(reading.low, reading.high).strip(),
+        "" if reading.n is None else f"n = {reading.n:,}",
+        "" if reading.random is None else f"chance {reading.random:.3f}",
+    ]
+    return ", ".join(filter(None, said))
 
 
 def _bars(view: TradeoffView, point: Point, plain: Point | None) -> LeakageView:
