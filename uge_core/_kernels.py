@@ -514,3 +514,11 @@ def collect(values, start, place, first, last, out):  # type: ignore[no-untyped-
             _ahead(values, place, i + _AHEAD)
             for h in range(values.shape[1]):
                 out[v, h] += values[place[i], h]
+
+
+@njit(nogil=True, error_model="numpy", cache=True)
+def sum_rows(z, group, sums):  # type: ignore[no-untyped-def]
+    """Adds row i of z to row group[i] of sums."""
+    for i in range(len(group)):
+        for j in range(z.shape[1]):
+            sums[group[i], j] += z[i, j]

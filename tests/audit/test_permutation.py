@@ -1,5 +1,7 @@
 """The permutation test: its statistic by loops, its p-value under no difference, and what it cannot see."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
@@ -116,6 +118,21 @@ def test_what_read_the_attribute_is_no_evidence_of_absence_and_the_twin_counts_h
     tested = probe_split(graph.attribute("city")).test
     hidden[tested] = y[tested]
     assert unseen.p_value == pillai_test(twin, hidden).p_value and f"{len(tested)} nodes" in unseen.note
+
+
+def test_an_audit_shuffles_within_the_attributes_that_were_not_treated():
+    rng = np.random.default_rng(4)
+    graph, _, y = town(600)
+    district = np.where(rng.random(600) < 0.9, y, 1 - y)
+    shoe = rng.integers(0, 50, 600)  # 100 groups with the district, of six people each
+    graph = replace(graph, attributes=(*graph.attributes, attribute("district", district), attribute("shoe", shoe)))
+    z = (rng.normal(size=(600, 2)) + 3.0 * district[:, None]).astype(np.float32)  # knows the district alone
+    row = audit_embedding(z, graph, None, attributes=["city"], attackers=["linear"]).find(
+        metric="auc", attacker="worst"
+    )
+    assert "shuffled within district)" in row.note and "shoe" not in row.note
+    assert row.p_value == pillai_test(z, y, within=district).p_value > 0.01
+    assert pillai_test(z, y).p_value == 1 / 200
 
 
 def test_too_few_nodes_have_no_p_value():

@@ -107,7 +107,7 @@ class Row:
         attribute: whose leakage or gap it is, "gender+region" of a crossing of two; for the bias-free NDCG what the graph is freed of.
         attacker: a name from ``registry.names("audit.attackers")``, or "worst" (the note names which one that was).
         variant: "standard", "as-coded" (the authors' script), "held-out", "planted-truth" (the bias-free
-            graph of generated data), "all-edges"; of DP and EO also "ratio", "weighted-sd" and "worst-vs-overall".
+            graph of generated data), "all-edges"; of DP and EO also "ratio", "weighted-sd", "worst-vs-overall", "test-set", "thresholded" and "relative".
         exposure: "seen" or "unseen" (had training read the tested nodes' values?); None counts as both.
         value: the number, or None when the evidence is insufficient.
         ci_low: lower end of a 95 % interval.

@@ -61,15 +61,15 @@ class Side:
     people: _Float64
 
 
-def edge_sides(node: IntArray, part: IntArray, cell: IntArray, residual: _Float64, n: IntArray) -> tuple[Side, ...]:
+def edge_sides(node: IntArray, part: IntArray, cell: IntArray, residual: _Float64, n: _Float64) -> tuple[Side, ...]:
     """The sides of listed pairs.
 
     Args:
         node: (M,) one end of a pair; each pair is listed twice, once for each end.
         part: (M,) the set of people this end belongs to, such as its group.
         cell: (M,) the pair's cell.
-        residual: (M,) r_e.
-        n: (C,) pairs in each cell.
+        residual: (M,) r_e, times the pair's weight where pairs have one.
+        n: (C,) pairs in each cell, or the sum of their weights.
     """
     sides = []
     order = np.argsort(part, kind="stable")

@@ -16,10 +16,11 @@ from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate, LeakageMetric
 from uge_core.audit.permutation import pillai_test
 from uge_core.environment import cores
-from uge_core.graph import Attribute, FloatArray
+from uge_core.graph import Attribute, FloatArray, IntArray
 from uge_core.split import ProbeSplit, probe_classes, probe_split
 
 LEAKAGE_VERSION = 2  # counts up when an attacker changes, so that kept floors are measured anew
+_LEAST_SHUFFLED = 20  # nodes in a group of the permutation test, on average
 _SIDE_BY_SIDE = 4  # attackers at once at most, as each holds its own copy of the inputs
 
 Estimates = Mapping[LeakageMetric, Estimate]
@@ -163,11 +164,29 @@ def _tested(row: Row, job: Job, probe: ProbeSplit, exposure: str | None, embeddi
     if exposure == "unseen":
         classes = np.full(len(classes), -1)
         classes[probe.test] = probe.classes[probe.test]
-    test = None if row.value is None else pillai_test(embedding, classes, seed=job.seed)
+    within, names = _beside(job, row.attribute or "", classes)
+    test = None if row.value is None else pillai_test(embedding, classes, within=within, seed=job.seed)
     if test is None:
         return row
     nodes = int((classes >= 0).sum())
-    said = f"permutation test (Pillai's trace, {nodes} nodes, B = {test.shuffles}): p = {test.p_value:.3g}"
+    said = f"permutation test (Pillai's trace, {nodes} nodes, B = {test.shuffles}"
+    said += f", shuffled within {' x '.join(names)}): p = {test.p_value:.3g}" if names else f"): p = {test.p_value:.3g}"
     if exposure == "seen":
         said += ", one-sided evidence of leakage, never of its absence, as training read the attribute"
     return replace(row, p_value=test.p_value, note="; ".join(filter(None, (row.note, said))))
+
+
+def _beside(job: Job, tested: str, classes: IntArray) -> tuple[IntArray, list[str]]:
+    """(N,) groups of the attributes that were not treated, in which the tested one is shuffled, and their names.
+
+    Those with the fewest values first, as long as groups keep `_LEAST_SHUFFLED` nodes on average.
+    """
+    joint, names = np.zeros(len(classes), dtype=np.int64), []
+    taking_part = classes >= 0
+    others = [a for a in job.graph.audited if a.name not in job.treated and a.name not in tested.split("+")]
+    for other in sorted(others, key=lambda a: a.num_values):
+        codes = probe_classes(other, "level")[0]
+        crossed = np.unique(joint * (codes.max() + 2) + codes + 1, return_inverse=True)[1]
+        if taking_part.sum() >= _LEAST_SHUFFLED * len(np.unique(crossed[taking_part])):
+            joint, names = crossed, [*names, other.name]
+    return joint, names

@@ -54,6 +54,7 @@ class CellTable:
         own: (C,) sum of squared residuals of the pairs / n^2 (of the sampled ones, in a sample).
         sides: what each set of people adds to the variance of the means; see `dyadic`.
         se: (C,) standard error of a sampled mean; None where every pair was counted.
+        mass: (C,) sum of the pairs' weights; None where each counts one.
     """
 
     a: IntArray
@@ -63,6 +64,7 @@ class CellTable:
     own: _Float64
     sides: tuple[Side, ...]
     se: _Float64 | None = None
+    mass: _Float64 | None = None
 
 
 def dp_cells(
@@ -72,6 +74,7 @@ def dp_cells(
     *,
     seed: int = 0,
     exact_nodes: int = EXACT_NODES,
+    threshold: float | None = None,
     compiled: bool = True,
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
@@ -84,6 +87,8 @@ def dp_cells(
         groups: by attribute, (N,) int64 group of each node; below 0 leaves it out.
         seed: keys the sample of a graph too large for the exact pass.
         exact_nodes: largest N that is counted exactly; above it each cell is a sample of its pairs.
+        threshold: count predicted links, pairs with a probability of at least this, in place of the mean probability;
+            exact up to 4 million pairs.
         compiled: use the numba kernel where numba is installed.
         threads: how many to use; None: the cores at hand.
         progress: called with the share done.
@@ -92,9 +97,14 @@ def dp_cells(
         By attribute, its cells.
     """
     people = np.arange(graph.people.start, graph.people.stop)
-    if graph.num_nodes > exact_nodes:
+    if threshold is not None and graph.num_nodes**2 <= 2 * _SAMPLE:
+        first, second = np.triu_indices(graph.num_nodes, 1)
+        if graph.num_users is not None:
+            first, second = (part.ravel() for part in np.mgrid[0 : graph.num_users, graph.num_users : graph.num_nodes])
+        return eo_cells(embedding, graph, groups, np.stack([first, second]), threshold=threshold)
+    if graph.num_nodes > exact_nodes or threshold is not None:
         return {
-            name: _sampled_cells(embedding, graph, group, np.random.default_rng([seed, 21, i]))
+            name: _sampled_cells(embedding, graph, group, np.random.default_rng([seed, 21, i]), threshold)
             for i, (name, group) in enumerate(groups.items())
         }
     tables = {}
@@ -359,7 +369,7 @@ def _bipartite_sides(
     return tuple(sides)
 
 
-def _ratio(total: npt.NDArray[Any], n: IntArray) -> _Float64:
+def _ratio(total: npt.NDArray[Any], n: npt.NDArray[Any]) -> _Float64:
     """Total / n, NaN where n is 0."""
     out = np.full(len(total), np.nan)
     np.divide(total, n, out=out, where=n > 0)
@@ -367,7 +377,7 @@ def _ratio(total: npt.NDArray[Any], n: IntArray) -> _Float64:
 
 
 def _sampled_cells(
-    embedding: FloatArray, graph: AttributedGraph, group: IntArray, rng: np.random.Generator
+    embedding: FloatArray, graph: AttributedGraph, group: IntArray, rng: np.random.Generator, threshold: float | None
 ) -> CellTable:
     """Every cell's mean from a sample of its pairs, drawn with replacement, with its standard error."""
     people = np.arange(graph.people.start, graph.people.stop)
@@ -398,7 +408,7 @@ def _sampled_cells(
             v = order[start[b[c]] + rng.integers(0, size[b[c]], draws)]
         pairs.append(np.stack([u, v]))
     drawn = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), dtype=np.int64)
-    table = _edge_table(edge_probabilities(embedding, drawn), drawn, group, num, graph)
+    table = _edge_table(_predicted(embedding, drawn, threshold), drawn, group, num, graph)
     return replace(table, n=n, se=np.where(n > 0, np.sqrt(table.own), np.nan))
 
 
@@ -408,8 +418,19 @@ def edge_probabilities(embedding: FloatArray, edges: IntArray) -> _Float64:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * score)))
 
 
+def _predicted(embedding: FloatArray, edges: IntArray, threshold: float | None) -> _Float64:
+    """(E,) the probability of each pair, or with a threshold whether it reaches that, 1 or 0."""
+    prob = edge_probabilities(embedding, edges)
+    return prob if threshold is None else (prob >= threshold).astype(np.float64)
+
+
 def eo_cells(
-    embedding: FloatArray, graph: AttributedGraph, groups: Mapping[str, IntArray], edges: IntArray
+    embedding: FloatArray,
+    graph: AttributedGraph,
+    groups: Mapping[str, IntArray],
+    edges: IntArray,
+    *,
+    threshold: float | None = None,
 ) -> dict[str, CellTable]:
     """Mean probability of true edges per group pair, each edge counted once.
 
@@ -418,17 +439,38 @@ def eo_cells(
         graph: for its sides.
         groups: by attribute, (N,) int64 group of each node; below 0 leaves it out.
         edges: (2, E) the edges, held out of training.
+        threshold: as for `dp_cells`.
 
     Returns:
         By attribute, its cells.
     """
-    prob = edge_probabilities(embedding, edges)
-    return {
-        name: _edge_table(prob, edges, group, int(group.max(initial=-1)) + 1, graph) for name, group in groups.items()
-    }
+    prob = _predicted(embedding, edges, threshold)
+    return {name: listed_cells(prob, edges, group, graph) for name, group in groups.items()}
 
 
-def _edge_table(prob: _Float64, edges: IntArray, group: IntArray, num: int, graph: AttributedGraph) -> CellTable:
+def listed_cells(
+    value: _Float64, pairs: IntArray, group: IntArray, graph: AttributedGraph, weight: _Float64 | None = None
+) -> CellTable:
+    """The cells of listed pairs.
+
+    Args:
+        value: (M,) what is averaged.
+        pairs: (2, M) the pairs, each once.
+        group: (N,) int64 group of each node; below 0 leaves it out.
+        graph: for its sides.
+        weight: (M,) how much each counts in its cell's mean; None: all alike.
+    """
+    return _edge_table(value, pairs, group, int(group.max(initial=-1)) + 1, graph, weight)
+
+
+def _edge_table(
+    prob: _Float64,
+    edges: IntArray,
+    group: IntArray,
+    num: int,
+    graph: AttributedGraph,
+    weight: _Float64 | None = None,
+) -> CellTable:
     """The cells of listed pairs between `num` groups."""
     first, second = group[edges[0]], group[edges[1]]
     if graph.bipartite:
@@ -443,12 +485,14 @@ def _edge_table(prob: _Float64, edges: IntArray, group: IntArray, num: int, grap
         ends = first[keep], second[keep]
     prob, edges = prob[keep], edges[:, keep]
     n = np.bincount(cell, minlength=len(a))
-    mean = _ratio(np.bincount(cell, prob, len(a)), n)
-    residual = prob - mean[cell]
+    counted = np.ones(len(cell)) if weight is None else weight[keep]
+    total = np.bincount(cell, counted, len(a))
+    mean = _ratio(np.bincount(cell, counted * prob, len(a)), total)
+    residual = counted * (prob - mean[cell])
     own = np.zeros(len(a))
-    np.divide(np.bincount(cell, residual**2, len(a)), n.astype(np.float64) ** 2, out=own, where=n > 0)
-    sides = edge_sides(edges.ravel(), np.concatenate(ends), np.tile(cell, 2), np.tile(residual, 2), n)
-    return CellTable(a, b, mean, n, own, sides)
+    np.divide(np.bincount(cell, residual**2, len(a)), total**2, out=own, where=n > 0)
+    sides = edge_sides(edges.ravel(), np.concatenate(ends), np.tile(cell, 2), np.tile(residual, 2), total)
+    return CellTable(a, b, mean, n, own, sides, mass=None if weight is None else total)
 
 
 @dataclass(frozen=True)

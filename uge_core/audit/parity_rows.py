@@ -8,7 +8,8 @@ Each is summed up over its cells in four ways, of which the cells stand with the
     max_c |mu_c - mu|                            "worst-vs-overall"
 
 with intervals over people and, as floor, what cells that all have the same mean would show (`dyadic`).
-The shares w_c are taken as given.
+The shares w_c are taken as given. Where edges were held out, DP and EO stand beside it as DeBayes measures
+them (`pair_sample`): "test-set", "thresholded" and, of DP, "relative".
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t
 
-from uge_core.audit import dyadic, parity
+from uge_core.audit import dyadic, pair_sample, parity
 from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate
@@ -38,17 +40,88 @@ def parity_rows(job: Job, step: Callable[[float], None]) -> list[Row]:
     groups = {name: codes for name, (codes, _) in grouped.items()}
     if not groups:
         return []
-    dp = parity.dp_cells(job.embedding, job.graph, groups, seed=job.seed, progress=lambda share: step(0.7 * share))
+    dp = parity.dp_cells(
+        job.embedding, job.graph, groups, seed=job.seed, exact_nodes=job.exact_nodes, threshold=job.threshold,
+        progress=lambda share: step(0.7 * share),
+    )  # fmt: skip
     edges = job.graph.edges if job.split is None else job.split.test
-    eo = parity.eo_cells(job.embedding, job.graph, groups, edges)
+    eo = parity.eo_cells(job.embedding, job.graph, groups, edges, threshold=job.threshold)
     seen_edges = None if job.split is not None else "over all edges, which training may have seen"
+    sample = (
+        None
+        if job.split is None or job.threshold is not None
+        else pair_sample.sample_pairs(job.graph, job.split, seed=job.split_seed)
+    )
+    scores = None if sample is None else pair_sample.scores(job.embedding, sample.pairs)
     rows: list[Row] = []
     for done, (name, (_, labels)) in enumerate(grouped.items()):
         step(0.7 + 0.3 * done / len(grouped))
         rows += _rows(job, "dp", name, labels, dp[name], parity.MIN_PAIRS, None, None)
         variant = "all-edges" if job.split is None else "held-out"
         rows += _rows(job, "eo", name, labels, eo[name], parity.MIN_EDGES, variant, seen_edges)
+        if sample is not None and scores is not None:
+            rows += _test_set_rows(job, name, labels, groups[name], sample, scores)
     return rows
+
+
+def _test_set_rows(
+    job: Job,
+    name: str,
+    labels: tuple[str, ...],
+    group: IntArray,
+    sample: pair_sample.PairSample,
+    scores: _Float64,
+) -> Iterator[Row]:
+    """DP and EO of held-out edges beside pairs without an edge, of probabilities, of predicted links, and relative."""
+    pairs, weight = sample.pairs, sample.weight
+    predicted, threshold = sample.predicted(scores)
+    held = slice(sample.num_edges)
+    drawn = len(weight) - sample.num_edges
+    among = (
+        f"{sample.num_edges:,} held-out edges and {drawn:,} pairs without an edge, which count {sample.ratio:.3g} each"
+    )
+    links = f"a score of {threshold:.3g} or more counts as a link, the middle of edges and other pairs"
+    probability = 0.5 * (1.0 + np.tanh(0.5 * scores))
+    for metric, variant, value, part, remark in (
+        ("dp", "test-set", probability, slice(None), among),
+        ("dp", "thresholded", predicted, slice(None), f"{links}; of {among}"),
+        ("eo", "thresholded", predicted[held], held, links),
+    ):
+        table = parity.listed_cells(value, pairs[:, part], group, job.graph, weight[part])
+        minimum = parity.MIN_PAIRS if metric == "dp" else parity.MIN_EDGES
+        yield next(_rows(job, metric, name, labels, table, minimum, variant, remark))
+    counted = (group[pairs[:1] if job.graph.bipartite else pairs] >= 0).all(axis=0)
+    place = sample.place(scores, counted) if counted.any() else scores
+    yield _relative(job, name, labels, parity.listed_cells(place, pairs, group, job.graph, weight))
+
+
+def _relative(job: Job, name: str, labels: tuple[str, ...], table: parity.CellTable) -> Row:
+    """The cell that a pair's score tells best from the others; the interval holds for all cells at once (Bonferroni)."""
+    kept = np.nonzero(table.n >= parity.MIN_PAIRS)[0]
+    given: dict[str, Any] = {
+        "attribute": name,
+        "exposure": job.exposure,
+        "variant": "relative",
+        "n": int(table.n[kept].sum()),
+    }
+    if len(kept) < 2 or table.mass is None:
+        return make_row("dp", Estimate(None), f"fewer than two cells have {parity.MIN_PAIRS} pairs", **given)
+    part = table.mass[kept] / table.mass.sum()
+    area = (table.mean[kept] - part / 2) / (1 - part)
+    best = int(area.argmax())
+    a, b = labels[table.a[kept[best]]], "" if table.b is None else f"-{labels[table.b[kept[best]]]}"
+    words = f"how well a pair's score tells cell {a}{b} ({table.n[kept[best]]:,} pairs) from the others, an AUC"
+    noise = dyadic.cell_noise(table.sides, table.own, table.n, kept, seed=job.seed)
+    if noise is None:
+        return make_row("dp", Estimate(float(area[best])), words, job.notes.get(name), **given)
+    noise = noise.scaled(1 / (1 - part))
+    half = t.ppf(1 - (1 - dyadic.LEVEL) / (2 * len(kept)), noise.df) * np.sqrt(noise.variance)
+    chance = 0.5 + noise.deviations.max(axis=0)
+    estimate = Estimate(float(area[best]), float((area - half).max()), min(float((area + half).max()), 1.0))
+    p_value = float((1 + np.count_nonzero(chance >= area[best])) / (len(chance) + 1))
+    return make_row(
+        "dp", estimate, words, job.notes.get(name), floor_random=float(chance.mean()), p_value=p_value, **given
+    )
 
 
 def _rows(
@@ -85,6 +158,8 @@ def _rows(
             f"from a sample of the pairs of each cell, largest standard error of a cell {np.nanmax(table.se):.1g}"
         )
     common: list[str | None] = [remark, job.notes.get(name)]
+    if job.threshold is not None:
+        common.insert(0, f"share of pairs predicted as links, probability {job.threshold:g} and more")
     if not job.calibrated:
         common.insert(0, "BPR: the sigmoid of the score has no calibration")
     given: dict[str, Any] = {

@@ -64,7 +64,7 @@ def moment_gap(z: Tensor, groups: Groups, median: Tensor) -> Tensor:
     # an off-diagonal product stands twice in z z^T
     twice = torch.where(i == j, 1.0, math.sqrt(2.0)).to(z.dtype)
     phi = torch.cat([x, x.index_select(1, i) * x.index_select(1, j) * twice], dim=1)
-    size = groups.size.to(z.dtype)
+    size = groups.size
     mean = groups.means(phi)
     overall = (mean * size[:, None]).sum(0) / size.sum()
-    return ((mean - overall).square().sum(1) * size).sum() / size.sum()
+    return (((mean - overall).square().sum(1) * size).sum() / size.sum()).to(z.dtype)

@@ -68,7 +68,7 @@ class MeanGap:
 
         g = self._prepared(z.device)
         size, total, coarse = g.fine.size, g.total, g.coarse
-        mean = g.fine.means(z).double()
+        mean = g.fine.means(z)
         merged = torch.zeros(len(total), z.shape[1], dtype=torch.float64, device=z.device)
         merged = merged.index_add(0, coarse, mean * size[:, None]) / total[:, None]
         if self.estimator == "sampled":
