@@ -30,7 +30,14 @@ if not runs:
     st.info("Choose at least one run.", icon=":material/info:")
     st.stop()
 
-made = uge.contents(runs, sheet=sheet, store=store)
+stored = uge.whatif_of_runs(store, runs)
+scenarios = []
+if stored:
+    scenarios = st.multiselect(
+        "What-if scenarios", list(stored), format_func=stored.__getitem__, key="report_scenarios",
+        help="Edits, hash, and what these runs gave before and after, in HTML and PDF.",
+    )  # fmt: skip
+made = uge.contents(runs, sheet=sheet, scenarios=scenarios, store=store)
 columns = st.columns(4)
 kinds = {
     "html": ("HTML", "text/html", "Text, tables and charts in one file for people."),

@@ -322,22 +322,31 @@ def _padded(group: IntArray, num_groups: int) -> IntArray:
     return np.where(group >= 0, group, num_groups)
 
 
+def joint_weights(part: Partition, counts: Counts, shrinkage: float) -> CellTable:
+    """UGE-W's table from the joint groups of all attributes and their counts."""
+    weight = np.exp(-_pad(_log_ratio(counts, shrinkage))).astype(np.float32)
+    return CellTable(
+        _padded(part.group, part.num_groups), weight, np.zeros_like(weight), counts.uncovered_mass, counts.thin_mass
+    )
+
+
 def weight_cells(evidence: Evidence, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
     """UGE-W's table, Eq. (6): weight R~/R, offset 0.
 
     With independence the weights are scaled to mean 1 over the training edges between nodes with values (an edge counts by
     its own weight), as a product of one-attribute ratios does not preserve the mass; without it they are left as they are.
     """
+    if not independence:
+        return joint_weights(*evidence.joint(item_cells), shrinkage)
     group, log_ratio, uncovered, thin = ratio_table(
         evidence, shrinkage=shrinkage, independence=independence, item_cells=item_cells
     )
     weight = np.exp(-log_ratio)
-    if independence:
-        u, v = group[evidence.train_edges]
-        inside = (u < len(weight) - 1) & (v < len(weight) - 1)
-        count = None if evidence.weights is None else evidence.weights[inside]
-        weight /= np.average(weight[u[inside], v[inside]], weights=count) if inside.any() else 1.0
-        weight[-1, :] = weight[:, -1] = 1.0
+    u, v = group[evidence.train_edges]
+    inside = (u < len(weight) - 1) & (v < len(weight) - 1)
+    count = None if evidence.weights is None else evidence.weights[inside]
+    weight /= np.average(weight[u[inside], v[inside]], weights=count) if inside.any() else 1.0
+    weight[-1, :] = weight[:, -1] = 1.0
     return CellTable(group, weight.astype(np.float32), np.zeros(weight.shape, np.float32), uncovered, thin)
 
 

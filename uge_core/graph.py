@@ -167,6 +167,8 @@ class AttributedGraph:
         edge_weights: (E,) float32, finite and above 0, or None where every edge counts the same.
         directions: (E,) int8, 1 where the edge runs from its smaller end to its larger, -1 the other way, 0 both
             ways; None on an undirected graph.
+        base: the graph this one was made from by a what-if scenario, or None; no part of the fingerprint. Its split
+            is the base's, so that runs of the two are about the same links.
 
     Raises:
         GraphError: the arrays contradict each other, or the graph has no usable edge.
@@ -187,6 +189,7 @@ class AttributedGraph:
     truth: PlantedTruth | None = None
     edge_weights: FloatArray | None = None
     directions: DirectionArray | None = None
+    base: AttributedGraph | None = None
 
     def __post_init__(self) -> None:
         edges = self.edges

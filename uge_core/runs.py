@@ -449,7 +449,8 @@ def _finish(store: RunStore, run_id: str, result: Fitted, deterministic: bool) -
         "best_epoch": result.best_epoch,
     }  # fmt: skip
     store.finish(
-        run_id, embedding=result.embedding, twin=result.twin, hidden=result.hidden, history=result.history,
+        run_id, embedding=result.embedding, twin=result.twin, hidden=result.hidden, parameters=result.parameters,
+        history=result.history,
         diagnostics=diagnostics, environment=environment.stamp(result.device) | {"deterministic": deterministic},
         seconds=result.seconds,
         device=result.device,

@@ -69,7 +69,8 @@ def split_links(
         seed: keys the draw.
 
     Returns:
-        The split; sizes are exact (rounded) unless too many edges are some node's last one.
+        The split; sizes are exact (rounded) unless too many edges are some node's last one. A graph with a `base` is
+        split as that is, and edges of its own train.
 
     Raises:
         ConfigError: a share outside 0 to 0.9.
@@ -78,6 +79,8 @@ def split_links(
     for name, value in (("test_share", share), ("validation", validation_share)):
         if not 0 <= value <= 0.9:
             raise ConfigError(f"{name} = {value} is out of range; allowed: 0 to 0.9")
+    if graph.base is not None:
+        return split_as(graph, split_links(graph.base, test_share=share, validation_share=validation_share, seed=seed))
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(graph.num_edges)
     num_test = round(share * graph.num_edges)
@@ -96,6 +99,31 @@ def split_links(
         None if graph.edge_weights is None else graph.edge_weights[stays],
         None if graph.directions is None else graph.directions[stays],
     )
+
+
+def split_as(graph: AttributedGraph, base: LinkSplit) -> LinkSplit:
+    """The split of a graph's `base`, of the edges that are still there; those of its own are training edges."""
+    n = np.int64(graph.num_nodes)
+    key = graph.edges[0] * n + graph.edges[1]
+    test, validation = (_among(key, held[0] * n + held[1]) for held in (base.test, base.validation))
+    stays = ~(test | validation)
+    return LinkSplit(
+        graph.edges[:, stays],
+        graph.edges[:, validation],
+        graph.edges[:, test],
+        base.seed,
+        base.short,
+        None if graph.edge_weights is None else graph.edge_weights[stays],
+        None if graph.directions is None else graph.directions[stays],
+    )
+
+
+def _among(key: IntArray, few: IntArray) -> npt.NDArray[np.bool_]:
+    """Which of the keys are among a few: numpy's own way sorts them all."""
+    if not few.size:
+        return np.zeros(len(key), dtype=bool)
+    few = np.sort(few)
+    return np.asarray(few[np.minimum(np.searchsorted(few, key), len(few) - 1)] == key)
 
 
 def _hold_out(edges: IntArray, order: IntArray, wanted: int, left: IntArray) -> IntArray:

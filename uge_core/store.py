@@ -3,7 +3,7 @@
     STORE/store.sqlite      runs (status, config, data, audit), the audit's random floors, the queue of jobs
     STORE/checkpoints/      where trainings that were cut off go on (`checkpoint`)
     STORE/runs/RUN_ID/      config.json, embedding.npy, twin.npy, hidden.npz, history.csv,
-                            diagnostics.json, environment.json, audit.json
+                            diagnostics.json, environment.json, audit.json, parameters.npz (encoders)
 
 A folder is written aside and renamed, so that a killed process leaves no half run. A run that is
 trained again keeps its earlier result until the new one is complete: where a process is killed
@@ -120,6 +120,11 @@ class StoredRun:
         return self._read("hidden.npz", _load_masks) if self._has_twin("hidden.npz") else {}
 
     @cached_property
+    def parameters(self) -> dict[str, npt.NDArray[np.float32]]:
+        """What an encoder was trained to, by name; empty where it was not kept. Never exported."""
+        return self._read("parameters.npz", _load_arrays) if (self.folder / "parameters.npz").exists() else {}
+
+    @cached_property
     def history(self) -> pd.DataFrame:
         """A row every tenth epoch and one for the last: epoch, edge_loss, penalty, total."""
         table: pd.DataFrame = self._read("history.csv", pd.read_csv)
@@ -193,6 +198,11 @@ def _load_masks(path: Path) -> dict[str, npt.NDArray[np.bool_]]:
         return dict(zip(stored["names"].tolist(), stored["masks"], strict=True))
 
 
+def _load_arrays(path: Path) -> dict[str, npt.NDArray[np.float32]]:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
 def _record(text: str, *needed: str) -> dict[str, Any]:
     """A JSON object with the keys needed; ValueError where it is none."""
     record = json.loads(text)
@@ -255,6 +265,7 @@ class RunStore:
         embedding: npt.NDArray[np.float32],
         twin: npt.NDArray[np.float32] | None = None,
         hidden: Mapping[str, npt.NDArray[np.bool_]] | None = None,
+        parameters: Mapping[str, npt.NDArray[np.float32]] | None = None,
         history: Mapping[str, Sequence[float]] | None = None,
         diagnostics: Mapping[str, Any] | None = None,
         environment: Mapping[str, Any] | None = None,
@@ -277,6 +288,9 @@ class RunStore:
                 np.savez_compressed(
                     aside / "hidden.npz", names=np.array(list(hidden)), masks=np.stack(list(hidden.values()))
                 )
+            if parameters:
+                held: dict[str, Any] = dict(parameters)
+                np.savez(aside / "parameters.npz", **held)
             pd.DataFrame(dict(history or {})).to_csv(aside / "history.csv", index=False)
             for name, record in (
                 ("config", config),

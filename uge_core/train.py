@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -34,11 +34,12 @@ from uge_core.checkpoint import Checkpoint, Held
 from uge_core.config import RunConfig
 from uge_core.debias.base import Method
 from uge_core.errors import ConfigError, OutOfMemory, TooManyGroups, TrainingDiverged
+from uge_core.evidence import evidence_of, own_weights
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
 from uge_core.penalties.base import Penalty
 from uge_core.registry import build_options, find
-from uge_core.split import LinkSplit, probe_split, split_links
-from uge_core.values import BoolArray, resolve_values
+from uge_core.split import LinkSplit, split_links
+from uge_core.values import BoolArray
 from uge_core.watch import BestEpoch, LastEpoch, Watch
 
 _SHARED = (
@@ -82,6 +83,8 @@ class Fitted:
         best_epoch: the epoch kept; the last unless a validation share was asked for.
         notes: per attribute, a remark for the audit rows of the exported embedding.
         twin_notes: the same for the twin's.
+        parameters: of an encoder, what `encode` takes to make the exported embedding again, as
+            ``tables.NAME`` and ``layers.NAME``; empty where another epoch than the last was kept, and without an encoder.
     """
 
     config: RunConfig
@@ -96,6 +99,7 @@ class Fitted:
     best_epoch: int
     notes: dict[str, str] = field(default_factory=dict)
     twin_notes: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, FloatArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,15 +255,13 @@ def _fit(
     where = _device(device)
     first = configs[0]
     backbone: Backbone = build_options(find("backbones", first.backbone), first.backbone_options, first.backbone)
-    weights = _own_weights(first, split)
+    weights = own_weights(first, split)
     build = _Builder(graph, split, backbone.loss, weights)
     exported = [build.member(c, twin=False, position=i) for i, c in enumerate(configs)]
     twins = [build.member(c, twin=True, position=i) for i, c in enumerate(configs) if c.exposure == "both"]
     members = exported + twins
     started = time.monotonic()
-    features = graph.features if backbone.uses_features else None
-    directions = split.directions if first.direction == "follow" else None
-    inputs = Inputs(graph.num_nodes, split.train, features, where, weights, directions)
+    inputs = _inputs(first, backbone, graph, split, where)
     pairs = edge_loss.Pairs(split.train, graph.num_nodes, graph.num_users, first.split_seed, weights)
     whole = first.epochs + max(c.warm_epochs for c in configs)
     loop = _Loop(first, backbone, inputs, pairs, graph, split, on_epoch, whole, checkpoint)
@@ -305,9 +307,43 @@ def _fit(
                 best_epoch=end.best_epoch,
                 notes={r.attribute: r.note for r in m.evidence.reports},
                 twin_notes={r.attribute: r.note for r in twin_reports},
+                parameters=_kept(end) if backbone.messages != "none" and end.best_epoch == end.last_epoch else {},
             )
         )
     return out
+
+
+def _inputs(
+    config: RunConfig, backbone: Backbone, graph: AttributedGraph, split: LinkSplit, device: torch.device
+) -> Inputs:
+    """What the config's encoder sees of the graph."""
+    features = graph.features if backbone.uses_features else None
+    directions = split.directions if config.direction == "follow" else None
+    return Inputs(graph.num_nodes, split.train, features, device, own_weights(config, split), directions)
+
+
+def encode(
+    config: RunConfig, parameters: Mapping[str, FloatArray], graph: AttributedGraph, split: LinkSplit
+) -> FloatArray:
+    """(N, d) float32: one pass of a trained encoder on the CPU, over this graph's training edges.
+
+    On the graph it was trained on, on the CPU, these are the embedding's own bits.
+
+    Args:
+        config: of the run.
+        parameters: as in `Fitted`.
+        graph: the graph to encode, with the nodes and features of the run's.
+        split: its split.
+    """
+    backbone: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
+    parts = [
+        # copied into torch's own memory: matrix products may round otherwise where an array is aligned otherwise
+        {name.removeprefix(part): torch.tensor(a)[None] for name, a in parameters.items() if name.startswith(part)}
+        for part in ("tables.", "layers.")
+    ]
+    with torch.no_grad():
+        z = _encode(backbone, Parameters(*parts), _inputs(config, backbone, graph, split, torch.device("cpu")))
+    return np.ascontiguousarray(z[0].numpy().astype(np.float32))
 
 
 def _advice(member: _Member) -> Iterator[str]:
@@ -324,13 +360,6 @@ def _advice(member: _Member) -> Iterator[str]:
                 f"{other.name} says nearly the same as {sensitive.name} and counts as not sensitive, so {sensitive.name} stays "
                 f"readable through it; use --sensitive {sensitive.name}+{other.name}, or leave it out with --attributes"
             )
-
-
-def _own_weights(config: RunConfig, split: LinkSplit) -> FloatArray | None:
-    """(E_train,) the training edges' own weights as the config uses them, scaled to mean 1, so that lambda keeps its meaning."""
-    if split.weights is None or config.edge_weights == "ignore":
-        return None
-    return np.asarray(split.weights / split.weights.mean(dtype=np.float64), dtype=np.float32)
 
 
 def _beside_edges(config: RunConfig, backbone: Backbone, split: LinkSplit) -> dict[str, str]:
@@ -352,7 +381,7 @@ def _beside_edges(config: RunConfig, backbone: Backbone, split: LinkSplit) -> di
 def edge_weights(config: RunConfig, graph: AttributedGraph, split: LinkSplit, edges: IntArray) -> FloatArray:
     """(E,) the weight R~/R that the config's method gives `edges` in training; ones where it weighs nothing."""
     return (
-        _Builder(graph, split, find("backbones", config.backbone).loss, _own_weights(config, split))
+        _Builder(graph, split, find("backbones", config.backbone).loss, own_weights(config, split))
         .member(config, twin=False)
         .cells.edge_weight(edges)
     )
@@ -397,7 +426,7 @@ class _Builder:
         drawn = config.seed if "impute" in (config.unknown, config.hidden) else None
         key = repr((config.sensitive, config.unknown, config.hidden if twin else None, twin, drawn, config.split_seed))
         if key not in self.evidences:
-            self.evidences[key] = self._evidence(config, twin)
+            self.evidences[key] = evidence_of(config, self.graph, self.split, self.weights, twin=twin)
         evidence, hidden = self.evidences[key]
         method.check(evidence, self.loss)
         table_key = repr((key, config.method, config.method_options)) if method.reads_attributes else "neutral"
@@ -406,27 +435,6 @@ class _Builder:
         return _Member(
             config, method, evidence, self.tables[table_key], method.penalty(evidence), hidden, twin, position
         )
-
-    def _evidence(self, config: RunConfig, twin: bool) -> tuple[Evidence, dict[str, BoolArray]]:
-        hidden: dict[str, BoolArray] = {}
-        values = {}
-        for a in self.graph.audited if config.sensitive else ():
-            if twin and a.name in config.sensitive:
-                probe = probe_split(a, unknown=config.unknown, seed=config.split_seed)
-                hidden[a.name] = np.zeros(self.graph.num_nodes, dtype=bool)
-                hidden[a.name][probe.test] = True
-            values[a.name] = resolve_values(
-                a,
-                self.graph,
-                self.split.train,
-                unknown=config.unknown,
-                hidden=hidden.get(a.name),
-                hidden_policy=str(config.hidden),
-                rng=np.random.default_rng([config.seed, 6, zlib.crc32(a.name.encode())]),
-            )
-        sensitive = tuple(values[n] for n in config.sensitive)
-        other = tuple(v for n, v in values.items() if n not in config.sensitive)
-        return Evidence(self.graph, self.split.train, sensitive, other, self.weights), hidden
 
 
 def _device(name: str) -> torch.device:
@@ -463,7 +471,17 @@ class _End:
     embedding: FloatArray
     history: dict[str, list[float]]
     best_epoch: int
+    last_epoch: int
     seen: dict[str, Any] | None
+
+
+def _kept(end: _End) -> dict[str, FloatArray]:
+    """The parameters of a member's end by part and name."""
+    return {
+        f"{part}.{name}": np.ascontiguousarray(found[0].cpu().numpy())
+        for part, tensors in zip(("tables", "layers"), end.tensors, strict=True)
+        for name, found in tensors.items()
+    }
 
 
 def _start(member: _Member) -> str:
@@ -584,6 +602,7 @@ class _Loop:
                 {"epoch": history["epoch"]}
                 | {n: [row[k] for row in history[n]] for n in ("edge_loss", "penalty", "total")},
                 best[k],
+                epochs,
                 watch.record(k),
             )
             for k in range(len(members))

@@ -37,6 +37,8 @@ class Job:
     twin_notes: Mapping[str, str]
     floors: Floors
     seed: int
+    quick: bool = False
+    threshold: float | None = None
 
     @property
     def edges(self) -> IntArray:

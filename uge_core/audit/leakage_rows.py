@@ -103,7 +103,7 @@ def leakage_rows(job: Job, attribute: Attribute, step: Callable[[float], None]) 
     attacks = [_Attack(job, attribute, probe, attacker) for attacker in job.attackers]
     plan = [(attack, *member) for member in members for attack in attacks]
     first = job.graph.defaults.as_coded_rows
-    if first is not None and "linear" in job.attackers and attribute in job.attributes:
+    if first is not None and not job.quick and "linear" in job.attackers and attribute in job.attributes:
         classes, labels = probe_classes(attribute, "level")
         taking_part = np.nonzero(classes >= 0)[0]
         as_coded = ProbeSplit(taking_part[taking_part < first], taking_part[taking_part >= first], classes, labels)
@@ -165,7 +165,7 @@ def _tested(row: Row, job: Job, probe: ProbeSplit, exposure: str | None, embeddi
         classes = np.full(len(classes), -1)
         classes[probe.test] = probe.classes[probe.test]
     within, names = _beside(job, row.attribute or "", classes)
-    test = None if row.value is None else pillai_test(embedding, classes, within=within, seed=job.seed)
+    test = None if row.value is None or job.quick else pillai_test(embedding, classes, within=within, seed=job.seed)
     if test is None:
         return row
     nodes = int((classes >= 0).sum())
@@ -181,7 +181,7 @@ def _beside(job: Job, tested: str, classes: IntArray) -> tuple[IntArray, list[st
 
     Those with the fewest values first, as long as groups keep `_LEAST_SHUFFLED` nodes on average.
     """
-    joint, names = np.zeros(len(classes), dtype=np.int64), []
+    joint, names = np.zeros(len(classes), dtype=np.int64), list[str]()
     taking_part = classes >= 0
     others = [a for a in job.graph.audited if a.name not in job.treated and a.name not in tested.split("+")]
     for other in sorted(others, key=lambda a: a.num_values):

@@ -101,7 +101,7 @@ def sample_pairs(graph: AttributedGraph, split: LinkSplit, *, most: int = MOST, 
 
 def scores(embedding: FloatArray, pairs: IntArray) -> _Float64:
     """(M,) dot product of each pair."""
-    return np.einsum("md,md->m", embedding[pairs[0]], embedding[pairs[1]]).astype(np.float64)
+    return np.asarray(np.einsum("md,md->m", embedding[pairs[0]], embedding[pairs[1]]), dtype=np.float64)
 
 
 def _among(keys: IntArray, edges: IntArray) -> npt.NDArray[np.bool_]:

@@ -29,6 +29,8 @@ from uge_core.environment import cores
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
 
 EXACT_NODES = 100_000
+MOST_PAIRS = 4_000_000
+"""Pairs of an attribute in a sample, above `EXACT_NODES` nodes."""
 MIN_PAIRS = 100
 MIN_EDGES = 30
 
@@ -38,7 +40,6 @@ _Float64 = npt.NDArray[np.float64]
 _TILE = 256
 _TILE_GROUPS = 16  # combinations in one tile at most, as each has a line over all columns
 _MAX_JOINT = 3_000  # value combinations per pass: its table is their square
-_SAMPLE = 4_000_000  # sampled pairs per attribute above EXACT_NODES
 _SHORTEST = 1_000  # sampled pairs per cell at least
 
 
@@ -75,6 +76,7 @@ def dp_cells(
     seed: int = 0,
     exact_nodes: int = EXACT_NODES,
     threshold: float | None = None,
+    most_pairs: int = MOST_PAIRS,
     compiled: bool = True,
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
@@ -88,7 +90,8 @@ def dp_cells(
         seed: keys the sample of a graph too large for the exact pass.
         exact_nodes: largest N that is counted exactly; above it each cell is a sample of its pairs.
         threshold: count predicted links, pairs with a probability of at least this, in place of the mean probability;
-            exact up to 4 million pairs.
+            exact up to `most_pairs` pairs, else a sample.
+        most_pairs: how large a sample is, all cells of an attribute together.
         compiled: use the numba kernel where numba is installed.
         threads: how many to use; None: the cores at hand.
         progress: called with the share done.
@@ -97,14 +100,14 @@ def dp_cells(
         By attribute, its cells.
     """
     people = np.arange(graph.people.start, graph.people.stop)
-    if threshold is not None and graph.num_nodes**2 <= 2 * _SAMPLE:
+    if threshold is not None and graph.num_nodes**2 <= 2 * most_pairs:
         first, second = np.triu_indices(graph.num_nodes, 1)
         if graph.num_users is not None:
             first, second = (part.ravel() for part in np.mgrid[0 : graph.num_users, graph.num_users : graph.num_nodes])
         return eo_cells(embedding, graph, groups, np.stack([first, second]), threshold=threshold)
     if graph.num_nodes > exact_nodes or threshold is not None:
         return {
-            name: _sampled_cells(embedding, graph, group, np.random.default_rng([seed, 21, i]), threshold)
+            name: _sampled_cells(embedding, graph, group, np.random.default_rng([seed, 21, i]), most_pairs, threshold)
             for i, (name, group) in enumerate(groups.items())
         }
     tables = {}
@@ -377,7 +380,12 @@ def _ratio(total: npt.NDArray[Any], n: npt.NDArray[Any]) -> _Float64:
 
 
 def _sampled_cells(
-    embedding: FloatArray, graph: AttributedGraph, group: IntArray, rng: np.random.Generator, threshold: float | None
+    embedding: FloatArray,
+    graph: AttributedGraph,
+    group: IntArray,
+    rng: np.random.Generator,
+    most_pairs: int,
+    threshold: float | None,
 ) -> CellTable:
     """Every cell's mean from a sample of its pairs, drawn with replacement, with its standard error."""
     people = np.arange(graph.people.start, graph.people.stop)
@@ -392,7 +400,7 @@ def _sampled_cells(
     else:
         a, b = np.triu_indices(num)
         n = np.where(a == b, size[a] * (size[a] - 1) // 2, size[a] * size[b])
-    draws = max(_SHORTEST, _SAMPLE // max(len(a), 1))
+    draws = max(_SHORTEST, most_pairs // max(len(a), 1))
     pairs = []
     for c in np.nonzero(n)[0]:
         u = order[start[a[c]] + rng.integers(0, size[a[c]], draws)]
@@ -486,7 +494,7 @@ def _edge_table(
     prob, edges = prob[keep], edges[:, keep]
     n = np.bincount(cell, minlength=len(a))
     counted = np.ones(len(cell)) if weight is None else weight[keep]
-    total = np.bincount(cell, counted, len(a))
+    total = np.bincount(cell, counted, len(a)).astype(np.float64)
     mean = _ratio(np.bincount(cell, counted * prob, len(a)), total)
     residual = counted * (prob - mean[cell])
     own = np.zeros(len(a))

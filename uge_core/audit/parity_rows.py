@@ -31,6 +31,7 @@ from uge_core.graph import IntArray
 from uge_core.split import probe_classes
 
 _Float64 = npt.NDArray[np.float64]
+_QUICK_NODES, _QUICK_PAIRS = 20_000, 400_000
 _SMALLEST = 1e-9  # of a mean, before its logarithm
 
 
@@ -41,15 +42,16 @@ def parity_rows(job: Job, step: Callable[[float], None]) -> list[Row]:
     if not groups:
         return []
     dp = parity.dp_cells(
-        job.embedding, job.graph, groups, seed=job.seed, exact_nodes=job.exact_nodes, threshold=job.threshold,
-        progress=lambda share: step(0.7 * share),
+        job.embedding, job.graph, groups, seed=job.seed, threshold=job.threshold,
+        exact_nodes=_QUICK_NODES if job.quick else parity.EXACT_NODES,
+        most_pairs=_QUICK_PAIRS if job.quick else parity.MOST_PAIRS, progress=lambda share: step(0.7 * share),
     )  # fmt: skip
     edges = job.graph.edges if job.split is None else job.split.test
     eo = parity.eo_cells(job.embedding, job.graph, groups, edges, threshold=job.threshold)
     seen_edges = None if job.split is not None else "over all edges, which training may have seen"
     sample = (
         None
-        if job.split is None or job.threshold is not None
+        if job.split is None or job.quick or job.threshold is not None
         else pair_sample.sample_pairs(job.graph, job.split, seed=job.split_seed)
     )
     scores = None if sample is None else pair_sample.scores(job.embedding, sample.pairs)
@@ -90,7 +92,7 @@ def _test_set_rows(
         table = parity.listed_cells(value, pairs[:, part], group, job.graph, weight[part])
         minimum = parity.MIN_PAIRS if metric == "dp" else parity.MIN_EDGES
         yield next(_rows(job, metric, name, labels, table, minimum, variant, remark))
-    counted = (group[pairs[:1] if job.graph.bipartite else pairs] >= 0).all(axis=0)
+    counted = np.asarray((group[pairs[:1] if job.graph.bipartite else pairs] >= 0).all(axis=0))
     place = sample.place(scores, counted) if counted.any() else scores
     yield _relative(job, name, labels, parity.listed_cells(place, pairs, group, job.graph, weight))
 

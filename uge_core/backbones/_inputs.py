@@ -54,7 +54,7 @@ class Inputs:
             up, down = self.directions >= 0, self.directions <= 0
         loop = np.arange(self.num_nodes)
         ends = np.stack([np.concatenate([u[up], v[down], loop]), np.concatenate([v[up], u[down], loop])])
-        order = np.lexsort(ends)
+        order = np.argsort(ends[1] * np.int64(self.num_nodes) + ends[0])  # one key: much quicker than lexsort
         if self.weights is None:
             return ends[:, order], None
         weight = np.concatenate([self.weights[up], self.weights[down], np.ones(self.num_nodes)])
@@ -187,7 +187,7 @@ def sparse_rows(
     row: IntArray, column: IntArray, value: np.ndarray[Any, Any], height: int, width: int, device: torch.device
 ) -> Tensor:
     """A sparse float32 matrix in CSR form."""
-    order = np.lexsort((column, row))
+    order = np.argsort(row * np.int64(width) + column, kind="stable")  # linear where it is sorted already
     start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=height))])
     with warnings.catch_warnings():
         # torch calls its CSR layout beta once per process; its products are what we test

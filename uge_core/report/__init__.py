@@ -95,9 +95,12 @@ def report(
 
 
 def contents(
-    runs: Sequence[StoredRun | str], *, sheet: Sheet | None = None, store: RunStore
+    runs: Sequence[StoredRun | str], *, sheet: Sheet | None = None, scenarios: Sequence[str] = (), store: RunStore
 ) -> Mapping[str, Callable[[], bytes]]:
-    """By format, what makes the file's bytes; arguments and errors as for `report`."""
+    """By format, what makes the file's bytes; arguments and errors as for `report`.
+
+    `scenarios` are ids of what-if scenarios that HTML and PDF list, with what the What-if page found for these runs.
+    """
     found = [store.load(r if isinstance(r, str) else r.id) for r in runs]
     if not found:
         raise ConfigError("a report needs at least one run; uge runs list shows them")
@@ -109,7 +112,7 @@ def contents(
     records = [run.audit if "sha256" in run.audit else seal(run.audit) for run in found if run.audit is not None]
 
     def page() -> str:
-        return document(found, records, sheet or Sheet(), store)
+        return document(found, records, sheet or Sheet(), store, scenarios)
 
     return {
         "html": lambda: page().encode("utf-8"),

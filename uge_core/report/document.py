@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from uge_core.audit.base import METRICS
 from uge_core.figures import CHART_CONFIG, leakage_figure
 from uge_core.report.table import withheld
+from uge_core.screens import tables
+from uge_core.screens.whatif import JudgedView, judged_view
 from uge_core.views import config_words, labels, leakage_choices, leakage_view, sentences
+from uge_core.whatif.scenario import Scenarios
 
 if TYPE_CHECKING:
     from uge_core.report import Sheet
@@ -22,7 +25,13 @@ _TEMPLATE = "template.html"
 _LEAKAGE = ("auc", "micro_f1")
 
 
-def document(runs: Sequence[StoredRun], records: Sequence[Mapping[str, Any]], sheet: Sheet, store: RunStore) -> str:
+def document(
+    runs: Sequence[StoredRun],
+    records: Sequence[Mapping[str, Any]],
+    sheet: Sheet,
+    store: RunStore,
+    scenarios: Sequence[str] = (),
+) -> str:
     """The HTML of a report; every number in it stands in the records, which it holds.
 
     Args:
@@ -30,6 +39,7 @@ def document(runs: Sequence[StoredRun], records: Sequence[Mapping[str, Any]], sh
         records: their sealed records, in the same order.
         sheet: title, author and purpose.
         store: where the runs lie.
+        scenarios: ids of stored what-if scenarios.
     """
     from jinja2 import Environment
     from markupsafe import Markup
@@ -45,6 +55,7 @@ def document(runs: Sequence[StoredRun], records: Sequence[Mapping[str, Any]], sh
         sentences=sentences(runs),
         runs=[_run(run, record, names[run.id]) for run, record in zip(runs, records, strict=True)],
         datasets=list({r["dataset"]["fingerprint"]: r["dataset"] for r in records}.values()),
+        scenarios=[_scenario(store, i, names) for i in scenarios],
         charts=[_chart(c) for c in _charts(store, [r.id for r in runs])],
         metrics=[METRICS[m] for m in METRICS if any(row["metric"] == m for r in records for row in r["rows"])],
         plotly=Markup(get_plotlyjs()),
@@ -75,6 +86,40 @@ def _chart(found: tuple[Any, Any]) -> dict[str, Any]:
         "html": Markup(drawn),
         "remarks": view.remarks,
     }
+
+
+def _scenario(store: RunStore, scenario_id: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """A what-if scenario with what the runs of the report gave."""
+    kept = Scenarios(store)
+    scenario = kept.load(scenario_id).scenario
+    return {
+        "name": scenario.name,
+        "sha256": scenario.hash,
+        "data": scenario.data,
+        "edits": [e.words for e in scenario.edits],
+        "runs": [
+            {"label": names[run_id], "tier": view.tier, "why_not": view.why_not, "rows": _texts(view)}
+            for run_id, answer in kept.results(scenario_id, names).items()
+            for view in [judged_view(answer)]
+        ],
+    }
+
+
+def _texts(view: JudgedView) -> list[dict[str, str]]:
+    """The rows before and after, as text."""
+    return [
+        {
+            k: ""
+            if v is None or v != v
+            else f"{v:,}"
+            if isinstance(v, int)
+            else _number(v)
+            if isinstance(v, float)
+            else str(v)
+            for k, v in row.items()
+        }
+        for row in tables.records(view.table)
+    ]
 
 
 def _run(run: StoredRun, record: Mapping[str, Any], label: str) -> dict[str, Any]:

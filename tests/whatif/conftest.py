@@ -1,0 +1,43 @@
+"""A store of small runs of every backbone, and a desk that answers about them."""
+
+from pathlib import Path
+
+import pytest
+
+import uge_core as uge
+from uge_core.config import RunConfig
+from uge_core.runs import dataset_record
+from uge_core.split import split_links
+from uge_core.train import fit
+from uge_core.whatif.desk import Desk
+
+
+@pytest.fixture(scope="session")
+def encoders(town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with trained runs of every backbone for graphs of people, treated and not; without audits, which take long."""
+    root = tmp_path_factory.mktemp("whatif") / "store"
+    graph, store = uge.load(town), uge.RunStore(root)
+    for backbone in ("gcn", "gat", "sgc", "node2vec"):
+        configs = [
+            RunConfig.resolve(graph, sensitive="city", method=method, backbone=backbone, epochs=12)
+            for method in ("none", "uge-w", "uge-c")
+        ]
+        for config, found in zip(configs, fit(configs, graph, split_links(graph), device="cpu"), strict=True):
+            run_id = config.run_id(graph.fingerprint)
+            source = {"spec": str(town), "attributes": None}
+            store.begin(run_id, config.to_json(), dataset_record(graph) | {"source": source})
+            store.finish(
+                run_id, embedding=found.embedding, twin=found.twin, hidden=found.hidden, parameters=found.parameters,
+                diagnostics=found.diagnostics, device="cpu",
+            )  # fmt: skip
+    return root
+
+
+@pytest.fixture(scope="session")
+def store(encoders: Path) -> uge.RunStore:
+    return uge.RunStore(encoders)
+
+
+@pytest.fixture(scope="session")
+def desk(store: uge.RunStore) -> Desk:
+    return Desk(store)

@@ -1,0 +1,349 @@
+"""What the what-if process answers: each number against the plain audit, the plain count, or the stored bits."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import uge_core as uge
+from uge_core.audit.run import audit_embedding
+from uge_core.config import RunConfig
+from uge_core.runs import attributes_read
+from uge_core.screens.whatif import compared_scenarios, ego_view, judged_view
+from uge_core.split import split_links
+from uge_core.train import edge_weights, fit
+from uge_core.whatif.desk import Desk
+from uge_core.whatif.edits import (
+    AddEdges,
+    DropEdges,
+    DropValue,
+    Edit,
+    FlipValue,
+    MergeValues,
+    ReweightEdges,
+    Threshold,
+    apply_edits,
+)
+from uge_core.whatif.ego import ego_network, positions
+from uge_core.whatif.reencode import moved, reencode, refusal
+from uge_core.whatif.scenario import Scenario
+from uge_core.whatif.weights import weights_of_run
+
+
+@pytest.fixture(scope="module")
+def graph(town: Path) -> Any:
+    return uge.load(town)
+
+
+def run_of(store: uge.RunStore, backbone: str, method: str = "none") -> uge.StoredRun:
+    """The run of a backbone and a method."""
+    return next(r for r in store.list() if (r.config["backbone"], r.config["method"]) == (backbone, method))
+
+
+def scenario(graph: Any, *edits: Edit) -> dict[str, Any]:
+    return Scenario(graph.fingerprint, edits, "trial").to_json()
+
+
+def trained_edge(graph: Any, at: int = 0) -> tuple[str, str]:
+    first, second = graph.ids(split_links(graph).train[:, at])
+    return first, second
+
+
+# re-judge
+
+
+@pytest.mark.parametrize("method", ["none", "uge-w"])
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (FlipValue("city", tuple(f"p{i}" for i in range(40)), "A"),), (MergeValues("city", ("A", "B"), "AB"),),
+        (DropValue("city", "C"), FlipValue("gender", ("p1", "p2"), "f")),
+    ],
+    ids=["flip", "merge", "drop"],
+)  # fmt: skip
+def test_rejudging_equals_an_audit_of_the_edited_graph(
+    graph: Any, store: uge.RunStore, desk: Desk, method: str, edits: tuple[Edit, ...]
+) -> None:
+    run = run_of(store, "node2vec", method)
+    answer = desk.judge(run.id, scenario(graph, *edits), "city", ["linear"])
+    assert answer["tier"] == "re-judge" and answer["why_not"] is None
+    edited, config = apply_edits(graph, edits), RunConfig.from_json(run.config)
+    for side, g in (("before", graph), ("after", edited)):
+        audit = audit_embedding(
+            np.asarray(run.embedding), g, split_links(g), attributes=answer["attributes"], attackers=("linear",),
+            treated=config.sensitive, read=attributes_read(config, g), unknown=config.unknown,
+            twin=None if run.twin is None else np.asarray(run.twin),
+        )  # fmt: skip
+        assert len(answer["rows"]) > 8
+        for pair in answer["rows"]:
+            row = pair[side]
+            keys = ("metric", "attribute", "attacker", "variant", "exposure")
+            found = audit.find(**{k: row[k] for k in keys})
+            for name in ("value", "ci_low", "ci_high", "n", "floor_random", "floor_majority"):
+                expected = getattr(found, name)
+                assert (row[name] is None) == (expected is None), (name, row)
+                assert expected is None or row[name] == pytest.approx(expected, rel=1e-12, abs=1e-12), (name, row)
+            assert [(c["a"], c["b"], c["n"], c["value"]) for c in row["cells"]] == [
+                (c.a, c.b, c.n, c.value) for c in found.cells
+            ]
+
+
+def test_rejudging_says_which_tested_values_the_twin_saw(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+    run = run_of(store, "node2vec", "uge-w")
+    edits = (FlipValue("city", tuple(f"p{i}" for i in range(60)), "A"),)
+    rows = [
+        p for p in desk.judge(run.id, scenario(graph, *edits), "city")["rows"] if p["before"]["exposure"] == "unseen"
+    ]
+    assert rows and all("the twin saw the values of" in p["after"]["note"] for p in rows)
+    assert not any("the twin saw" in (p["before"]["note"] or "") for p in rows)
+
+
+def test_a_threshold_counts_predicted_links(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+    run = run_of(store, "node2vec")
+    answer = desk.judge(run.id, scenario(graph, Threshold(0.7)), "city")
+    (pair,) = [p for p in answer["rows"] if p["thresholds"] and p["before"]["metric"] == "dp"]
+    z, city = np.asarray(run.embedding, dtype=np.float64), graph.attribute("city")
+    for side, threshold in (("before", 0.5), ("after", 0.7)):
+        for cell in pair[side]["cells"]:
+            hits = [
+                1.0 / (1.0 + np.exp(-(z[i] @ z[j]))) >= threshold
+                for i in range(200)
+                for j in range(i + 1, 200)
+                if sorted((city.labels[city.codes[i]], city.labels[city.codes[j]])) == sorted((cell["a"], cell["b"]))
+            ]
+            assert cell["n"] == len(hits) and cell["value"] == pytest.approx(np.mean(hits))
+    plain = [p for p in answer["rows"] if not p["thresholds"]]
+    assert all(p["before"]["value"] == p["after"]["value"] for p in plain)
+
+
+def test_before_is_the_same_under_every_scenario_and_an_answer_is_kept(graph: Any, store: uge.RunStore) -> None:
+    desk, run = Desk(store), run_of(store, "node2vec")
+    first = desk.judge(run.id, scenario(graph, FlipValue("city", ("p1",), "B")), "city")
+    second = desk.judge(run.id, scenario(graph, DropValue("city", "A")), "city")
+    of = [{(p["before"]["metric"], p["before"]["attacker"]): p["before"] for p in a["rows"]} for a in (first, second)]
+    assert of[0] == of[1]
+    again = desk.judge(run.id, scenario(graph, DropValue("city", "A")), "city")
+    assert again["seconds"] < 0.1 and again["rows"] == second["rows"]
+
+
+# weights and the ego network
+
+
+def by_hand(graph: Any, train: np.ndarray, u: int, v: int) -> tuple[int, float, float, float]:
+    """Observed edges, expected edges, R and R~ of a pair's cell for city, one pair at a time."""
+    names = ("city", "gender", "age")
+    codes = [graph.attribute(n).codes for n in names]
+    known = [i for i in range(graph.num_nodes) if all(c[i] >= 0 for c in codes)]
+    joint = {i: tuple(c[i] for c in codes) for i in known}
+    rest = {i: joint[i][1:] for i in known}
+    edges = [(a, b) for a, b in train.T.tolist() if a in joint and b in joint]
+
+    def count(of: dict[int, Any]) -> tuple[int, int]:
+        pairs = sum(1 for i in known for j in known if (of[i], of[j]) == (of[u], of[v]))
+        found = sum((of[a], of[b]) == (of[u], of[v]) for a, b in edges)
+        return pairs, found + sum((of[b], of[a]) == (of[u], of[v]) for a, b in edges)
+
+    (pairs, seen), (wide, seen_wide) = count(joint), count(rest)
+    rate = 2 * len(edges) / len(known) ** 2
+    expected = pairs * seen_wide / wide
+    halved = 2 if joint[u] == joint[v] else 1
+    return seen // halved, expected / halved, seen / pairs / rate, seen_wide / wide / rate
+
+
+@pytest.mark.parametrize(("backbone", "method"), [("gcn", "none"), ("gcn", "uge-w"), ("node2vec", "uge-c")])
+def test_an_ego_network_weighs_edges_as_training_and_says_why(
+    graph: Any, store: uge.RunStore, desk: Desk, backbone: str, method: str
+) -> None:
+    run = run_of(store, backbone, method)
+    answer = desk.ego(run.id, ["p10"], attribute="city")
+    assert answer["nodes"][0]["id"] == "p10" and answer["nodes"][0]["centre"]
+    neighbours = set(graph.edges[1, graph.edges[0] == 10]) | set(graph.edges[0, graph.edges[1] == 10])
+    assert {n["id"] for n in answer["nodes"][1:]} == {f"p{i}" for i in neighbours}
+    split, config = split_links(graph), RunConfig.from_json(run.config)
+    if method == "none":
+        config = RunConfig.resolve(graph, sensitive=["city"], method="uge-w", unknown=config.unknown)
+    elif method == "uge-c":
+        assert config.method_options["shrinkage"] == 0
+    numbers = [[int(answer["nodes"][e[k]]["id"][1:]) for e in answer["edges"]] for k in ("a", "b")]
+    np.testing.assert_allclose(
+        [e["weight"] for e in answer["edges"]], edge_weights(config, graph, split, np.array(numbers))
+    )
+    test = {tuple(e) for e in split.test.T.tolist()}
+    told = 0
+    for e, u, v in zip(answer["edges"], *numbers, strict=True):
+        assert (e["part"] == "held out") == (tuple(sorted((u, v))) in test)
+        for reason in e["reasons"]:
+            if reason["observed"] is not None:
+                told += 1
+                observed, expected, ratio, free = by_hand(graph, split.train, u, v)
+                assert reason["observed"] == observed and reason["expected"] == pytest.approx(expected)
+                assert reason["ratio"] == pytest.approx(ratio) and reason["bias_free_ratio"] == pytest.approx(free)
+                if observed and free:
+                    assert e["weight"] == pytest.approx(free / ratio, rel=1e-5)
+    assert told > 3
+
+
+def test_small_groups_are_withheld(graph: Any, store: uge.RunStore) -> None:
+    small = apply_edits(graph, [FlipValue("city", tuple(f"p{i}" for i in range(200) if i % 25), "A")])
+    config = RunConfig.resolve(small, sensitive=["city"], method="uge-w")
+    weights = weights_of_run(config, small, split_links(small), attribute=None)
+    assert weights is not None
+    sizes = np.bincount(weights._tables[0].group[weights._tables[0].group >= 0])
+    for u, v in small.edges.T[:60].tolist():
+        for reason in weights.reasons(u, v):
+            table = weights._tables[0]
+            few = min(table.counts.nodes[table.group[u]], table.counts.nodes[table.group[v]]) < 10
+            assert (reason.observed is None) == few == (reason.ratio is None)
+    assert (sizes < 10).any()
+
+
+def test_an_ego_network_is_bounded_and_keeps_the_closest(graph: Any) -> None:
+    found = ego_network(graph, split_links(graph), None, [10, 11], most=12)
+    assert len(found.nodes) == 12 and [n["centre"] for n in found.nodes[:3]] == [True, True, False]
+    shown = {int(n["id"][1:]) for n in found.nodes}
+    near = {int(b) for a in (10, 11) for e in graph.edges.T for b in e if a in e} - {10, 11}
+    assert found.left_out == len(near - shown)
+    ties = {n: sum(a in e for e in graph.edges.T for a in (10, 11) if n in e) for n in near}
+    assert min(ties[n] for n in shown & near) >= max(ties[n] for n in near - shown)
+    places = positions(12, np.array([[e["a"], e["b"]] for e in found.edges]).T, 2)
+    assert len(set(places)) == 12 and np.abs(places).max() <= 1
+
+
+# re-encode
+
+
+@pytest.mark.parametrize("method", ["none", "uge-c"])
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "sgc"])
+def test_reencoding_without_an_edit_gives_the_stored_bits(
+    graph: Any, store: uge.RunStore, backbone: str, method: str
+) -> None:
+    run = run_of(store, backbone, method)
+    assert refusal(run) is None
+    np.testing.assert_array_equal(reencode(run, graph, split_links(graph)), run.embedding)
+
+
+def test_a_run_that_keeps_an_earlier_epoch_has_no_parameters(graph: Any, store: uge.RunStore) -> None:
+    config = RunConfig.resolve(graph, backbone="gcn", validation=0.1, epochs=80, options={"learning_rate": 0.2})
+    (found,) = fit([config], graph, split_links(graph, validation_share=0.1), device="cpu")
+    assert found.best_epoch < 80 and found.parameters == {}
+    run = run_of(store, "gcn")
+    bare = replace(run, id="0" * 12, folder=run.folder / "elsewhere")
+    assert bare.parameters == {} and "were not kept" in str(refusal(bare))
+
+
+def test_runs_without_messages_say_why_they_cannot(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+    run = run_of(store, "node2vec")
+    assert run.parameters == {} and "passes no messages" in str(refusal(run))
+    answer = desk.judge(run.id, scenario(graph, DropEdges((trained_edge(graph),))), "city")
+    assert answer["tier"] == "re-judge" and "until it is trained again" in answer["why_not"] and answer["moved"] == []
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "sgc"])
+def test_reencoding_moves_those_near_an_edited_edge(graph: Any, store: uge.RunStore, desk: Desk, backbone: str) -> None:
+    run = run_of(store, backbone)
+    edge = trained_edge(graph)
+    answer = desk.judge(run.id, scenario(graph, DropEdges((edge,))), "city")
+    assert answer["tier"] == "re-encode" and {p["tier"] for p in answer["rows"]} == {"re-encode"}
+    far = {m["who"]: m for m in answer["moved"]}
+    assert far["edited nodes"]["nodes"] == 2 and far["edited nodes"]["still"] == 0
+    assert far["edited nodes"]["median"] > far["their neighbours"]["median"] > far["all others"]["median"]
+    edited = apply_edits(graph, [DropEdges((edge,))])
+    z = reencode(run, edited, split_links(edited))
+    assert not np.array_equal(z, run.embedding)
+    audit = audit_embedding(z, edited, split_links(edited), attributes=["city"], attackers=("linear",))
+    for pair in answer["rows"]:
+        found = audit.find(**{k: pair["after"][k] for k in ("metric", "attribute", "attacker", "variant")})
+        assert pair["after"]["value"] == found.value
+
+
+def test_weights_of_edges_reach_gcn_and_not_gat(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+    edits = scenario(graph, ReweightEdges((trained_edge(graph),), 5.0))
+    far = {b: desk.judge(run_of(store, b).id, edits, "city")["moved"] for b in ("gcn", "gat")}
+    assert far["gcn"][0]["median"] > 0 and far["gat"][0]["median"] == 0
+
+
+def test_how_far_is_relative_to_a_nodes_length() -> None:
+    before = np.array([[3.0, 4.0], [1.0, 0.0], [2.0, 0.0], [0.0, 0.0]], dtype=np.float32)
+    after = before + np.array([[0.0, 5.0], [0.5, 0.0], [0.0, 0.0], [0.0, 0.0]], dtype=np.float32)
+    found = moved(before, after, np.array([0]), np.array([[0], [1]]))
+    assert [(m.who, m.nodes, m.largest, m.still) for m in found] == [
+        ("edited nodes", 1, 1.0, 0), ("their neighbours", 1, 0.5, 0), ("all others", 2, 0.0, 2),
+    ]  # fmt: skip
+
+
+# what a page shows of it
+
+
+def test_a_view_names_the_tier_of_every_number_and_has_three_verdicts(
+    graph: Any, store: uge.RunStore, desk: Desk
+) -> None:
+    run = run_of(store, "gcn")
+    edits = (FlipValue("city", tuple(f"p{i}" for i in range(150)), "A"), AddEdges((("p0", stranger(graph, 0)),)))
+    answer = desk.judge(run.id, scenario(graph, *edits), "city")
+    view = judged_view(answer)
+    assert set(view.table["Made by"]) == {"re-encode"} and set(view.weights["Made by"]) == {"re-judge"}
+    assert set(view.moved["Made by"]) == {"re-encode"}
+    assert set(view.table["Shows"]) <= {"Lower", "Higher", "The same", "No change is shown", "Not enough evidence"}
+    assert any(s.startswith("city, how often the linear attacker") for s in view.sentences)
+    assert view.table["n after"].notna().all() and "Measure,Of,Made by" in view.csv()
+    assert len(view.cells) and {"R before", "R after", "Edges"} <= set(view.cells)
+    small = view.groups[view.groups["After, n"] == "under 10"]
+    assert small["After"].isna().all()
+
+
+def test_two_scenarios_stand_side_by_side(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+    run = run_of(store, "gcn")
+    answers = [
+        desk.judge(run.id, scenario(graph, edit), "city")
+        for edit in (DropEdges((trained_edge(graph),)), FlipValue("city", ("p1", "p2", "p3"), "B"))
+    ]
+    table = compared_scenarios(answers[0], answers[1], ("one", "two"))
+    assert list(table.columns[:4]) == ["Measure", "Of", "Before", "one"] and len(table) > 4
+    assert set(table["one, made by"]) == {"re-encode"} and set(table["two, made by"]) == {"re-judge"}
+
+
+def test_an_ego_view_is_one_record_for_picture_and_table(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+    from uge_core.plots.ego import ego_figure
+
+    view = ego_view(desk.ego(run_of(store, "gcn").id, ["p10"], attribute="city"), "city")
+    assert len(view.table) == len(view.edges) and view.alt.startswith("Edges of p10 weigh")
+    figure = ego_figure(view)
+    drawn = [t for t in figure.data if t.mode == "lines"]
+    assert sum(len(t.x) for t in drawn) == 3 * len(view.edges)
+    assert {i for t in figure.data for i in (t.customdata if t.customdata is not None else ())} == {
+        n["id"] for n in view.nodes
+    }
+
+
+def test_hostile_names_are_escaped(graph: Any) -> None:
+    from uge_core.plots.ego import ego_figure
+
+    odd = replace(graph, node_ids=np.array([f"<b>{i}</b>" for i in range(200)], dtype=object))
+    found = ego_network(odd, split_links(odd), None, [10])
+    record = {
+        "nodes": [n | {"x": 0.0, "y": 0.0} for n in found.nodes], "edges": list(found.edges), "left_out": 0,
+        "edges_left_out": 0, "sensitive": [], "note": None,
+    }  # fmt: skip
+    text = ego_figure(ego_view(record, "city")).to_json()
+    shown = [t for trace in ego_figure(ego_view(record, "city")).data for t in (trace.text or ())]
+    assert "&lt;b&gt;10" in text and shown and not any("<b>" in t for t in shown)
+
+
+def stranger(graph: Any, node: int) -> str:
+    linked: Iterable[int] = {int(v) for e in graph.edges.T if node in e for v in e}
+    return next(f"p{i}" for i in range(1, graph.num_nodes) if i not in linked)
+
+
+def test_names_asked_for_are_checked(store: uge.RunStore, desk: Desk, graph: Any) -> None:
+    run = run_of(store, "gcn")
+    assert desk.describe(run.id, "city")["attributes"]["city"]["values"].keys() == {"A", "B", "C"}
+    assert desk.find(run.id, "p19")["nodes"][:2] == ["p19", "p190"]
+    with pytest.raises(uge.UgeError, match="no node is called 'x'"):
+        desk.ego(run.id, ["x"])
+    with pytest.raises(uge.UgeError, match="knows no 'walk'"):
+        desk.answer({"what": "walk"})
+    with pytest.raises(uge.UgeError, match="made for other data"):
+        desk.judge(run.id, Scenario("f" * 64, (Threshold(0.3),)).to_json(), "city")

@@ -1,0 +1,212 @@
+"""Edits and scenarios: what they make of a graph, and when two are the same."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import uge_core as uge
+from uge_core.errors import ConfigError, StoreError
+from uge_core.graph import NOT_APPLICABLE, AttributedGraph
+from uge_core.split import split_links
+from uge_core.store import RunStore
+from uge_core.whatif.data import scenario_graph
+from uge_core.whatif.edits import (
+    AddEdges,
+    DropEdges,
+    DropValue,
+    Edit,
+    FlipValue,
+    MergeValues,
+    ReweightEdges,
+    Threshold,
+    apply_edits,
+    edit_from_json,
+)
+from uge_core.whatif.scenario import Scenario, Scenarios
+
+
+@pytest.fixture(scope="module")
+def graph(town: Path) -> AttributedGraph:
+    return uge.load(town)
+
+
+def edge(graph: AttributedGraph, at: int) -> tuple[str, str]:
+    first, second = graph.ids(graph.edges[:, at])
+    return first, second
+
+
+def values(graph: AttributedGraph, name: str) -> list[str | None]:
+    a = graph.attribute(name)
+    return [a.labels[c] if c >= 0 else None for c in a.codes]
+
+
+def test_a_flip_changes_those_nodes_alone(graph: AttributedGraph) -> None:
+    edited = apply_edits(graph, [FlipValue("city", ("p3", "p7"), "C")])
+    expected = values(graph, "city")
+    expected[3] = expected[7] = "C"
+    assert values(edited, "city") == expected
+    assert values(edited, "gender") == values(graph, "gender") and (edited.edges == graph.edges).all()
+    assert edited.fingerprint != graph.fingerprint and edited.base is graph
+
+
+def test_merged_and_dropped_groups(graph: AttributedGraph) -> None:
+    merged = apply_edits(graph, [MergeValues("city", ("C", "A"), "A or C")])
+    assert values(merged, "city") == ["B" if v == "B" else "A or C" for v in values(graph, "city")]
+    dropped = apply_edits(graph, [DropValue("city", "B")])
+    assert values(dropped, "city") == [None if v == "B" else v for v in values(graph, "city")]
+    assert set(dropped.attribute("city").labels) == {"A", "C"}
+    assert not dropped.attribute("city").unknown.any()  # left out is not the same as not given
+    assert (dropped.attribute("city").codes[np.array(values(graph, "city")) == "B"] == NOT_APPLICABLE).all()
+
+
+def test_edges_are_dropped_added_and_weighed(graph: AttributedGraph) -> None:
+    gone, heavy = edge(graph, 0), edge(graph, 5)
+    strangers = next(
+        (f"p{a}", f"p{b}")
+        for a in range(200)
+        for b in range(a + 1, 200)
+        if not ((graph.edges[0] == a) & (graph.edges[1] == b)).any()
+    )
+    edited = apply_edits(graph, [DropEdges((gone,)), AddEdges((strangers,)), ReweightEdges((heavy[::-1],), 3.0)])
+    before = {tuple(graph.ids(e)) for e in graph.edges.T}
+    assert {tuple(edited.ids(e)) for e in edited.edges.T} == before - {gone} | {strangers}
+    assert edited.edge_weights is not None
+    weight = {tuple(edited.ids(e)): w for e, w in zip(edited.edges.T, edited.edge_weights, strict=True)}
+    assert weight.pop(heavy) == 3.0 and set(weight.values()) == {1.0}
+
+
+def test_directions_follow_added_edges(graph: AttributedGraph) -> None:
+    directed = replace(graph, directions=np.zeros(graph.num_edges, np.int8))
+    there = {tuple(e) for e in graph.edges.T.tolist()}
+    a, b = next((a, b) for a in range(200) for b in range(a + 1, 200) if (a, b) not in there)
+    edited = apply_edits(directed, [AddEdges(((f"p{b}", f"p{a}"),))])
+    at = np.nonzero((edited.edges[0] == a) & (edited.edges[1] == b))[0]
+    assert edited.directions is not None and edited.directions[at].tolist() == [-1]
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda g: FlipValue("city", ("nobody",), "A"), "no node is called 'nobody'"),
+        (lambda g: FlipValue("city", ("p1",), "Z"), "unknown value of city 'Z'; allowed: A, B, C"),
+        (lambda g: FlipValue("hobby", ("p1",), "Z"), "hobby"),
+        (lambda g: MergeValues("city", ("A", "B"), "C"), "another group called 'C'"),
+        (lambda g: MergeValues("gender", ("f", "m"), "all"), "would have 1 group"),
+        (lambda g: DropValue("gender", "f"), "would have 1 group"),
+        (lambda g: DropEdges((("p0", "p0x"),)), "no node is called 'p0x'"),
+        (lambda g: AddEdges((edge(g, 0),)), "is there already"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_said(graph: AttributedGraph, edit: object, said: str) -> None:
+    with pytest.raises(uge.UgeError, match=said):
+        apply_edits(graph, [edit(graph)])  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Threshold(1.0), "between 0 and 1"),
+        (lambda: ReweightEdges((("a", "b"),), 0.0), "above 0"),
+        (lambda: DropEdges((("a", "a"),)), "two different nodes"),
+        (lambda: FlipValue("city", (), "A"), "0 nodes"),
+        (lambda: MergeValues("city", ("A",), "x"), "two groups or more"),
+        (lambda: edit_from_json({"kind": "set"}), "unknown edit 'set'"),
+        (lambda: edit_from_json({"kind": "threshold", "probability": "high"}), "cannot be read"),
+        (lambda: edit_from_json({"kind": "flip", "attribute": "a", "nodes": ["x"]}), "needed: attribute, nodes, value"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_an_edit_is_said(make: object, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        make()  # type: ignore[operator]
+
+
+EDITS: tuple[Edit, ...] = (
+    FlipValue("city", ("p3", "p7"), "C"), MergeValues("city", ("A", "B"), "A+B"), DropValue("age", "old"), Threshold(0.25),
+    DropEdges((("p1", "p2"),)), AddEdges((("p9", "p1"),)), ReweightEdges((("p3", "p4"),), 2.5),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda e: e.kind)
+def test_every_edit_survives_json_and_says_what_it_does(edit: Edit) -> None:
+    assert edit_from_json(json.loads(json.dumps(edit.to_json()))) == edit
+    assert edit.words and edit.kind not in edit.words.split()[0]
+
+
+def test_a_hash_is_of_the_edits_in_their_order_and_of_nothing_else() -> None:
+    one, two = EDITS[0], EDITS[1]
+    base = Scenario("f" * 64, (one, two), "first")
+    assert base.hash == Scenario("f" * 64, (one, two), "another name").hash
+    assert base.hash != Scenario("f" * 64, (two, one)).hash  # order counts
+    assert base.hash != Scenario("e" * 64, (one, two)).hash and base.hash != Scenario("f" * 64, (one,)).hash
+    # inside an edit lists are sets, and an edge has no first end
+    same = FlipValue("city", ("p7", "p3", "p7"), "C")
+    assert Scenario("f" * 64, (same, two)).hash == base.hash
+    assert DropEdges((("b", "a"), ("a", "b"))) == DropEdges((("a", "b"),))
+    # canonical: a fixed text gives a fixed digest
+    assert Scenario("f" * 64, (Threshold(0.25),)).hash == (
+        __import__("hashlib").sha256(
+            b'{"data":"' + b"f" * 64 + b'","edits":[{"kind":"threshold","probability":0.25}],"schema":"uge-scenario/1"}'
+        ).hexdigest()
+    )  # fmt: skip
+
+
+def test_undo_goes_back_edit_by_edit() -> None:
+    scenario = Scenario("f" * 64)
+    seen = [scenario]
+    for edit in EDITS:
+        scenario = scenario.with_edit(edit)
+        seen.append(scenario)
+    for expected in reversed(seen[:-1]):
+        scenario = scenario.undo()
+        assert scenario == expected and scenario.hash == expected.hash
+    assert scenario.undo() == scenario
+
+
+def test_scenarios_are_kept_listed_and_deleted(tmp_path: Path) -> None:
+    kept = Scenarios(RunStore(tmp_path / "store"))
+    first = Scenario("f" * 64, EDITS[:2], "first <b>")
+    scenario_id = kept.save(first)
+    kept.save(Scenario("e" * 64, EDITS[:1], "other data"))
+    assert kept.load(scenario_id).scenario == first
+    assert [s.scenario.name for s in kept.list("ffff")] == ["first <b>"] and len(kept.list()) == 2
+    assert (kept.folder.stat().st_mode & 0o077) == 0
+    kept.save(replace(first, name="renamed"))
+    assert [s.scenario.name for s in kept.list("ffff")] == ["renamed"]
+    kept.delete(scenario_id)
+    assert kept.list("ffff") == []
+    with pytest.raises(StoreError, match="no scenario"):
+        kept.load(scenario_id)
+    with pytest.raises(StoreError, match="no scenario"):
+        kept.load("../../store")
+    with pytest.raises(ConfigError, match="needs a name"):
+        kept.save(replace(first, name=" "))
+
+
+def test_a_scenario_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
+    kept = Scenarios(RunStore(tmp_path))
+    scenario_id = kept.save(Scenario("f" * 64, (Threshold(0.25),), "a"))
+    path = kept.folder / f"{scenario_id}.json"
+    path.write_text(path.read_text().replace("0.25", "0.75"))
+    assert kept.list() == []
+    with pytest.raises(ConfigError, match="SHA-256 does not fit"):
+        kept.load(scenario_id)
+
+
+def test_a_scenario_is_of_one_graph(graph: AttributedGraph) -> None:
+    with pytest.raises(StoreError, match="made for other data"):
+        scenario_graph(graph, Scenario("f" * 64, EDITS[:1]))
+    named = scenario_graph(graph, Scenario(graph.fingerprint, EDITS[:1], "x"))
+    assert named.name == f"{graph.name} + scenario x"
+
+
+def test_an_edited_graph_is_split_as_its_base(graph: AttributedGraph) -> None:
+    base = split_links(graph, validation_share=0.05, seed=3)
+    held, trained = (tuple(graph.ids(part[:, 0])) for part in (base.test, base.train))
+    edited = apply_edits(graph, [DropEdges((held, trained)), ReweightEdges((tuple(graph.ids(base.train[:, 1])),), 2.0)])
+    split = split_links(edited, validation_share=0.05, seed=3)
+    assert (split.test == base.test[:, 1:]).all() and (split.validation == base.validation).all()
+    assert (split.train == base.train[:, 1:]).all()
+    assert split.weights is not None and split.weights[0] == 2.0 and (split.weights[1:] == 1).all()

@@ -1,0 +1,53 @@
+"""What one member of an ensemble knows of the attributes, from its config: needs no torch."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from uge_core.bias_free import Evidence
+from uge_core.config import RunConfig
+from uge_core.graph import AttributedGraph, FloatArray
+from uge_core.split import LinkSplit, probe_split
+from uge_core.values import BoolArray, resolve_values
+
+
+def own_weights(config: RunConfig, split: LinkSplit) -> FloatArray | None:
+    """(E_train,) the training edges' own weights as the config uses them, scaled to mean 1, so that lambda keeps its meaning."""
+    if split.weights is None or config.edge_weights == "ignore":
+        return None
+    return np.asarray(split.weights / split.weights.mean(dtype=np.float64), dtype=np.float32)
+
+
+def evidence_of(
+    config: RunConfig, graph: AttributedGraph, split: LinkSplit, weights: FloatArray | None, *, twin: bool = False
+) -> tuple[Evidence, dict[str, BoolArray]]:
+    """A member's values with its training edges, and per attribute the (N,) nodes whose value it does not see.
+
+    Args:
+        config: of the run.
+        graph: the graph.
+        split: its split.
+        weights: of the training edges, as in `own_weights`.
+        twin: the member that does not see the values of the probe's test nodes.
+    """
+    hidden: dict[str, BoolArray] = {}
+    values = {}
+    for a in graph.audited if config.sensitive else ():
+        if twin and a.name in config.sensitive:
+            probe = probe_split(a, unknown=config.unknown, seed=config.split_seed)
+            hidden[a.name] = np.zeros(graph.num_nodes, dtype=bool)
+            hidden[a.name][probe.test] = True
+        values[a.name] = resolve_values(
+            a,
+            graph,
+            split.train,
+            unknown=config.unknown,
+            hidden=hidden.get(a.name),
+            hidden_policy=str(config.hidden),
+            rng=np.random.default_rng([config.seed, 6, zlib.crc32(a.name.encode())]),
+        )
+    sensitive = tuple(values[n] for n in config.sensitive)
+    other = tuple(v for n, v in values.items() if n not in config.sensitive)
+    return Evidence(graph, split.train, sensitive, other, weights), hidden

@@ -1,0 +1,73 @@
+"""The third tier of What-if: a run's settings trained again on a scenario's graph, through the queue."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from uge_core.config import RunConfig
+from uge_core.errors import ConfigError
+from uge_core.jobs.queue import Queue
+from uge_core.runs import EXTERNAL
+from uge_core.store import RunStore, StoredRun
+from uge_core.whatif.data import source_of
+from uge_core.whatif.scenario import Scenario
+
+_OWN = ("seed", "split_seed", "epochs", "warm_epochs")  # arguments of `runs.plan` by themselves
+
+
+def retrain(run_id: str, scenario: Scenario, store: RunStore) -> int:
+    """Puts a job into the queue that trains a run's settings on the graph a scenario makes; returns its number.
+
+    The training starts from its seed, as the run's did, so that the two differ in the edits alone.
+
+    Args:
+        run_id: the run whose settings are taken.
+        scenario: of the graph that run was trained on; it needs a name.
+        store: where both live.
+
+    Raises:
+        ConfigError: the run was not trained here or began from another's end, or the scenario is empty or has no name.
+        StoreError: the run does not say where its data lie.
+    """
+    run = store.load(run_id)
+    if not scenario.edits or not scenario.name.strip():
+        raise ConfigError("a scenario needs an edit and a name to be trained on; save it first")
+    queue = Queue(store)
+    job_id = queue.add(_settings(run, scenario))
+    queue.supervise()
+    return job_id
+
+
+def _settings(run: StoredRun, scenario: Scenario) -> dict[str, Any]:
+    if run.config["method"] == EXTERNAL:
+        raise ConfigError("this embedding came from elsewhere, so nothing is known that could train it again")
+    source = source_of(run)
+    if source.get("scenario"):
+        raise ConfigError("this run was trained on a scenario already; choose a run on the graph as it is")
+    config = RunConfig.from_json(run.config)
+    if config.warm_from is not None:
+        raise ConfigError("this run began from another's end; choose one that was trained from its seed")
+    training = {f.name: getattr(config, f.name) for f in fields(RunConfig) if f.metadata and f.name not in _OWN}
+    grid = {
+        "sensitive": "+".join(config.sensitive), "methods": [config.method], "backbones": [config.backbone],
+        "lams": [] if config.lam is None else [config.lam], "seeds": [config.seed], "split_seeds": [config.split_seed],
+        "epochs": config.epochs, "unknown": config.unknown, "hidden": config.hidden or "impute", "exposure": config.exposure,
+        "options": {**training, **config.backbone_options, **config.method_options},
+    }  # fmt: skip
+    return {
+        "data": source["spec"], "attributes": source.get("attributes"), "scenario": scenario.to_json(), "like": run.id, "grid": grid,
+        "device": "auto" if run.device not in (None, "cpu") else "cpu", "force": False, "deterministic": False, "solo": False,
+    }  # fmt: skip
+
+
+def retrained(run_id: str, scenario: Scenario, store: RunStore) -> str | None:
+    """The finished run that has a run's settings on a scenario's graph, or None."""
+    run = store.load(run_id)
+    mine = {k: v for k, v in run.config.items() if k != "dataset"}
+    for other in store.list(audits=False):
+        record = (other.dataset.get("source") or {}).get("scenario") or {}
+        same = {k: v for k, v in other.config.items() if k != "dataset"} == mine
+        if same and record.get("sha256") == scenario.hash and other.status == "finished":
+            return other.id
+    return None

@@ -1,0 +1,73 @@
+"""A run and one trained on a scenario of its graph, compared on the same people and the same held-out links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from uge_core.audit.compare import Side, compare_embeddings
+from uge_core.comparison import compare_record
+from uge_core.config import RunConfig
+from uge_core.errors import ConfigError
+from uge_core.graph import AttributedGraph
+from uge_core.runs import attributes_read, check_data
+from uge_core.split import split_links
+from uge_core.store import StoredRun
+
+
+def compare_runs(
+    a: StoredRun, b: StoredRun, graph: AttributedGraph, edited: AttributedGraph, attackers: Sequence[str]
+) -> dict[str, Any]:
+    """Differences A - B as a `uge-compare/1` record, with `note`s on what could not be paired.
+
+    Both are measured with the values of the edited graph, and rank the links held out of both trainings, which
+    the two graphs' common split gives.
+
+    Args:
+        a: a run on `graph`.
+        b: a run on `edited`.
+        graph: the graph as it is.
+        edited: what a scenario makes of it.
+        attackers: which attackers to try.
+
+    Raises:
+        ConfigError: the two were trained on different splits or treat missing values differently.
+    """
+    check_data(a, graph)
+    check_data(b, edited)
+    first, second = (RunConfig.from_json(run.config) for run in (a, b))
+    for field in ("split_seed", "test_share", "validation", "unknown"):
+        one, other = getattr(first, field), getattr(second, field)
+        if one != other:
+            raise ConfigError(
+                f"run {a.id} has {field} = {one}, {b.id} has {other}; a paired comparison needs the same people and links"
+            )
+    changed = {
+        x.name
+        for x, y in zip(graph.audited, edited.audited, strict=True)
+        if x is not y and not np.array_equal(x.codes, y.codes)
+    }
+    notes = []
+    sides = []
+    for run, config in ((a, first), (b, second)):
+        twin = None if run.twin is None else np.asarray(run.twin)
+        if twin is not None and changed & set(config.sensitive):
+            twin = None
+            notes.append(
+                f"{', '.join(sorted(changed & set(config.sensitive)))} was edited, so the twins did not miss the same people's values; "
+                "only what is read from the exported embeddings is compared"
+            )
+        sides.append(
+            Side(
+                np.asarray(run.embedding), twin, frozenset(config.sensitive), frozenset(attributes_read(config, graph))
+            )
+        )
+    split = split_links(edited, test_share=first.test_share, validation_share=first.validation, seed=first.split_seed)
+    found = compare_embeddings(
+        sides[0], sides[1], replace(edited, base=None), split, unknown=first.unknown, split_seed=first.split_seed,
+        attackers=attackers,
+    )  # fmt: skip
+    return compare_record(found, b.dataset, {a.id: a.config}, {b.id: b.config}) | {"notes": sorted(set(notes))}
