@@ -15,7 +15,12 @@ from typing import Any, get_type_hints
 
 from uge_core.errors import ConfigError
 
-_KINDS = {"backbones": "backbone", "debias": "method", "audit.attackers": "attacker"}
+_KINDS = {
+    "backbones": "backbone",
+    "debias": "method",
+    "audit.attackers": "attacker",
+    "projection.methods": "projection",
+}
 
 
 def register(cls: Any) -> Any:

@@ -164,6 +164,7 @@ class TrainingForm:
         device: str = "auto",
         options: Mapping[str, Any] | None = None,
         force: bool = False,
+        projections: Sequence[str] = (),
     ) -> dict[str, Any]:
         """A job's settings from what was chosen.
 
@@ -179,6 +180,7 @@ class TrainingForm:
             device: auto, cpu or cuda.
             options: other settings that differ from their defaults.
             force: train what is stored already.
+            projections: pictures to make after training, as in `slow_projections`.
 
         Raises:
             ConfigError: a list that holds something else than numbers, or nothing.
@@ -195,7 +197,7 @@ class TrainingForm:
         }  # fmt: skip
         return {
             "data": self.spec, "attributes": list(self.columns) if self.columns else None, "grid": grid, "device": device,
-            "force": force, "deterministic": False, "solo": False,
+            "force": force, "deterministic": False, "solo": False, "projections": list(projections),
         }  # fmt: skip
 
     def plan(self, settings: Mapping[str, Any]) -> list[Planned]:

@@ -1,6 +1,6 @@
 """The queue of jobs: a row each in the store, one worker process a device, the rest wait.
 
-A job is one sweep. It is queued, running, then finished, failed, cancelled or interrupted. Its worker
+A job is one sweep, or the pictures of stored runs. It is queued, running, then finished, failed, cancelled or interrupted. Its worker
 leaves a sign of life twice a second; a job without one for 30 s whose process is gone is interrupted,
 and may be resumed from its checkpoints. A process is known by its number and its time of birth, as
 numbers are used again. Nothing here imports torch, so the dashboard may use all of it.
@@ -37,13 +37,14 @@ OVER = ("finished", "failed", "cancelled", "interrupted")
 
 @dataclass(frozen=True)
 class Job:
-    """One sweep, asked for by a page.
+    """One sweep, or pictures of its runs, asked for by a page.
 
     Attributes:
         id: counts up.
         status: queued, running, finished, failed, cancelled or interrupted.
         lane: what it runs on, cpu or gpu; one job a lane at a time.
-        settings: `data`, `attributes`, `grid` (arguments of `runs.plan`) and those of `runs.sweep`.
+        settings: `data`, `attributes`, `grid` (arguments of `runs.plan`) and those of `runs.sweep`; with a `kind`
+            what that needs (`jobs.projection`).
         created: when it was asked for, seconds since 1970.
         started: when it began last, or None.
         ended: when it ended, or None.

@@ -13,13 +13,16 @@ import pandas as pd
 from uge_core import checkpoint
 from uge_core.config import split_names
 from uge_core.jobs.form import duration
+from uge_core.jobs.projection import KIND
 from uge_core.jobs.queue import ACTIVE, WAITING, Job, Queue
+from uge_core.registry import find
 from uge_core.store import RunStore, StoredRun
 from uge_core.views import config_words, method_class
 
 _SHOWN = 5  # jobs that are over
 _STAGES = {
     "starting": "Loading the data", "fetching": "Fetching the data", "training": "Training", "auditing": "Auditing",
+    "projecting": "Projecting",
 }  # fmt: skip
 STATUS = {
     "queued": "Waiting", "running": "Running", "finished": "Finished", "failed": "Failed", "cancelled": "Cancelled",
@@ -45,6 +48,8 @@ class JobCard:
         log: the last lines its worker wrote, of a job that ended early.
         can_cancel: it waits or runs.
         can_resume: it ended early.
+        projects: it makes pictures of runs that are trained.
+        losses: epoch and mean loss of the pass that trains now.
     """
 
     id: int
@@ -60,6 +65,8 @@ class JobCard:
     log: tuple[str, ...]
     can_cancel: bool
     can_resume: bool
+    projects: bool = False
+    losses: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,8 @@ def _card(job: Job, queue: Queue) -> JobCard:
                 stage += " pass " + at["text"].partition(" (pass ")[2].partition(")")[0]
         elif at.get("stage") == "auditing":
             facts.append(("Run", f"{at['done'] + 1:,} of {at['total']:,}"))
+        elif at.get("stage") == "projecting":
+            facts.append(("Step", f"{at['done'] + 1:,} of {at['total']:,}, {at['text'].partition(',')[0]}"))
         if at.get("total", 0) > 0 and at.get("stage") != "starting":
             share = min(1.0, at["done"] / at["total"])
         facts.append(("Running for", duration(time.time() - (job.started or job.created))))
@@ -153,7 +162,8 @@ def _card(job: Job, queue: Queue) -> JobCard:
     return JobCard(
         job.id, job.status, _title(job), _details(job), stage, share, tuple(facts), _note(job), job.reason if bad else None,
         job.remedy if bad else None, queue.last_lines(job) if job.status in ("failed", "interrupted") else (),
-        job.status in (ACTIVE, WAITING), bad,
+        job.status in (ACTIVE, WAITING), bad, job.settings.get("kind") == KIND,
+        tuple((int(epoch), float(loss)) for epoch, loss in at.get("losses") or ()) if job.status == ACTIVE else (),
     )  # fmt: skip
 
 
@@ -171,13 +181,23 @@ def _note(job: Job) -> str | None:
 
 
 def _title(job: Job) -> str:
-    grid = job.settings["grid"]
-    methods = ", ".join(method_class(m).label for m in grid["methods"])
     data = str(job.settings["data"])
-    return f"{methods} on {Path(data).name if '/' in data else data}"
+    name = Path(data).name if "/" in data else data
+    if job.settings.get("kind") == KIND:
+        return f"{_pictures(job.settings['methods'])} of {name}"
+    scenario = job.settings.get("scenario")
+    name += f" + scenario {scenario['name']}" if scenario else ""
+    return f"{', '.join(method_class(m).label for m in job.settings['grid']['methods'])} on {name}"
+
+
+def _pictures(methods: Sequence[str]) -> str:
+    return ", ".join(find("projection.methods", m).label for m in methods)
 
 
 def _details(job: Job) -> str:
+    if job.settings.get("kind") == KIND:
+        runs, size = job.settings["path"], job.settings["size"]
+        return f"{len(runs)} run{'s' * (len(runs) != 1)} · {size:,} people · seed {job.settings['seed']}"
     grid = job.settings["grid"]
     lams = ", ".join(f"{x:g}" for x in grid["lams"])
     seeds = grid["seeds"]
@@ -188,8 +208,13 @@ def _details(job: Job) -> str:
         f"λ {lams}" if lams else "",
         f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}",
         f"{grid['epochs']:,} epochs",
-        *(f"{k} = {v}" for k, v in grid["options"].items()),
+        *(
+            [f"settings of run {job.settings['like']}"]
+            if "like" in job.settings
+            else [f"{k} = {v}" for k, v in grid["options"].items()]
+        ),
         f"{len(job.runs)} run{'s' * (len(job.runs) != 1)}" if job.runs else "",
+        f"then {_pictures(job.settings['projections'])}" if job.settings.get("projections") else "",
     ]
     return " · ".join(filter(None, parts))
 
@@ -276,7 +301,7 @@ def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
     for path, runs in held:
         size, others = size + path.stat().st_size, others | set(runs) - gone
     said.append(
-        f"{len(run_ids)} run{'s' * (len(run_ids) != 1)} with audit, history and settings, {files} files: embeddings, twins and masks"
+        f"{len(run_ids)} run{'s' * (len(run_ids) != 1)} with audit, history and settings, {files} files: embeddings, twins, masks and projections"
     )
     if held:
         also = f", which hold {len(others)} other interrupted runs too" if others else ""

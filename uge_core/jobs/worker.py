@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import math
 import os
 import sys
 import threading
@@ -25,6 +26,7 @@ from uge_core.progress import Step
 from uge_core.store import RunStore
 
 _PULSE = 0.4  # seconds between two signs of life
+_CURVE = 120  # points of a loss curve at most
 
 
 class Cancelled(KeyboardInterrupt):
@@ -85,21 +87,34 @@ def _do(queue: Queue, job: Job) -> None:
 
 
 def _carry_out(store: RunStore, job: Job, pulse: _Pulse) -> None:
-    from uge_core.datasets import load
+    from uge_core.jobs import projection
+    from uge_core.projection.job import project
+    from uge_core.projection.path import chains
+    from uge_core.projection.sample import MOST
     from uge_core.runs import plan, sweep
+    from uge_core.whatif.data import load_source
 
     settings = job.settings
     _say(f"loading {settings['data']}")
-    graph = load(settings["data"], attributes=settings["attributes"], store=store.root, on_step=pulse)
+    source = {"spec": settings["data"], "attributes": settings["attributes"]}
+    if settings.get("scenario"):
+        source["scenario"] = settings["scenario"]
+    graph = load_source(source, store, may_fetch=True, on_step=pulse)
     pulse.check()
+    if settings.get("kind") == projection.KIND:
+        pulse.runs = list(settings["path"])
+        projection.carry_out(store, graph, settings, pulse)
+        return
     grid: dict[str, Any] = settings["grid"]
     pulse.runs = [p.run_id for p in plan(graph, **grid)]
     _say(f"{len(pulse.runs)} runs: {json.dumps(grid, ensure_ascii=False)}")
-    sweep(
+    runs = sweep(
         graph, store=store, force=settings["force"], device=settings["device"],
         deterministic=settings["deterministic"], solo=settings["solo"], on_step=pulse,
-        source={"spec": settings["data"], "attributes": settings["attributes"]}, **grid,
+        source=source, **grid,
     )  # fmt: skip
+    if settings.get("projections"):
+        project(graph, chains(runs), settings["projections"], size=MOST, on_step=pulse)
 
 
 def remedy(error: BaseException) -> str:
@@ -126,6 +141,7 @@ class _Pulse:
         self._stop, self._cancelled = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._said = ""
+        self._losses: list[tuple[int, float]] = []
         self.runs: list[str] = []
 
     def __call__(self, step: Step) -> None:
@@ -134,11 +150,23 @@ class _Pulse:
             _say(step.text)
         else:
             self._step = step
+            self._note_loss(step)
             words = step.text.partition(", loss")[0]
             if words != self._said:
                 self._said = words
                 _say(words)
         self.check()
+
+    def _note_loss(self, step: Step) -> None:
+        """Keeps the curve of this pass, at most `_CURVE` points, so that what is told stays small."""
+        if step.stage != "training" or step.loss is None or not math.isfinite(step.loss):
+            return
+        if self._losses and step.done <= self._losses[-1][0]:
+            self._losses = []  # another pass
+        if not self._losses or step.loss != self._losses[-1][1]:
+            self._losses = [*self._losses, (step.done, step.loss)]
+        if len(self._losses) > _CURVE:
+            self._losses = [*self._losses[:-1:2], self._losses[-1]]
 
     def check(self) -> None:
         """Raises Cancelled where somebody asked for it."""
@@ -161,7 +189,11 @@ class _Pulse:
     def _tell(self) -> None:
         # A store that is busy now is told the next time.
         with suppress(StoreError):
-            record = asdict(self._step) | {"memory": _memory() if self._step.stage == "training" else None}
+            training = self._step.stage == "training"
+            record = asdict(self._step) | {
+                "memory": _memory() if training else None,
+                "losses": self._losses if training else [],
+            }
             if self._queue.beat(self._job.id, record, self.runs):
                 self._cancelled.set()
 

@@ -1,0 +1,222 @@
+"""What do the embeddings of two runs look like, and what holds beyond the look?"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import uge_core as uge
+
+plain = uge.plain_text
+state = st.session_state
+WHATIF = Path(__file__).with_name("whatif.py")
+ICONS = {
+    "more than chance": "visibility",
+    "not told from chance": "drag_handle",
+    "not enough evidence": "question_mark",
+}
+
+st.title("Projection")
+st.write("What do the embeddings of two runs look like, and what holds beyond the look?")
+
+store = uge.RunStore()
+if not state["frame_before"]:
+    st.info("No audited run yet. The Overview page shows the command that makes a first one.", icon=":material/info:")
+    st.stop()
+if not state["frame_attribute"]:
+    st.info("The audited runs' data have no attribute of people, so there are no groups.", icon=":material/info:")
+    st.stop()
+before, after = state["frame_before"], state["frame_after"]
+
+
+@st.cache_resource(max_entries=2, ttl=900, show_spinner="Reading the graph")
+def graph_of(_run_id: str, data: str, root: str) -> Any:
+    return uge.projection_graph(uge.RunStore(root), _run_id)
+
+
+def select(nodes: list[int], source: str | None = None) -> None:
+    """Keeps who is selected; the picture it was done in shows it by itself, and is not drawn anew."""
+    state["projection_nodes"] = nodes
+    for letter in {"A", "B"} - {source}:
+        state[f"projection_shown_{letter}"] = nodes
+
+
+def lifted_out() -> None:
+    """Both pictures are drawn anew: both show the selection."""
+    select(state.get("projection_nodes", []))
+
+
+def take(letter: str, key: str) -> None:
+    """Copies a lasso's people at once, as the chart forgets it when it is drawn anew."""
+    nodes = [int(p["customdata"]) for p in state[key]["selection"]["points"]]
+    if nodes:
+        select(nodes, letter)
+
+
+def choose_groups() -> None:
+    select(uge.selected_groups(data, attribute, state["projection_groups"]))
+
+
+def choose_ids() -> None:
+    nodes, words = uge.selected_ids(data, state["projection_ids"])
+    state["projection_words"] = words
+    select(nodes)
+
+
+def jobs() -> None:
+    """The open job of this page; when it ends, the page is drawn again."""
+    cards = [card for card in uge.jobs_view(store).open if card.projects]
+    if [c.id for c in cards] != state.get("projection_jobs"):
+        state["projection_jobs"] = [c.id for c in cards]
+        st.rerun()
+    for card in cards:
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        facts = " · ".join(f"{name} {value}" for name, value in card.facts)
+        left.progress(card.share or 0.0, text=plain(" · ".join(filter(None, (card.title, card.stage, facts)))))
+        if right.button("Cancel", key=f"projection_cancel_{card.id}", icon=":material/stop:"):
+            uge.cancel(card.id, store)
+        if card.note:
+            st.caption(f":material/info: {card.note}")
+
+
+def full_space(side: Any) -> None:
+    """What holds in all dimensions, under the picture."""
+    figures = uge.full_space(store, data, side.run_id, attribute)
+    for column, figure in zip(st.columns(len(figures)), figures, strict=True):
+        column.metric(figure.label, figure.value, help=plain(figure.help))
+        column.caption(f":material/{ICONS[figure.verdict]}: {figure.verdict}; {plain(figure.words)}")
+
+
+def selection() -> None:
+    """Who is selected, against everybody drawn."""
+    nodes = state.get("projection_nodes", [])
+    st.header("Selection")
+    with st.expander("Select without a mouse", icon=":material/keyboard:"):
+        left, right = st.columns(2)
+        left.multiselect(
+            f"Groups of {attribute}", data.graph.attribute(attribute).labels, key="projection_groups",
+            on_change=choose_groups, help="Everybody drawn who has one of these values.",
+        )  # fmt: skip
+        right.text_area(
+            "Ids", key="projection_ids", on_change=choose_ids, height=68,
+            help="The ids of your own files, with commas, blanks or lines between them.",
+        )  # fmt: skip
+        if state.get("projection_words"):
+            st.caption(plain(state["projection_words"]))
+    if not nodes:
+        st.caption(
+            "Draw around people in a picture, with the lasso or the box above it, to compare them with everybody."
+        )
+        return
+    view = uge.selection_view(data, nodes, attribute)
+    st.markdown(plain(view.sentence))
+    share = st.column_config.NumberColumn
+    left, right = st.columns([3, 2])
+    left.dataframe(
+        view.table, hide_index=True, alt=view.sentence,
+        column_config={
+            "Share of the selected": share(format="percent"), "Share of everybody": share(format="percent"),
+            "p": share("p (Holm)", format="%.2g"),
+        },
+    )  # fmt: skip
+    left.caption(plain(view.caption))
+    right.dataframe(view.people, hide_index=True, height=300, alt="The people selected")
+    more = (
+        f"The first {len(view.people):,} of {len(view.ids):,}."
+        if len(view.ids) > len(view.people)
+        else f"All {len(view.ids):,}."
+    )
+    right.caption(f"{more} The list is not exported.")
+    with st.container(horizontal=True):
+        st.button("Clear the selection", key="projection_clear", icon=":material/close:", on_click=select, args=([],))
+        if WHATIF.exists() and st.button("Send to What-if", key="projection_send", icon=":material/arrow_forward:"):
+            state["whatif_nodes"] = list(view.ids)
+            st.switch_page(str(WHATIF))
+
+
+@st.fragment
+def pictures(view: uge.ProjectionView) -> None:
+    """The pictures, the slider and the selection; only this part runs when one of them changes."""
+    dark = st.context.theme.type == "dark"
+    lam = view.lam
+    if len(view.after) > 1:
+        if state.get("projection_lambda") not in view.after or state.get("projection_after") != after:
+            # Another run B begins at its own lambda.
+            state.pop("projection_lambda", None)
+        state["projection_after"] = after
+        lam = st.select_slider(
+            "λ of run B", list(view.after), value=lam if lam in view.after else next(iter(view.after)),
+            key="projection_lambda", format_func=lambda v: f"{v:g}", on_change=lifted_out,
+            help="Moves B along its trained values. Arrow keys move it.",
+        )  # fmt: skip
+    sides = {"A": view.before, "B": view.after.get(lam)}
+    for (letter, side), column in zip(sides.items(), st.columns(2), strict=True):
+        with column:
+            if side is None:
+                continue
+            colours = uge.colouring(data, color, store.load(side.run_id))
+            st.markdown(f"**{letter}: {plain(side.label)}**")
+            key = f"projection_{letter}"
+            st.plotly_chart(
+                uge.projection_figure(
+                    data, side, colours, view.reach, selected=state.get(f"projection_shown_{letter}", []), dark=dark
+                ),
+                config=uge.PROJECTION_CONFIG, alt=uge.projection_alt(data, side, colours), key=key,
+                on_select=partial(take, letter, key), selection_mode=("lasso", "box"),
+            )  # fmt: skip
+            full_space(side)
+    st.caption(plain(view.caption))
+    st.caption(plain(view.limits))
+    if color.startswith("confidence"):
+        st.caption(plain(uge.CONFIDENCE_NOTE))
+    selection()
+
+
+graph = graph_of(before, state["frame_data"], str(store.root))
+sizes = uge.projection_sizes(graph)
+left, middle, right = st.columns(3)
+methods = uge.projection_methods()
+method = left.segmented_control(
+    "Projection", list(methods), default="pca", required=True, format_func=methods.__getitem__, key="projection",
+    bind="query-params", on_change=lifted_out, help="PCA is there at once; the others are made by a job and kept with their runs.",
+)  # fmt: skip
+size = right.selectbox(
+    "People drawn", list(sizes), index=min(1, len(sizes) - 1), format_func=sizes.__getitem__, key=f"projection_size_{state['frame_data']}",
+    on_change=lifted_out, help="The same people for every run of these data.",
+)  # fmt: skip
+data = uge.projection_data(graph, size)
+ran = [i for i in (before, after) if i]
+colors = uge.colour_choices(data, store, ran)
+default = f"attribute:{state['frame_attribute']}"
+if state.get("projection_color") not in colors or state.get("projection_colored") != default:
+    state["projection_color"] = default if default in colors else next(iter(colors))
+state["projection_colored"] = default
+color = middle.selectbox(
+    "Colour", list(colors), key="projection_color", format_func=colors.__getitem__, on_change=lifted_out,
+    help="Numbers and selection are about the attribute chosen here, else about the audited one.",
+)  # fmt: skip
+attribute = color.partition(":")[2] or state["frame_attribute"]
+# What one graph's people were called means nothing in another sample.
+if state.get("projection_of") != (state["frame_data"], size):
+    state["projection_of"] = (state["frame_data"], size)
+    select([])
+
+view = uge.projection_view(store, data, before=before, after=after, method=method)
+slow = uge.slow_projections()
+if method in slow and view.missing:
+    estimate = uge.projection_estimate(len(view.wanted), len(data.sample.nodes))
+    of = f"{view.missing} of {len(view.wanted)} runs have no {slow[method]} of {data.sample.words} yet"
+    st.write(plain(f"{of} (A{', and each λ of B' if len(view.wanted) > 2 else ' and B' if after else ''})."))
+    if st.button(
+        f"Make {' / '.join(slow.values())}", key="projection_make", type="primary", icon=":material/play_arrow:",
+        disabled=any(c.projects for c in uge.jobs_view(store).open),
+        help="About " + ", ".join(f"{slow[name]} {words}" for name, words in estimate.items()) + ", in a process of its own.",
+    ):  # fmt: skip
+        uge.enqueue_projection(store, view.wanted, list(slow), size)
+cards = [c.id for c in uge.jobs_view(store).open if c.projects]
+state["projection_jobs"] = cards
+if cards:
+    st.fragment(run_every=1)(jobs)()
+if view.before or view.after:
+    pictures(view)

@@ -1,0 +1,137 @@
+"""The Projection page on real runs: two pictures, what stands under them, selecting without a mouse."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import uge_core as uge
+from uge_core.jobs.queue import Queue
+from uge_core.store import RunStore
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def shared(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that these tests may add pictures to."""
+    target = tmp_path_factory.mktemp("projection") / "store"
+    shutil.copytree(seeded, target)
+    return target
+
+
+@pytest.fixture
+def app(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    monkeypatch.setenv("UGE_STORE", str(shared))
+    # No worker is started here: what the page asks for is looked at in the queue.
+    monkeypatch.setattr(Queue, "supervise", lambda self: None)
+    made = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60)
+    made.run()
+    made.switch_page("projection.py").run()
+    assert not made.exception and [t.value for t in made.title] == ["Projection"]
+    yield made
+
+
+def charts(app: AppTest) -> list[Any]:
+    return [json.loads(c.proto.spec)["data"] for c in app.get("plotly_chart")]
+
+
+def words(app: AppTest) -> str:
+    return " ".join(e.value for e in (*app.markdown, *app.caption, *app.header))
+
+
+def test_two_pictures_with_the_numbers_of_the_full_space_under_each(app: AppTest) -> None:
+    specs = charts(app)
+    assert len(specs) == 2, "two WebGL pictures at most"
+    for traces in specs:
+        assert {t["type"] for t in traces} == {"scattergl"} and {t["name"] for t in traces} == {"A", "B", "C"}
+        assert all(t["customdata"]["dtype"] == "i4" and t["x"]["dtype"] == "i2" for t in traces)
+    alts = [c.proto.alt for c in app.get("plotly_chart")]
+    assert all("coloured by city: A " in alt for alt in alts) and "No debiasing" in alts[0]
+    assert len(app.metric) == 6
+    assert [m.label for m in app.metric[:3]] == ["↓ AUC, strongest", "↓ Micro-F1, linear", "↓ 10 nearest alike"]
+    text = words(app)
+    assert "PCA of all 200 people, the same people in both pictures" in text
+    assert "A projection is an illustration" in text and "Directions have no meaning" in text
+    assert len(re.findall(r"n = [\d,]+ people", text)) == 6
+
+
+def test_colour_and_attribute_follow_the_frame(app: AppTest) -> None:
+    app.selectbox(key="frame_attribute").set_value("gender").run()
+    assert not app.exception and app.selectbox(key="projection_color").value == "attribute:gender"
+    assert {t["name"] for t in charts(app)[0]} == {"f", "m"}
+    app.selectbox(key="projection_color").set_value("degree").run()
+    assert not app.exception and "coloured by neighbours" in app.get("plotly_chart")[0].proto.alt
+
+
+def test_groups_and_ids_select_without_a_mouse(app: AppTest) -> None:
+    app.multiselect(key="projection_groups").set_value(["B"]).run()
+    assert not app.exception
+    table, people = (d.value for d in app.dataframe)
+    assert table.set_index("Group").loc["B", "Against everybody"] == "more"
+    assert set(people["city"]) == {"B"} and "people selected" in words(app)
+    for traces in charts(app):
+        assert [bool(t["selectedpoints"]) for t in traces] == [t["name"] == "B" for t in traces]
+    app.text_area(key="projection_ids").set_value("p3, p5 nobody").run()
+    assert app.dataframe[1].value["id"].tolist() == ["p3", "p5"]
+    assert "There is nobody called nobody." in words(app) and "too few to compare" in words(app)
+    app.button(key="projection_clear").click().run()
+    assert not app.dataframe and all("selectedpoints" not in t for traces in charts(app) for t in traces)
+
+
+def test_a_selection_is_sent_to_whatif_as_the_users_own_ids(app: AppTest) -> None:
+    app.multiselect(key="projection_groups").set_value(["B"]).run()
+    ids = app.dataframe[1].value["id"].tolist()
+    found = [b for b in app.button if b.key == "projection_send"]
+    assert len(found) == (ROOT / "pages" / "whatif.py").exists()
+    if found:
+        found[0].click().run()
+        assert app.session_state["whatif_nodes"][: len(ids)] == ids
+        assert [t.value for t in app.title] == ["What-if"]
+
+
+def test_a_picture_that_takes_long_is_asked_of_a_job_and_shown_once_it_is_there(app: AppTest, shared: Path) -> None:
+    app.button_group(key="projection").set_value("t-sne").run()
+    assert not app.exception and not app.get("plotly_chart")
+    assert "2 of 2 runs have no t-SNE of all 200 people yet" in words(app)
+    app.button(key="projection_make").click().run()
+    assert not app.exception
+    store = RunStore(shared)
+    (job,) = [j for j in Queue(store).list() if j.settings.get("kind") == "projection"]
+    assert (
+        job.settings["methods"] == ["t-sne", "umap"] and job.settings["size"] == 200 and len(job.settings["path"]) == 2
+    )
+    assert app.button(key=f"projection_cancel_{job.id}")
+    app.button(key=f"projection_cancel_{job.id}").click().run()
+    assert Queue(store).load(job.id).status == "cancelled"
+    graph = uge.projection_graph(store, job.settings["path"][0])
+    from uge_core.projection.job import project
+
+    project(graph, [[store.load(i) for i in job.settings["path"]]], ["t-sne"], size=200)
+    app.run()
+    assert not app.exception and len(charts(app)) == 2
+    assert "perplexity 30, seed 0" in words(app) and "scikit-learn" in words(app)
+    # and the probe's confidence has become a colour
+    app.selectbox(key="projection_color").set_value("confidence:city").run()
+    assert not app.exception and "cross-fitted in 5 folds" in words(app)
+
+
+def test_the_page_loads_neither_torch_nor_scikit_learn(shared: Path) -> None:
+    code = (
+        "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], default_timeout=60);"
+        "app.run(); app.switch_page('projection.py').run(); assert len(app.get('plotly_chart')) == 2 and not app.exception;"
+        "app.button_group(key='projection').set_value('umap').run(); assert not app.exception, app.exception;"
+        "print(sorted({'torch', 'sklearn', 'numba', 'umap'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(ROOT / "pages" / "main.py")],
+        capture_output=True, text=True, cwd=ROOT, env={"PATH": "", "UGE_STORE": str(shared), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout.strip().splitlines()[-1:] == ["[]"], done.stderr

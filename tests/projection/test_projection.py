@@ -1,0 +1,511 @@
+"""Pictures of embeddings: who is drawn, how they are placed and turned, what is kept, what is said beside them."""
+
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.decomposition import PCA as OriginalPCA  # noqa: N811
+from sklearn.neighbors import NearestNeighbors
+
+import uge_core as uge
+from uge_core.errors import ConfigError, StoreError
+from uge_core.graph import UNKNOWN, Attribute, AttributedGraph, simple_edges
+from uge_core.jobs.queue import Queue
+from uge_core.plots.projection import projection_figure
+from uge_core.projection.align import align, align_path, displacement
+from uge_core.projection.cache import alike, confidence, find_confidence, find_picture, picture
+from uge_core.projection.confidence import probe_confidence
+from uge_core.projection.job import project
+from uge_core.projection.methods.pca import PCA
+from uge_core.projection.neighbours import nearest, same_group_share
+from uge_core.projection.path import chains, lambda_path
+from uge_core.projection.sample import draw_sample
+from uge_core.registry import find, names
+from uge_core.screens.projection import _wilson, hypergeometric_p
+from uge_core.store import RunStore, StoredRun, alive
+
+
+def graph_of(codes: dict[str, np.ndarray[Any, Any]], users: int | None = None, **more: Any) -> AttributedGraph:
+    n = len(next(iter(codes.values())))
+    ring = np.arange(n)
+    other = (ring + n // 2) % n if users else (ring + 1) % n
+    edges, *_ = simple_edges(ring, other, n)
+    if users:
+        edges = np.stack([np.arange(users), users + np.arange(users) % (n - users)])
+    side = "users" if users else "nodes"
+    attributes = tuple(
+        Attribute(name, c.astype(np.int64), tuple(f"{name}{i}" for i in range(int(c.max()) + 1)), side)  # type: ignore[arg-type]
+        for name, c in codes.items()
+    )
+    return AttributedGraph("made", n, edges, attributes, num_users=users, **more)
+
+
+@pytest.fixture
+def town_graph() -> AttributedGraph:
+    rng = np.random.default_rng(5)
+    return graph_of({"city": rng.choice(4, 3000, p=[0.6, 0.25, 0.1, 0.05]), "sex": rng.integers(0, 2, 3000)})
+
+
+@pytest.fixture
+def store(store_copy: Path) -> Iterator[RunStore]:
+    made = RunStore(store_copy)
+    yield made
+    with suppress(sqlite3.Error), sqlite3.connect(made.root / "store.sqlite") as db:
+        for pid, born in db.execute("SELECT pid, born FROM workers").fetchall():
+            if alive(pid, born) and pid != os.getpid():
+                os.killpg(pid, signal.SIGKILL)
+
+
+def by_method(store: RunStore, method: str) -> StoredRun:
+    return next(r for r in store.list() if r.config["method"] == method)
+
+
+def test_the_sample_has_every_values_share_and_is_the_same_each_time(town_graph: AttributedGraph) -> None:
+    sample = draw_sample(town_graph, 500)
+    assert np.array_equal(sample.nodes, draw_sample(town_graph, 500).nodes)
+    assert len(np.unique(sample.nodes)) == 500 and (np.diff(sample.nodes) > 0).all()
+    city, sex = town_graph.attributes
+    for value in range(4):
+        expected = 500 * city.sizes[value] / 3000
+        assert abs((city.codes[sample.nodes] == value).sum() - expected) <= 1
+        for other in range(2):
+            both = (city.codes == value) & (sex.codes == other)
+            assert abs(both[sample.nodes].sum() - 500 * both.sum() / 3000) <= 1
+    assert sample.words == "500 of 3,000 people, stratified by city, sex, seed 0"
+    assert not np.array_equal(sample.nodes, draw_sample(town_graph, 500, seed=1).nodes)
+
+
+def test_everybody_is_drawn_where_there_are_no_more() -> None:
+    graph = graph_of({"city": np.array([0, 1] * 10 + [-2] * 10)}, users=20)
+    sample = draw_sample(graph, 20)
+    assert sample.nodes.tolist() == list(range(20)), "items are no people"
+    assert sample.words == "all 20 people"
+
+
+def test_pca_is_scikit_learns_up_to_sign() -> None:
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(300, 6)) @ rng.normal(size=(6, 6)) + 3).astype(np.float32)
+    ours, facts = PCA().place(x, None, seed=0)
+    original = OriginalPCA(2, svd_solver="full").fit(x)
+    theirs = original.transform(x)
+    assert np.allclose(ours * np.sign((ours * theirs).sum(axis=0)), theirs, atol=1e-3)
+    assert facts["share of the spread"] == pytest.approx(original.explained_variance_ratio_.sum(), rel=1e-5)
+
+
+def test_pca_of_one_dimension_or_of_nothing_is_flat() -> None:
+    one, _ = PCA().place(np.arange(20, dtype=np.float32)[:, None], None, seed=0)
+    assert one.shape == (20, 2) and np.ptp(one[:, 0]) == pytest.approx(19) and not one[:, 1].any()
+    same, facts = PCA().place(np.ones((20, 3), dtype=np.float32), None, seed=0)
+    assert not same.any() and facts["share of the spread"] == 1.0
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_aligning_recovers_a_planted_turn(mirrored: bool) -> None:
+    rng = np.random.default_rng(1)
+    fixed = rng.normal(size=(200, 2)) * [3, 1] + [5, -2]
+    angle = 2.1
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    if mirrored:
+        turn = turn @ np.diag([1, -1])
+    moving = 0.37 * (fixed @ turn) + [40, 7]
+    assert np.allclose(align(moving, fixed), fixed, atol=1e-4)
+    # and no turn at all does better with noise
+    noisy = moving + rng.normal(scale=0.2, size=moving.shape)
+    best = displacement(fixed, align(noisy, fixed))
+    for other in np.linspace(0.2, 6, 20):
+        spun = np.array([[np.cos(other), -np.sin(other)], [np.sin(other), np.cos(other)]])
+        back = align(noisy, fixed) - fixed.mean(axis=0)
+        assert displacement(fixed, back @ spun + fixed.mean(axis=0)) > best
+
+
+def test_aligning_keeps_the_spread_of_a_picture_that_resembles_nothing() -> None:
+    rng = np.random.default_rng(2)
+    fixed, moving = rng.normal(size=(500, 2)), 9 * rng.normal(size=(500, 2))
+    assert np.linalg.norm(align(moving, fixed) - fixed.mean(axis=0)) == pytest.approx(
+        np.linalg.norm(fixed - fixed.mean(axis=0)), rel=1e-4
+    )
+    assert align(np.zeros((9, 2)), fixed[:9]).shape == (9, 2)
+
+
+def test_along_a_path_people_move_less_once_aligned() -> None:
+    rng = np.random.default_rng(3)
+    shape = rng.normal(size=(400, 2)) * [4, 1]
+    raw = []
+    for step in range(6):
+        angle = rng.uniform(0, 2 * np.pi)
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        raw.append((shape + 0.1 * step * rng.normal(size=shape.shape)) @ turn)
+    moved = align_path(raw)
+    steps = [[displacement(path[i], path[i + 1]) for i in range(5)] for path in (moved, raw)]
+    assert np.mean(steps[0]) < 0.5 * np.mean(steps[1])
+    assert all(a <= b + 1e-6 for a, b in zip(*steps, strict=True))
+
+
+def test_neighbours_are_scikit_learns_and_alike_as_often_as_planted(town_graph: AttributedGraph) -> None:
+    rng = np.random.default_rng(4)
+    city, sex = town_graph.attributes
+    z = np.concatenate([3 * np.eye(4)[city.codes], rng.normal(size=(3000, 4))], axis=1).astype(np.float32)
+    asked, among = np.arange(0, 3000, 10), np.arange(3000)
+    near = nearest(z, asked, among)
+    oracle = NearestNeighbors(n_neighbors=11).fit(z).kneighbors(z[asked], return_distance=False)[:, 1:]
+    assert (np.sort(near) == np.sort(oracle)).mean() > 0.999
+    read, blind = same_group_share([city, sex], asked, near, among)
+    assert read.value is not None and read.value > 0.8 and read.n == 300
+    p = city.sizes / 3000
+    assert read.chance == pytest.approx(float((p * p).sum()), abs=0.06)
+    assert blind.low is not None and blind.low < blind.chance < blind.high  # type: ignore[operator]
+
+
+def test_people_without_a_value_take_no_part() -> None:
+    codes = np.array([0, 0, 0, 1, 1, UNKNOWN])
+    attribute = Attribute("a", codes, ("x", "y"))
+    near = np.array([[1, 5], [2, 3], [4, 5], [0, 1]])
+    (found,) = same_group_share([attribute], np.array([0, 1, 3, 5]), near, np.arange(6))
+    # 0: 1 alike of 1; 1: 1 of 2; 3: 1 of 1; 5 has no value
+    assert found.n == 3 and found.value == pytest.approx((1 + 0.5 + 1) / 3)
+    assert found.chance == pytest.approx((2 / 4 + 2 / 4 + 1 / 4) / 3)
+
+
+def test_confidence_is_high_where_the_value_is_planted_and_never_learnt_from_oneself() -> None:
+    rng = np.random.default_rng(6)
+    codes = rng.integers(0, 2, 600).astype(np.int64)
+    codes[:7] = UNKNOWN
+    attribute = Attribute("a", codes, ("x", "y"))
+    told = np.concatenate([codes[:, None] * 4.0, rng.normal(size=(600, 3))], axis=1).astype(np.float32)
+    nodes = np.arange(600)
+    sure = probe_confidence(told, attribute, nodes)
+    assert np.isnan(sure[:7]).all() and np.nanmean(sure) > 0.95
+    # As many dimensions as people: an attacker that had seen a person would be certain of them.
+    blind = probe_confidence(rng.normal(size=(600, 300)).astype(np.float32), attribute, nodes)
+    assert 0.4 < np.nanmean(blind) < 0.6
+    assert ((sure[7:] >= 0) & (sure[7:] <= 1)).all()
+
+
+def test_a_picture_is_made_once_and_kept_by_content(store: RunStore, town: Path) -> None:
+    graph = uge.load(town)
+    run = by_method(store, "none")
+    sample = draw_sample(graph, 100)
+    first = picture(run, "pca", sample)
+    (kept,) = run.folder.glob("projection-pca-*.npy")
+    before = kept.stat().st_mtime_ns
+    again = picture(store.load(run.id), "pca", sample)
+    assert np.array_equal(first.coordinates, again.coordinates) and kept.stat().st_mtime_ns == before
+    assert find_picture(run, "pca", draw_sample(graph, 50)) is None
+    # Other numbers under the same run are other content.
+    np.save(run.folder / "embedding.npy", np.array(run.embedding) * [2, *[1] * (run.embedding.shape[1] - 1)])
+    changed = store.load(run.id)
+    np.save(run.folder / "embedding.npy", np.asarray(changed.embedding, dtype=np.float32))
+    assert find_picture(store.load(run.id), "pca", sample) is None
+    picture(store.load(run.id), "pca", sample)
+    assert len(list(run.folder.glob("projection-pca-*.npy"))) == 2
+
+
+def test_a_damaged_picture_is_made_again(store: RunStore, town: Path) -> None:
+    run, sample = by_method(store, "none"), draw_sample(uge.load(town), 100)
+    first = np.array(picture(run, "pca", sample).coordinates)
+    next(run.folder.glob("projection-pca-*.npy")).write_bytes(b"junk")
+    assert find_picture(run, "pca", sample) is None
+    assert np.array_equal(picture(run, "pca", sample).coordinates, first)
+
+
+def test_deleting_a_run_removes_its_pictures_and_nothing_exports_them(
+    store: RunStore, town: Path, tmp_path: Path
+) -> None:
+    from uge_core import cli
+
+    graph, run = uge.load(town), by_method(store, "none")
+    sample = draw_sample(graph, 100)
+    picture(run, "pca", sample)
+    confidence(run, graph, sample)
+    alike(run, graph)
+    out = tmp_path / "out"
+    arguments = [
+        "runs",
+        "export",
+        run.id,
+        "--what",
+        "embeddings,weights",
+        "--out",
+        str(out),
+        "--store",
+        str(store.root),
+    ]
+    assert cli.run(arguments) == 0
+    assert not [p for p in out.rglob("*") if "projection" in p.name]
+    removed = uge.delete([run.id], store)
+    for kind in ("pca", "confidence", "neighbours"):
+        assert any(f"projection-{kind}-" in line for line in removed)
+    assert not list(store.root.rglob("projection-*"))
+    with pytest.raises(StoreError, match="cannot be kept"):
+        picture(run, "pca", draw_sample(graph, 50))
+
+
+def test_too_few_people_are_refused(store: RunStore, town: Path) -> None:
+    with pytest.raises(ConfigError, match="10 at least"):
+        picture(by_method(store, "none"), "pca", draw_sample(uge.load(town), 9))
+
+
+def test_paths_go_from_the_untreated_run_along_lambda(store: RunStore) -> None:
+    base = by_method(store, "uge-c")
+    runs = [replace(base, id=f"r{lam}", config=base.config | {"lambda": lam}) for lam in (1.9, 0.1, 0.5)]
+    other = replace(base, id="other", config=base.config | {"lambda": 0.3, "seed": 1})
+    none, weights = by_method(store, "none"), by_method(store, "uge-w")
+    path = lambda_path(runs[2], [*runs, other, none])
+    assert [r.config["lambda"] for r in path] == [0.1, 0.5, 1.9] and {r.config["seed"] for r in path} == {0}
+    assert lambda_path(weights, runs) == (weights,)
+    found = chains([*runs, other, none, weights])
+    assert [[r.id for r in chain] for chain in found] == [
+        [none.id, weights.id], [none.id, "r0.1", "r0.5", "r1.9"], ["other"],
+    ]  # fmt: skip
+    assert [[r.id for r in c] for c in chains([none])] == [[none.id]]
+
+
+# UMAP compiles for half a minute before it begins.
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n == "umap")) for n in names("projection.methods") if n != "pca"],
+)
+def test_a_slow_projection_begins_where_the_run_before_ended(method: str) -> None:
+    rng = np.random.default_rng(7)
+    x = np.concatenate([rng.normal(size=(60, 5)), rng.normal(size=(60, 5)) + 8]).astype(np.float32)
+    projection = find("projection.methods", method)()
+    first, _ = projection.place(x, None, seed=0)
+    assert first.shape == (120, 2) and np.isfinite(first).all()
+    groups = np.repeat([0, 1], 60)
+    centre = np.stack([first[groups == g].mean(axis=0) for g in (0, 1)])
+    nearer = np.linalg.norm(first[:, None] - centre, axis=2).argmin(axis=1)
+    assert (nearer == groups).mean() > 0.95, "two far groups stay apart"
+    repeat, _ = projection.place(x, None, seed=0)
+    assert np.array_equal(first, repeat)
+    other = x + rng.normal(scale=0.1, size=x.shape).astype(np.float32)
+    turned = np.asarray(first @ np.array([[0, 1], [-1, 0]]), dtype=np.float32)
+    begun, _ = projection.place(other, turned, seed=0)
+    away, _ = projection.place(other, None, seed=0)
+    assert displacement(turned, begun) < 0.8 * displacement(turned, away), "people stay where they were"
+    assert displacement(turned, align(begun, turned)) <= displacement(turned, begun)
+
+
+def test_the_job_makes_what_is_not_there_and_says_where_it_is(store: RunStore, town: Path) -> None:
+    graph = uge.load(town)
+    path = [by_method(store, m) for m in ("none", "uge-c")]
+    steps: list[Any] = []
+    project(graph, [path], ["pca"], size=100, on_step=steps.append)
+    assert [(s.stage, s.done, s.total) for s in steps] == [("projecting", i, 4) for i in range(4)]
+    assert all(find_confidence(r, draw_sample(graph, 100)).keys() == {"city", "gender", "age"} for r in path)
+    files = {p: p.stat().st_mtime_ns for p in store.root.rglob("projection-*")}
+    project(graph, [path], ["pca"], size=100)
+    assert {p: p.stat().st_mtime_ns for p in store.root.rglob("projection-*")} == files
+
+
+@pytest.mark.slow
+def test_a_worker_makes_the_pictures_along_a_path(store: RunStore) -> None:
+    ids = [by_method(store, m).id for m in ("none", "uge-c")]
+    number = uge.enqueue_projection(store, ids, ["t-sne", "umap"], 200)
+    assert uge.enqueue_projection(store, ids, ["t-sne", "umap"], 200) == number, "not twice"
+    limit = time.monotonic() + 240
+    while (job := Queue(store).load(number)).status in ("queued", "running"):
+        assert time.monotonic() < limit, Queue(store).last_lines(job)
+        card = next(iter(uge.jobs_view(store).open), None)
+        assert card is None or (card.projects and "t-SNE, UMAP of" in card.title)
+        time.sleep(0.1)
+    assert job.status == "finished", (job.reason, Queue(store).last_lines(job))
+    assert job.runs == tuple(ids)
+    data = uge.projection_data(uge.projection_graph(store, ids[0]), 200)
+    for method in ("t-sne", "umap"):
+        view = uge.projection_view(store, data, before=ids[0], after=ids[1], method=method)
+        assert view.missing == 0 and view.before is not None and set(view.after) == {0.5}
+        second = find_picture(store.load(ids[1]), method, data.sample)
+        first = find_picture(store.load(ids[0]), method, data.sample)
+        assert first is not None and second is not None and second.about["start"] == first.key
+
+
+@pytest.mark.slow
+def test_pictures_may_be_made_after_training(town: Path, store: RunStore) -> None:
+    from uge_core.jobs.form import training_form
+
+    form = training_form(str(town), store)
+    settings = form.settings(
+        backbone="node2vec", methods=["none"], epochs=5, seeds="7", device="cpu", projections=["umap"]
+    )
+    number = uge.enqueue(form, settings, store)
+    limit = time.monotonic() + 240
+    while (job := Queue(store).load(number)).status in ("queued", "running"):
+        assert time.monotonic() < limit, Queue(store).last_lines(job)
+        uge.queue_words(store)
+        time.sleep(0.1)
+    assert job.status == "finished", (job.reason, Queue(store).last_lines(job))
+    assert "then UMAP" in uge.jobs_view(store).over[0].details
+    sample = draw_sample(uge.load(town))
+    assert find_picture(store.load(job.runs[0]), "umap", sample) is not None
+
+
+def view_of(store: RunStore, town: Path, size: int = 150) -> tuple[Any, Any]:
+    data = uge.projection_data(uge.load(town), size)
+    runs = [by_method(store, m).id for m in ("none", "uge-c")]
+    return data, uge.projection_view(store, data, before=runs[0], after=runs[1], method="pca")
+
+
+def test_both_pictures_hold_the_same_people_in_one_frame(store: RunStore, town: Path) -> None:
+    data, view = view_of(store, town)
+    assert "150 of 200 people, stratified by city, gender, age, seed 0" in view.caption
+    assert "illustration" in view.limits
+    sides = [view.before, *view.after.values()]
+    colours = uge.colouring(data, "attribute:city", store.load(view.wanted[0]))
+    for side in sides:
+        figure = projection_figure(data, side, colours, view.reach)
+        nodes = np.concatenate([t.customdata for t in figure.data])
+        assert sorted(nodes) == data.sample.nodes.tolist()
+        assert {t.type for t in figure.data} == {"scattergl"}
+        assert figure.layout.yaxis.scaleanchor == "x" and not figure.layout.xaxis.showticklabels
+        for trace in figure.data:
+            group = data.graph.attribute("city").labels.index(trace.name)
+            assert (data.graph.attribute("city").codes[np.asarray(trace.customdata)] == group).all()
+        assert len({t.marker.symbol for t in figure.data}) == 3
+    first, second = (projection_figure(data, s, colours, view.reach).layout.xaxis.range for s in sides)
+    assert first == second
+
+
+def test_selected_people_are_lifted_out_in_a_picture(store: RunStore, town: Path) -> None:
+    data, view = view_of(store, town)
+    colours = uge.colouring(data, "attribute:city", store.load(view.wanted[0]))
+    chosen = data.sample.nodes[[3, 50, 90]].tolist()
+    figure = projection_figure(data, view.before, colours, view.reach, selected=chosen)
+    lifted = [int(t.customdata[i]) for t in figure.data for i in t.selectedpoints]
+    assert sorted(lifted) == chosen
+
+
+def test_names_of_the_data_are_no_markup_in_a_picture(store: RunStore, town: Path) -> None:
+    graph = uge.load(town)
+    city = graph.attribute("city")
+    evil = replace(city, labels=("<b>A</b>", "B", "C"))
+    data = uge.projection_data(replace(graph, attributes=(evil, *graph.attributes[1:])), 150)
+    _, view = view_of(store, town)
+    colours = uge.colouring(data, "attribute:city", store.load(view.wanted[0]))
+    figure = projection_figure(data, view.before, colours, view.reach)
+    assert "&lt;b&gt;A&lt;/b&gt;" in {t.name for t in figure.data}
+
+
+def test_many_values_are_seven_and_other_and_ordered_ones_ranges(store: RunStore) -> None:
+    rng = np.random.default_rng(8)
+    graph = graph_of({"job": rng.integers(0, 12, 900), "age": rng.integers(0, 40, 900)})
+    job, age = graph.attributes
+    codes = age.codes.copy()
+    codes[:20] = UNKNOWN
+    graph = replace(graph, attributes=(job, replace(age, ordered=True, codes=codes)))
+    data, run = uge.projection_data(graph, 900), by_method(store, "none")
+    many = uge.colouring(data, "attribute:job", run)
+    assert [g.kind for g in many.groups] == ["value"] * 7 + ["other"] and many.groups[-1].label == "Other (5 values)"
+    shown = {g.label for g in many.groups}
+    assert min(job.sizes[job.labels.index(v)] for v in shown if v in job.labels) >= np.sort(job.sizes)[-7]
+    ranges = uge.colouring(data, "attribute:age", run)
+    assert ranges.ordered and [g.kind for g in ranges.groups] == ["value"] * 6 + ["unknown"]
+    assert ranges.groups[0].label.startswith("age0 to age")
+    for found in (many, ranges, uge.colouring(data, "degree", run)):
+        members = np.concatenate([g.members for g in found.groups])
+        assert sorted(members) == list(range(900)), "everybody has one colour"
+
+
+def test_probe_confidence_can_be_a_colour_once_it_is_made(store: RunStore, town: Path) -> None:
+    data, view = view_of(store, town)
+    run = store.load(view.wanted[0])
+    assert not any(k.startswith("confidence") for k in uge.colour_choices(data, store, view.wanted))
+    confidence(run, data.graph, data.sample)
+    assert "confidence:city" in uge.colour_choices(data, store, view.wanted)
+    colours = uge.colouring(data, "confidence:age", run)
+    assert [g.label for g in colours.groups[:5]] == [
+        "0.0 to 0.2",
+        "0.2 to 0.4",
+        "0.4 to 0.6",
+        "0.6 to 0.8",
+        "0.8 to 1.0",
+    ]
+    unknown = int((data.graph.attribute("age").codes[data.sample.nodes] < 0).sum())
+    assert colours.groups[-1].kind == "unknown" and len(colours.groups[-1].members) == unknown > 0
+
+
+def test_numbers_of_the_full_space_stand_beside_floor_n_interval_and_direction(store: RunStore, town: Path) -> None:
+    data, view = view_of(store, town)
+    run = store.load(view.wanted[0])
+    auc, f1, near = uge.full_space(store, data, run.id, "city")
+    row = next(
+        r for r in run.rows if r["metric"] == "auc" and r["attacker"] == "worst" and r["attribute"] == "city"
+    )  # fmt: skip
+    assert auc.value == f"{max(row['value'], 1 - row['value']):.3f}"
+    for fact in (auc, f1, near):
+        assert fact.label.startswith("↓") and re.search(r"n = [\d,]+ people", fact.words), fact
+        assert "95 % [" in fact.words and re.search("chance|coin|majority", fact.words), fact
+    again = alike(run, data.graph)["city"]
+    assert near.value == f"{again.value:.3f}"
+    (other, *_) = uge.full_space(store, data, run.id, "nothing")
+    assert other.verdict == "not enough evidence"
+
+
+def test_hypergeometric_p_is_scipys_exact_one() -> None:
+    for k, m, size, n in ((3, 20, 30, 100), (0, 12, 40, 90), (12, 12, 40, 90), (50, 200, 300, 1000)):
+        table = [[k, m - k], [size - k, n - m - size + k]]
+        assert hypergeometric_p(k, m, size, n) == pytest.approx(stats.fisher_exact(table).pvalue, rel=1e-6)
+    low, high = _wilson(7, 40)
+    reference = stats.binomtest(7, 40).proportion_ci(method="wilson")
+    assert (low, high) == pytest.approx((reference.low, reference.high))
+
+
+def test_a_selection_is_compared_with_everybody(town_graph: AttributedGraph) -> None:
+    data = uge.projection_data(town_graph, 1000)
+    city = town_graph.attribute("city")
+    drawn = data.sample.nodes
+    first = drawn[city.codes[drawn] == 1]
+    chosen = [
+        *first[:150].tolist(),
+        *drawn[city.codes[drawn] == 0][:50].tolist(),
+        *drawn[city.codes[drawn] == 3][:4].tolist(),
+    ]
+    view = uge.selection_view(data, chosen, "city")
+    rows = view.table.set_index("Group")
+    assert rows.loc["city1", "Against everybody"] == "more" and rows.loc["city1", "Selected"] == "150"
+    assert rows.loc["city0", "Against everybody"] == "fewer"
+    assert rows.loc["city1", "Share of the selected"] == pytest.approx(150 / 204)
+    # Four people are withheld.
+    assert rows.loc["city3", "Selected"] == "under 10" and np.isnan(rows.loc["city3", "Share of the selected"])
+    assert "204 people selected, 20.4 % of those drawn. city city1 is 73.5 % of them" in view.sentence
+    assert len(view.people) == 200 and len(view.ids) == 204
+    everybody = uge.selection_view(data, drawn.tolist(), "city")
+    assert "cannot be told" in everybody.sentence
+    few = uge.selection_view(data, drawn[:5].tolist(), "city")
+    assert "too few to compare" in few.sentence and set(few.table["Selected"]) == {"under 10"}
+
+
+def test_people_are_selected_by_group_or_by_their_own_ids(store: RunStore, town: Path) -> None:
+    data, _ = view_of(store, town)
+    nodes = uge.selected_groups(data, "city", ["A", "C"])
+    codes = data.graph.attribute("city").codes[nodes]
+    assert set(codes) == {0, 2} and set(nodes) <= set(data.sample.nodes.tolist())
+    drawn = data.graph.ids(data.sample.nodes[:2])
+    left_out = next(i for i in range(200) if i not in data.sample.nodes)
+    found, words = uge.selected_ids(data, f"{drawn[0]}, {drawn[1]}\nnobody; {data.graph.ids([left_out])[0]}")
+    assert found == data.sample.nodes[:2].tolist()
+    assert words == "There is nobody called nobody. 1 of those named are not among the people drawn."
+    assert uge.selected_ids(data, "") == ([], "")
+
+
+def test_data_that_changed_or_have_no_place_are_a_sentence(store: RunStore, town: Path, tmp_path: Path) -> None:
+    run = by_method(store, "none")
+    store.refresh(run.id, run.dataset | {"source": None})
+    with pytest.raises(StoreError, match="without a place on disk"):
+        uge.projection_graph(store, run.id)
+    copy = tmp_path / "town"
+    shutil.copytree(town, copy)
+    (copy / "nodes.csv").write_text((copy / "nodes.csv").read_text().replace(",m,", ",f,", 3))
+    store.refresh(run.id, run.dataset | {"source": {"spec": str(copy), "attributes": None}})
+    with pytest.raises(StoreError, match="other data"):
+        uge.projection_graph(store, run.id)

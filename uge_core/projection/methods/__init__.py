@@ -1,0 +1,1 @@
+"""Ways of placing an embedding's people in a plane, a file each."""
