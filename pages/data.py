@@ -1,0 +1,517 @@
+"""Bring a graph, see what is in it, and say what its columns are."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import uge_core as uge
+
+KINDS = ["csv", "tsv", "txt", "gz", "parquet", "npz", "graphml", "gexf", "gml"]
+SEPARATORS = {"": "by the first line", ",": "comma", ";": "semicolon", "\t": "tab", " ": "blank", "|": "bar |"}
+ENCODINGS = {"": "UTF-8", "iso8859-1": "Latin-1", "cp1252": "Windows-1252", "utf-16": "UTF-16"}
+SIDES = {
+    "one": "all nodes are people",
+    "items": "people and items; items stand in the edges alone",
+    "column": "people and items in one file, told apart by a column",
+}
+ICONS = {"blocking": "block", "warning": "warning", "note": "info"}
+
+plain = uge.plain_text
+state = st.session_state
+dark = st.context.theme.type == "dark"
+store = uge.RunStore()
+here = uge.uploads_folder(store)
+
+
+@st.cache_resource(max_entries=2, ttl=1800, show_spinner="Reading the graph")
+def graph_of(spec: str, stamp: str, root: str) -> uge.DataView:
+    """The graph, read again when a file of it changes."""
+    return uge.data_view(spec, uge.RunStore(root))
+
+
+@st.cache_data(max_entries=8, show_spinner="Counting how edges weigh")
+def weights_of(_view: uge.DataView, fingerprint: str, sensitive: tuple[str, ...], independence: bool) -> Any:
+    return uge.weights_view(_view.graph, sensitive, independence=independence)
+
+
+@st.cache_resource(max_entries=2, ttl=1800, show_spinner="Reading the tables")
+def tables_of(
+    folder: str, edges: str, nodes: str, separator: str, encoding: str, stamp: str
+) -> tuple[uge.TablePair, uge.TableMap]:
+    """The tables, and what their columns are by the dataset.yaml that is there, else probably."""
+    pair = uge.read_pair(folder, edges, nodes, separator, encoding)
+    return pair, uge.begin_mapping(pair, uge.written_mapping(folder))
+
+
+@st.cache_data(max_entries=8, show_spinner="Looking at the columns")
+def columns_with(
+    _pair: uge.TablePair, made: uge.TableMap, stamp: str
+) -> tuple[uge.TableMap, dict[str, tuple[int, str]]]:
+    """The uses of the columns besides id and sides, and what stands in each."""
+    made = uge.with_columns(_pair, made)
+    return made, uge.column_examples(_pair, [u.column for u in made.columns])
+
+
+@st.cache_data(max_entries=8, show_spinner="Joining the tables")
+def joined(_pair: uge.TablePair, made: uge.TableMap, stamp: str) -> Any:
+    return uge.join_counts(_pair, made)
+
+
+def choose(spec: str, fetch: bool = False) -> None:
+    """Another graph is shown; only a click fetches, an address never does."""
+    spec = spec.strip()
+    state["data_spec"], state["data_fetch"], state["data_mapping"] = spec, fetch, False
+    # The Runs page begins with the graph that was looked at last.
+    state["runs_graph"] = spec
+
+
+def bring() -> None:
+    """Writes what was dropped and shows it."""
+    turn = state.get("data_turn", 0)
+    files = [f for key in ("edges", "nodes") if (f := state.get(f"data_{key}_{turn}")) is not None]
+    try:
+        upload = uge.save_upload(state.get("data_name", ""), [(f.name, f) for f in files], store)
+    except uge.UgeError as error:
+        state["data_said"] = "error", str(error)
+        return
+    # New droppers: the browser's copies leave the memory.
+    state["data_turn"], state["data_name"] = turn + 1, ""
+    state["data_said"] = "success", f"Kept in {upload.folder}: {', '.join(upload.files)}, {upload.size / 1e6:.1f} MB."
+    choose(upload.spec)
+
+
+def remove(name: str, spec: str) -> None:
+    try:
+        gone = uge.remove_upload(name, store)
+        state["data_said"] = "success", f"Removed {len(gone)} files: {', '.join(gone)}."
+        if state.get("data_spec") == spec:
+            state["data_spec"] = ""
+    except uge.UgeError as error:
+        state["data_said"] = "error", str(error)
+
+
+def sources() -> None:
+    """The ways in."""
+    files, place, name = st.tabs(["Two files", "A place on this machine", "By name"])
+    with files:
+        turn = state.get("data_turn", 0)
+        left, right = st.columns(2)
+        edges = left.file_uploader(
+            "Edges: one row per link", type=KINDS, max_upload_size=uge.LARGEST_MB, key=f"data_edges_{turn}",
+            help="A table with a header and two columns of ids; or a graph file (GraphML, GEXF, GML), which needs no second one.",
+        )  # fmt: skip
+        nodes = right.file_uploader(
+            "Nodes: one row per person", type=KINDS, max_upload_size=uge.LARGEST_MB, key=f"data_nodes_{turn}",
+            help="A table with a header, a column of ids and one column per attribute.",
+        )  # fmt: skip
+        left, right = st.columns([3, 1], vertical_alignment="bottom")
+        left.text_input("Name", key="data_name", placeholder="like the file of edges", help="What the graph is called.")
+        right.button(
+            "Load files", type="primary", icon=":material/upload:", on_click=bring,
+            disabled=edges is None or (nodes is None and not uge.stands_alone(edges.name)), width="stretch", key="data_bring",
+        )  # fmt: skip
+        st.caption(
+            f":material/lock: Uploads lie in `{here}`, readable by you alone, until you delete them. Nothing leaves this machine."
+        )
+    with place:
+        left, right = st.columns([3, 1], vertical_alignment="bottom")
+        path = left.text_input(
+            "Folder, FOLDER:NAME, file or dataset.yaml", key="data_path", placeholder="/path/to/my-graph",
+            help="Read where it lies: nothing is copied or changed. FOLDER:NAME is one graph of a folder with several.",
+        )  # fmt: skip
+        right.button(
+            "Open", type="primary", icon=":material/folder_open:", on_click=choose, args=(path,), width="stretch",
+            disabled=not path.strip(), key="data_open_path",
+        )  # fmt: skip
+    with name:
+        left, right = st.columns([3, 1], vertical_alignment="bottom")
+        asked = left.text_input(
+            "Name of a graph", key="data_asked", placeholder="sample:town, sample:titles or pyg:LastFMAsia",
+            help="Samples come with the package. pyg:NAME is fetched from its public host when you press Open, and kept in the store.",
+        )  # fmt: skip
+        right.button(
+            "Open", type="primary", icon=":material/folder_open:", on_click=choose, args=(asked, True), width="stretch",
+            disabled=not asked.strip(), key="data_open_name",
+        )  # fmt: skip
+        with st.container(horizontal=True):
+            for spec, label in uge.known_graphs(store).items():
+                if spec.startswith("sample:"):
+                    st.button(label, on_click=choose, args=(spec,), key=f"data_{spec}", icon=":material/science:")
+
+
+def kept() -> None:
+    """The uploads, each with what deleting it would remove."""
+    there = uge.list_uploads(store)
+    if not there:
+        return
+    with st.expander(f"Uploads ({len(there)})", icon=":material/folder:"):
+        for upload in there:
+            words, buttons = st.columns([4, 2], vertical_alignment="center")
+            words.markdown(f"**{plain(upload.name)}** {plain(', '.join(upload.files))}, {upload.size / 1e6:.1f} MB")
+            with buttons.container(horizontal=True, horizontal_alignment="right"):
+                st.button(
+                    "Show", key=f"data_show_{upload.name}", on_click=choose, args=(upload.spec,), icon=":material/visibility:"
+                )  # fmt: skip
+                with st.popover("Delete", icon=":material/delete:"):
+                    st.write("This removes for good:")
+                    st.markdown("\n".join(f"- {plain(line)}" for line in uge.upload_removal(upload.name, store)))
+                    st.button(
+                        "Delete for good", key=f"data_delete_{upload.name}", on_click=remove,
+                        args=(upload.name, upload.spec), icon=":material/delete_forever:",
+                    )  # fmt: skip
+
+
+def said() -> None:
+    """What the last button did."""
+    kind, text = state.pop("data_said", ("", ""))
+    if kind == "error":
+        st.error(f"**Blocking.** {plain(text)}", icon=":material/block:")
+    elif kind:
+        st.success(plain(text), icon=":material/check:")
+
+
+def notes(view: uge.DataView) -> None:
+    st.header("Messages")
+    if not view.notes:
+        st.caption("Nothing stands out in these files.")
+    for note in view.notes:
+        with st.container(border=True):
+            count = f" · {note.count:,}" if note.count else ""
+            st.markdown(f":material/{ICONS[note.level]}: **{note.level.capitalize()}{count}.** {plain(note.text)}")
+            if note.examples:
+                st.caption(f"First: {plain('; '.join(note.examples))}")
+            if note.remedy:
+                st.caption(f":material/build: {plain(note.remedy)}")
+
+
+def written_at(folder: Path) -> int:
+    """When the dataset.yaml was written, 0 without one: the form begins anew with each."""
+    path = folder / "dataset.yaml"
+    return path.stat().st_mtime_ns if path.is_file() else 0
+
+
+def mapping(folder: Path, recognised: bool) -> None:
+    """Says what the columns are, shows what would follow, and writes it down."""
+    files = uge.readable_files(folder)
+    written = uge.written_mapping(folder)
+
+    def first(options: Any, name: str) -> int:
+        value = getattr(written, name, None)
+        return list(options).index(value) if value in options else 0
+
+    key = f"data_map_{folder}_{written_at(folder)}"
+    left, middle, right, last = st.columns(4)
+    edges = left.selectbox("File of edges", files, first(files, "edges"), key=f"{key}_edges")
+    others = [f for f in files if f != edges]
+    nodes = middle.selectbox("File of nodes", others, first(others, "nodes"), key=f"{key}_nodes")
+    separator = right.selectbox(
+        "Separator", list(SEPARATORS), first(SEPARATORS, "separator"), format_func=SEPARATORS.__getitem__,
+        key=f"{key}_separator",
+    )  # fmt: skip
+    encoding = last.selectbox(
+        "Encoding", list(ENCODINGS), first(ENCODINGS, "encoding"), format_func=ENCODINGS.__getitem__, key=f"{key}_encoding"
+    )  # fmt: skip
+    stamp = f"{folder} {written_at(folder)} {separator} {encoding} " + " ".join(
+        f"{f} {(folder / f).stat().st_mtime_ns}" for f in (edges, nodes)
+    )
+    try:
+        pair, guessed = tables_of(str(folder), edges, nodes, separator, encoding, stamp)
+    except uge.UgeError as error:
+        st.error(f"**Blocking.** {plain(str(error))}", icon=":material/block:")
+        return
+    key = f"{key}_{edges}_{nodes}_{separator}_{encoding}"
+    ends, ids = list(pair.edges.names), list(pair.nodes.names)
+    left, middle, right, last = st.columns(4)
+    source = left.selectbox(
+        "Source column",
+        ends,
+        ends.index(guessed.source),
+        key=f"{key}_source",
+        help="One end of an edge; the person where there are items.",
+    )
+    target = middle.selectbox(
+        "Target column", ends, ends.index(guessed.target), key=f"{key}_target", help="The other end."
+    )
+    ident = right.selectbox(
+        "Id column of the nodes",
+        ids,
+        ids.index(guessed.id),
+        key=f"{key}_id",
+        help="What source and target refer to, compared as text.",
+    )
+    weights = [None, *ends]
+    weight = last.selectbox(
+        "Weight column",
+        weights,
+        weights.index(guessed.weight),
+        key=f"{key}_weight",
+        format_func=lambda c: c or "none",
+        help="How much each edge counts.",
+    )
+    left, middle, right, last = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
+    sides: Any = left.selectbox(
+        "Sides", list(SIDES), list(SIDES).index(guessed.sides), format_func=SIDES.__getitem__, key=f"{key}_sides"
+    )
+    column = users = ""
+    if sides == "column":
+        two = [c for c in ids if c != ident]
+        column = middle.selectbox(
+            "Column that tells",
+            two,
+            two.index(guessed.side_column) if guessed.side_column in two else 0,
+            key=f"{key}_side",
+        )
+        values = sorted(pair.nodes.frame[column].dropna().unique()[:50])
+        users = right.selectbox(
+            "Its value for people",
+            values,
+            values.index(guessed.users) if guessed.users in values else 0,
+            key=f"{key}_users",
+        )
+    directed = last.checkbox(
+        "Directed", guessed.directed, key=f"{key}_directed", help="Each row runs from source to target."
+    )
+    made = replace(
+        guessed, source=source, target=target, id=ident, weight=weight, sides=sides, side_column=column, users=users,
+        directed=directed, separator=separator, encoding=encoding,
+    )  # fmt: skip
+    made, seen = columns_with(pair, made, stamp)
+    made = replace(made, columns=columns_of(made, seen, f"{key}_{ident}_{column}"))
+    left, middle, right = st.columns(3)
+    made = replace(
+        made,
+        name=left.text_input("Name of the graph", guessed.name, key=f"{key}_name", placeholder=folder.name).strip(),
+        licence=middle.text_input("Licence", guessed.licence, key=f"{key}_licence", placeholder="CC-BY-4.0").strip(),
+        origin=right.text_input(
+            "Where the data are from", guessed.origin, key=f"{key}_origin", placeholder="survey of 2024"
+        ).strip(),
+    )
+    preview(pair, made, stamp)
+    ours = folder.is_relative_to(here)
+    verb = "Write" if not recognised or ours else "Write into your folder"
+    st.button(
+        f"{verb} dataset.yaml and read the graph again", type="primary", icon=":material/save:", on_click=write,
+        args=(folder, made, ours), key="data_write",
+    )  # fmt: skip
+    st.caption(f"It goes to {plain(str(folder / 'dataset.yaml'))}; the tables stay as they are.")
+
+
+def columns_of(made: uge.TableMap, seen: dict[str, tuple[int, str]], key: str) -> tuple[uge.Use, ...]:
+    """The table in which the use of each column is said."""
+    rows = [
+        {
+            "Column": u.column, "Values": seen[u.column][0], "Most frequent": seen[u.column][1], "Use as": u.use,
+            "Sensitive": u.sensitive, "Missing codes": ", ".join(u.missing), "Bins": u.bins,
+        }
+        for u in made.columns
+    ]  # fmt: skip
+    if not rows:
+        st.caption("The file of nodes has no column besides the id.")
+        return ()
+    config = st.column_config
+    edited: Any = st.data_editor(
+        rows, key=f"{key}_columns", hide_index=True, disabled=["Column", "Values", "Most frequent"],
+        column_config={
+            "Use as": config.SelectboxColumn(options=["attribute", "feature", "ignored"], required=True, help="attribute: people are compared by it; feature: a number that a model may read."),
+            "Sensitive": config.CheckboxColumn(help="What an audit begins with."),
+            "Missing codes": config.TextColumn(help="Cells that mean 'not given' besides the empty one, with commas: 0, -1, NA"),
+            "Bins": config.TextColumn(help="Groups of a number: quantile:5, width:10, or where groups begin: 18, 35, 50"),
+        },
+    )  # fmt: skip
+    return tuple(
+        uge.Use(r["Column"], r["Use as"], bool(r["Sensitive"]), uge.missing_codes(r["Missing codes"] or ""), r["Bins"] or "")
+        for r in edited
+    )  # fmt: skip
+
+
+def preview(pair: uge.TablePair, made: uge.TableMap, stamp: str) -> None:
+    """How the tables meet, their first rows, and the file that would be written."""
+    found = joined(pair, replace(made, columns=(), name="", licence="", origin=""), stamp)
+    icon = "check_circle" if found.joined == found.ids and not found.repeated else "warning"
+    st.markdown(f":material/{icon}: **{found.joined:,} of {found.ids:,} ids in the edges are in the nodes.**")
+    if found.orphans:
+        st.caption(
+            f"{found.orphans:,} orphans, first: {plain(', '.join(found.first))}. Edges to them block the graph: choose another id "
+            "column (add one where nodes are known by their row alone), or add the nodes or remove the edges."
+        )
+    if found.repeated:
+        st.caption(f"{found.repeated:,} rows of the nodes have no id of their own: choose another id column.")
+    if found.lonely:
+        st.caption(f"{found.lonely:,} nodes have no edge.")
+    left, right = st.columns(2)
+    for side, table, what in ((left, pair.edges, "edges"), (right, pair.nodes, "nodes")):
+        side.caption(f"First rows of {plain(table.file)}, {len(table):,} in all")
+        side.dataframe(table.frame.head(5), hide_index=True, alt=f"First rows of the file of {what}")
+    with st.expander("dataset.yaml", icon=":material/description:"):
+        try:
+            st.code(uge.card_text(made), language="yaml")
+        except uge.UgeError as error:
+            st.warning(plain(str(error)), icon=":material/info:")
+
+
+def write(folder: Path, made: uge.TableMap, ours: bool) -> None:
+    try:
+        path = uge.write_card(folder, made, may_replace=ours)
+    except uge.UgeError as error:
+        state["data_said"] = "error", str(error)
+        return
+    state["data_said"] = "success", f"Wrote {path} and read the graph through it."
+    choose(str(folder))
+
+
+def groups(view: uge.DataView) -> None:
+    st.header(
+        "Group sizes",
+        help="How many people each group has, before anything is measured on them. Small groups make every figure about them a matter of chance.",
+    )
+    share: Any = st.column_config.NumberColumn
+    st.dataframe(
+        view.overview,
+        hide_index=True,
+        column_config={
+            "Missing, share": share(format="percent"),
+            "Edges within a group": share(
+                format="percent",
+                help="Of the edges whose two ends are known. Above chance, people of one group seek each other.",
+            ),
+            "By chance": share(format="percent", help="What a graph whose edges ignore the attribute would have."),
+            "n edges": share(format="localized"),
+        },
+        alt="Attributes with their groups, missing values and edges within a group",
+    )
+    left, right = st.columns(2)
+    views = [uge.groups_view(view.graph, name) for name in view.attributes]
+    for i, found in enumerate(views):
+        with (left, right)[i % 2]:
+            st.markdown(f"**{plain(found.title)}**")
+            st.plotly_chart(
+                uge.groups_figure(found, dark=dark), config=uge.CHART_CONFIG, alt=found.alt, key=f"data_groups_{i}"
+            )  # fmt: skip
+            st.caption(plain(found.caption))
+    st.download_button(
+        "Download CSV", lambda: uge.groups_csv(views), file_name="group-sizes.csv", mime="text/csv", on_click="ignore",
+        icon=":material/download:", key="data_groups_csv",
+    )  # fmt: skip
+
+
+def edges_between(view: uge.DataView) -> None:
+    st.header(
+        "Edges between groups",
+        help="Observed edges of each pair of groups over those that chance would give if the attribute had no influence.",
+    )
+    name = st.pills(
+        "Attribute", list(view.attributes), default=next(iter(view.sensitive or view.attributes)), format_func=plain, key="data_attribute",
+        required=True,
+    )  # fmt: skip
+    found = uge.mixing_view(view.graph, name)
+    st.markdown(f"**{plain(found.title)}**")
+    st.plotly_chart(uge.mixing_map(found, dark=dark), config=uge.CHART_CONFIG, alt=found.alt, key=f"data_mixing_{name}")
+    st.caption(plain(found.caption))
+    with st.expander("Show table", icon=":material/table:"):
+        st.dataframe(
+            found.table, hide_index=True, alt=found.title,
+            column_config={"expected": st.column_config.NumberColumn(format="%.1f")},
+        )  # fmt: skip
+    st.download_button(
+        "Download CSV", found.csv, file_name=f"{name}-edges.csv", mime="text/csv", on_click="ignore",
+        icon=":material/download:", key="data_mixing_csv",
+    )  # fmt: skip
+
+
+def weights(view: uge.DataView) -> None:
+    st.header(
+        "Edge weights",
+        help="R~/R, what UGE-W multiplies each observed edge's loss by: its chance without the sensitive attributes over its chance with them.",
+    )
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    chosen = left.multiselect(
+        "Sensitive attributes", list(view.sensitive), default=list(view.sensitive)[:1], key="data_sensitive",
+        help="Whose influence the weights take out; all other attributes may go on shaping links.",
+    )  # fmt: skip
+    alone = right.toggle(
+        "One-attribute ratios", key="data_independence",
+        help="The product of each attribute's own ratio (independence=true in training): for many attributes, whose pairs of groups hold few edges.",
+    )  # fmt: skip
+    try:
+        found = weights_of(view, view.graph.fingerprint, tuple(chosen), alone)
+    except uge.UgeError as error:
+        st.info(plain(str(error)), icon=":material/info:")
+        return
+    st.markdown(f"**{plain(found.title)}**")
+    for (label, value, meaning), column in zip(found.facts, st.columns(len(found.facts)), strict=True):
+        column.metric(label, value, help=meaning)
+    st.plotly_chart(uge.weights_figure(found, dark=dark), config=uge.CHART_CONFIG, alt=found.alt, key="data_weights")
+    for words in (found.caption, *found.remarks):
+        st.caption(plain(words))
+    with st.expander("Show table", icon=":material/table:"):
+        st.dataframe(found.table, hide_index=True, alt=found.title)
+    st.download_button(
+        "Download CSV", found.csv, file_name="edge-weights.csv", mime="text/csv", on_click="ignore",
+        icon=":material/download:", key="data_weights_csv",
+    )  # fmt: skip
+
+
+def show(view: uge.DataView) -> None:
+    """All that is known of a graph."""
+    head, button = st.columns([4, 1], vertical_alignment="bottom")
+    head.header(plain(view.name))
+    if button.button("Train on it", icon=":material/model_training:", key="data_train", width="stretch"):
+        state["runs_graph"] = view.spec
+        st.switch_page("runs.py")
+    for (label, value), column in zip(view.facts, st.columns(len(view.facts)), strict=True):
+        column.metric(label, value)
+    st.caption(plain(view.kind))
+    notes(view)
+    with st.expander(f"Columns ({len(view.columns)})", icon=":material/view_column:"):
+        st.dataframe(view.columns, hide_index=True, alt="Columns of the files and their roles")
+    folder = uge.mapping_folder(view.spec)
+    if folder is not None:
+        with st.expander("Read the columns otherwise", icon=":material/tune:"):
+            if st.toggle("Show the mapping", key="data_mapping"):
+                mapping(folder, recognised=True)
+    if view.attributes:
+        groups(view)
+        edges_between(view)
+    if view.sensitive:
+        weights(view)
+
+
+st.title("Data")
+st.write("Bring a graph, see what is in it before anything is measured, and say what its columns are.")
+with st.container(border=True):
+    sources()
+kept()
+said()
+spec = state.get("data_spec", st.query_params.get("graph", ""))
+if spec:
+    st.query_params["graph"] = spec
+elif "graph" in st.query_params:
+    del st.query_params["graph"]
+if not spec:
+    st.info("No graph is loaded yet. Drop two files, name a place, or begin with a sample.", icon=":material/info:")
+else:
+    state["data_spec"] = spec
+    stamp = view = None
+    try:
+        fetch = state.pop("data_fetch", False)
+        with st.spinner(
+            "Looking for the graph; one that is not here yet is fetched" if fetch else "Looking for the graph"
+        ):
+            stamp = uge.data_stamp(spec, store, may_fetch=fetch)
+        view = graph_of(spec, stamp, str(store.root))
+    except uge.UgeError as error:
+        text, _, layouts = str(error).partition(" Recognised: ")
+        st.error(f"**Blocking.** {plain(text)}", icon=":material/block:")
+        if layouts:
+            with st.expander("Layouts that are read without a word", icon=":material/list:"):
+                st.markdown("\n".join(f"- {plain(line)}" for line in layouts.split("; ")))
+    if view is not None:
+        show(view)
+    elif (folder := uge.mapping_folder(spec)) is not None:
+        st.header("What the columns are")
+        st.write(
+            "Guessed from the names and from the ids that both files share. Change what is wrong, then write it down."
+        )
+        mapping(folder, recognised=stamp is not None)

@@ -1,0 +1,185 @@
+"""Guessing what the columns of two unknown tables are, and writing it down."""
+
+import pytest
+
+from uge_core.datasets import load
+from uge_core.datasets.mapping import (
+    TableMap,
+    Use,
+    begin_mapping,
+    card_text,
+    column_examples,
+    guess_mapping,
+    join_counts,
+    mapping_folder,
+    missing_codes,
+    read_pair,
+    readable_files,
+    with_columns,
+    write_card,
+    written_mapping,
+)
+from uge_core.errors import DatasetMissing, GraphError
+
+PEOPLE = "row;gender;years;age;handle;city\n" + "".join(
+    f"{i};{['f', 'm', 'unknown'][i % 3]};{i % 7};{[0, *range(18, 70)][i % 53]};u{i:03};{'NSWE'[i % 4]}\n"
+    for i in range(120)
+)
+FRIENDS = "when;strength;a;b\n" + "".join(f"{i % 9};{1 + i % 3};u{i:03};u{(i + 5) % 120:03}\n" for i in range(120))
+
+
+@pytest.fixture
+def pair(write):
+    return read_pair(write({"people.csv": PEOPLE, "friends.csv": FRIENDS}), "friends.csv", "people.csv")
+
+
+def test_ids_are_found_by_what_the_tables_share(pair):
+    made = guess_mapping(pair)
+    assert (made.source, made.target, made.id, made.weight, made.sides) == ("a", "b", "handle", "strength", "one")
+    found = join_counts(pair, made)
+    assert (found.ids, found.joined, found.orphans, found.lonely, found.repeated) == (120, 120, 0, 0, 0)
+
+
+def test_columns_get_uses_codes_and_bins(pair):
+    uses = {u.column: u for u in guess_mapping(pair).columns}
+    assert list(uses) == ["row", "gender", "years", "age", "city"]
+    assert uses["gender"] == Use("gender", "attribute", True, ("unknown",))
+    assert uses["age"] == Use("age", "attribute", True, ("0",), "quantile:5")
+    assert uses["row"].use == "feature" and not uses["row"].sensitive
+    assert not uses["city"].sensitive
+    assert column_examples(pair, ["city"]) == {"city": (4, "N, S, W, E")}
+
+
+def test_what_was_guessed_loads(pair, tmp_path):
+    folder = tmp_path / "made"
+    with pytest.raises(GraphError, match="no recognised layout"):
+        load(folder)
+    write_card(folder, guess_mapping(pair))
+    graph = load(folder)
+    assert (graph.layout, graph.num_nodes, graph.num_edges, graph.weighted) == ("dataset-yaml", 120, 120, True)
+    assert graph.attribute("gender").labels == ("f", "m") and graph.attribute("gender").unknown.sum() == 40
+    assert graph.attribute("age").num_values == 5 and graph.attribute("age").unknown.sum() == 3
+    assert {c.name for c in graph.columns if c.detail.startswith("sensitive")} == {"gender", "age"}
+
+
+def test_numbers_that_happen_to_be_ids_are_no_ends(write):
+    nodes = "id,g\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(1, 31))
+    edges = "weight,source,target\n" + "".join(
+        f"{1 + i % 3},{1 + i % 30},{1 + (i * 3 + i // 9) % 30}\n" for i in range(30)
+    )
+    made = guess_mapping(read_pair(write({"n.tsv": nodes, "e.tsv": edges}), "e.tsv", "n.tsv"))
+    assert (made.source, made.target, made.id, made.weight) == ("source", "target", "id", "weight")
+    assert [u.sensitive for u in made.columns] == [True]  # where no name tells, the first attribute
+
+
+def test_items_that_no_file_describes(write):
+    people = "who,sex\n" + "".join(f"u{i},{'fm'[i % 2]}\n" for i in range(12))
+    seen = "film,rating,user\n" + "".join(f"t{i % 7},{i % 5},u{i % 12}\n" for i in range(40))
+    folder = write({"people.csv": people, "seen.csv": seen})
+    pair = read_pair(folder, "seen.csv", "people.csv")
+    made = guess_mapping(pair)
+    assert (made.source, made.target, made.id, made.sides) == ("user", "film", "who", "items")
+    assert join_counts(pair, made).ids == 12
+    write_card(folder, made)
+    assert (load(folder).num_users, load(folder).num_items) == (12, 7)
+
+
+def test_a_column_that_tells_the_sides_apart(write):
+    both = "id,kind,sex\n" + "".join(f"n{i},{'person' if i < 12 else 'film'},{'fm'[i % 2]}\n" for i in range(19))
+    seen = "source,target\n" + "".join(f"n{i % 12},n{12 + i % 7}\n" for i in range(40))
+    folder = write({"all.csv": both, "seen.csv": seen})
+    pair = read_pair(folder, "seen.csv", "all.csv")
+    made = guess_mapping(pair)
+    assert (made.sides, made.side_column, made.users) == ("column", "kind", "person")
+    write_card(folder, made)
+    assert (load(folder).num_users, load(folder).num_items) == (12, 7)
+    other = with_columns(pair, TableMap("seen.csv", "all.csv", "source", "target", "id"))
+    assert [u.column for u in other.columns] == ["kind", "sex"]
+
+
+def test_orphans_are_counted_and_shown(pair):
+    found = join_counts(pair, TableMap("friends.csv", "people.csv", "a", "when", "handle"))
+    assert (found.ids, found.joined, found.orphans, found.first) == (129, 120, 9, ("0", "1", "2"))
+    found = join_counts(pair, TableMap("friends.csv", "people.csv", "a", "b", "city"))
+    assert (found.joined, found.lonely, found.repeated) == (0, 120, 116)
+
+
+def test_a_card_says_what_was_chosen(pair, tmp_path):
+    uses = (
+        Use("age", missing=missing_codes(" 0, -1 ,0"), bins="18, 35 50"),
+        Use("years", "feature"),
+        Use("city", "ignored"),
+    )
+    made = TableMap(
+        "friends.csv", "people.csv", "a", "b", "handle", uses, weight="strength", directed=True, separator=";",
+        name="my town", licence="CC0", origin="a survey: 2024",
+    )  # fmt: skip
+    text = card_text(made)
+    for line in ("name: my town", "licence: CC0", "source: 'a survey: 2024'", "directed: true", "weight: strength"):
+        assert line in text
+    write_card(tmp_path / "made", made)
+    graph = load(tmp_path / "made")
+    assert graph.directed and graph.attribute("age").labels == ("18-34", "35-49", "50+")
+    assert graph.feature_names == ("years",) and "licence CC0" in graph.messages[0].text
+
+
+def test_a_card_of_someone_else_is_not_replaced(pair, tmp_path):
+    card = tmp_path / "made" / "dataset.yaml"
+    card.write_text("by hand")
+    with pytest.raises(GraphError, match="is there already"):
+        write_card(card.parent, guess_mapping(pair))
+    assert card.read_text() == "by hand"
+    write_card(card.parent, guess_mapping(pair), may_replace=True)
+    assert load(card.parent).num_nodes == 120
+
+
+@pytest.mark.parametrize("bins", ["quantile:1", "wide", "5, 3"])
+def test_bins_that_mean_nothing_leave_no_file(pair, tmp_path, bins):
+    made = TableMap("friends.csv", "people.csv", "a", "b", "handle", (Use("age", bins=bins),))
+    with pytest.raises(GraphError, match="quantile"):
+        write_card(tmp_path / "made", made)
+    assert {p.name for p in (tmp_path / "made").iterdir()} == {"people.csv", "friends.csv"}
+
+
+@pytest.mark.parametrize(
+    ("edges", "said"),
+    [
+        ("1,2\n2,3\n", "seems to have no header line"),
+        ("a b\n1 2\n", "one column|has one column"),
+        (b"\x89PNG\0\0", "is not text"),
+    ],
+)
+def test_what_is_no_table_is_said(write, edges, said):
+    folder = write({"e.csv": edges, "n.csv": "id,g\n1,a\n2,b\n"})
+    with pytest.raises(GraphError, match=said):
+        guess_mapping(read_pair(folder, "e.csv", "n.csv"))
+
+
+def test_files_that_a_mapping_may_name(write, tmp_path):
+    folder = write({"people.csv": PEOPLE, "my_links.tsv.gz": FRIENDS, "notes.md": "x", "LICENSE.txt": "x"})
+    assert readable_files(folder) == ("my_links.tsv.gz", "people.csv")
+    assert mapping_folder(str(folder)) == mapping_folder(str(folder / "people.csv")) == folder.resolve()
+    assert (
+        mapping_folder(str(tmp_path)) is None and mapping_folder("sample:town") is None and mapping_folder("\0") is None
+    )
+    with pytest.raises(DatasetMissing, match="no such file"):
+        read_pair(folder, "gone.csv", "people.csv")
+
+
+def test_what_was_written_is_where_the_form_begins_again(pair, tmp_path):
+    folder = tmp_path / "made"
+    assert written_mapping(folder) is None and begin_mapping(pair, None) == guess_mapping(pair)
+    uses = (
+        Use("row", "ignored"), Use("gender", "attribute", True, ("unknown",)), Use("years", "feature"),
+        Use("age", "attribute", False, ("0", "-1"), "18, 35, 50"), Use("city", "attribute", True),
+    )  # fmt: skip
+    made = TableMap(
+        "friends.csv", "people.csv", "b", "a", "handle", uses, weight="strength", directed=True, separator=",",
+        encoding="iso8859-1", name="town", licence="CC0", origin="a survey",
+    )  # fmt: skip
+    write_card(folder, made)
+    assert begin_mapping(pair, written_mapping(folder)) == made
+    other = read_pair(folder, "people.csv", "friends.csv")
+    assert begin_mapping(other, written_mapping(folder)) == guess_mapping(other)
+    (folder / "dataset.yaml").write_text("edges: friends.csv\nnodes: people.csv\n")
+    assert written_mapping(folder) is None

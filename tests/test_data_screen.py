@@ -1,0 +1,261 @@
+"""What the Data page shows of a graph: notes, sizes, edges between groups, weights; small numbers withheld."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import uge_core as uge
+from uge_core.errors import ConfigError, DatasetMissing, GraphError
+from uge_core.graph import Attribute, AttributedGraph
+from uge_core.plots.data import groups_figure, mixing_map, weights_figure
+from uge_core.screens.data import (
+    data_stamp,
+    data_view,
+    groups_csv,
+    groups_view,
+    known_graphs,
+    mixing_view,
+    weights_view,
+)
+from uge_core.spreadsheet import FEWEST
+from uge_core.store import RunStore
+from uge_core.uploads import save_upload
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "store")
+
+
+def made(labels: tuple[str, ...], sizes: list[int], missing: int = 0, **given: object) -> AttributedGraph:
+    """Groups in a row, every node joined to the next two."""
+    codes = np.repeat(np.arange(-1, len(sizes)), [missing, *sizes]).astype(np.int64)
+    n = len(codes)
+    edges = np.array([(i, j) for i in range(n) for j in (i + 1, i + 2) if j < n], dtype=np.int64).T
+    return AttributedGraph("made", n, edges, (Attribute("g", codes, labels, **given),))  # type: ignore[arg-type]
+
+
+def test_sizes_with_the_missing_as_a_group(town: Path) -> None:
+    graph = uge.load(town)
+    view = groups_view(graph, "age")
+    assert view.table["kind"].tolist() == ["group", "group", "missing"]
+    assert view.table["n"].sum() == graph.num_nodes and view.table["share"].sum() == pytest.approx(1)
+    missing = int(graph.attribute("age").unknown.sum())
+    assert f"; {missing} without a value" in view.title and f"no value {missing}" in view.alt
+    assert "no value is missing" in groups_view(graph, "city").title
+    figure = groups_figure(view)
+    assert [(list(t.y), t.marker.pattern.shape) for t in figure.data] == [([0, 1], ""), ([2], "/")]
+    assert [n for t in figure.data for n in t.x] == view.table["n"].tolist()
+
+
+def test_groups_under_ten_people_are_never_a_number() -> None:
+    view = groups_view(made(("big", "small", "=1+1"), [60, 7, 15], missing=4), "g")
+    assert view.table["n"].isna().tolist() == [False, False, True, True]
+    words = " ".join(
+        (
+            view.title,
+            view.caption,
+            view.alt,
+            groups_csv([view]),
+            json.dumps(groups_figure(view).to_plotly_json(), default=str),
+        )
+    )
+    assert "under 10" in words and "small,7" not in words and "small 7" not in words
+    assert "g,'=1+1,15.0" in groups_csv([view]) and "g,small,under 10,," in groups_csv([view])
+    assert "2 under 10: their size is withheld" in view.caption
+
+
+def test_ordered_groups_keep_their_order_and_many_are_cut() -> None:
+    labels = tuple(f"{10 * i}s" for i in range(15))
+    view = groups_view(made(labels, [20 + i for i in range(15)], ordered=True), "g")
+    assert view.table["group"].tolist() == list(labels)
+    assert view.drawn["group"].tolist() == [*labels[4:], "4 others"]
+    assert view.drawn["n"].sum() == view.table["n"].sum()
+    assert "Drawn are the 11 largest groups" in view.caption
+
+
+def test_edges_between_groups_stand_beside_chance() -> None:
+    graph = made(("a", "b"), [40, 40])
+    view = mixing_view(graph, "g")
+    table = view.table.set_index(["a", "b"])
+    # 79 + 78 edges, 3 of them across; pairs: 2 * 780 within, 1600 across.
+    assert graph.num_edges == 157
+    assert table.loc[("a", "a"), "edges"] == 77 and np.isnan(table.loc[("a", "b"), "edges"])
+    assert table.loc[("a", "a"), "ratio"] == pytest.approx(77 / (157 * 780 / 3160), abs=1e-4)
+    assert table["counts"].tolist() == ["yes", "withheld", "yes"]
+    assert "a with a has 1.99 times the edges" in view.title and "a,b,under 10,79.494,," in view.csv()
+    texts = [n.text for n in mixing_map(view).layout.annotations]
+    assert texts == ["1.99<br>77", "under 10", "1.99<br>77"]
+
+
+def test_too_few_expected_is_a_third_verdict() -> None:
+    codes = np.array([0] * 60 + [1] * 6, dtype=np.int64)
+    pairs = [(i, i + 1) for i in range(59)] + [(i, j) for i in range(60, 66) for j in range(i + 1, 66)]
+    graph = AttributedGraph("made", 66, np.array(pairs, np.int64).T, (Attribute("g", codes, ("many", "few")),))
+    view = mixing_view(graph, "g")
+    assert view.table.set_index(["a", "b"]).loc[("few", "few"), "counts"] == "too few expected"
+    assert "few with few" not in view.title and "Hatched" in view.caption
+    assert any(s.type == "line" for s in mixing_map(view).layout.shapes)
+
+
+def test_two_sides(write_titles: Path) -> None:
+    graph = uge.load(write_titles)
+    view = mixing_view(graph, "sex")
+    assert view.columns == ("all items",) and set(view.rows) == {"f", "m"}
+    assert len(mixing_map(view, dark=True).layout.annotations) == 2
+    assert weights_view(graph, ["sex"]).kinds == ("edges",)
+
+
+@pytest.fixture
+def write_titles(tmp_path: Path) -> Path:
+    (tmp_path / "users.csv").write_text("who,sex\n" + "".join(f"u{i},{'fm'[i % 2]}\n" for i in range(60)))
+    (tmp_path / "seen.csv").write_text("user,film\n" + "".join(f"u{i % 60},t{(i * 7) % 31}\n" for i in range(600)))
+    (tmp_path / "dataset.yaml").write_text("edges: seen.csv\nusers: users.csv\n")
+    return tmp_path
+
+
+def test_weights_by_hand() -> None:
+    # The path 0-1-2-3 with groups a a b b: weights 3/4, 3/2, 3/4 (R = 4/3, 2/3, R~ = 1).
+    graph = AttributedGraph(
+        "path", 4, np.array([[0, 1, 2], [1, 2, 3]]), (Attribute("g", np.array([0, 0, 1, 1]), ("a", "b")),)
+    )
+    view = weights_view(graph, ["g"])
+    facts = {label: value for label, value, _ in view.facts}
+    assert (facts["Smallest weight"], facts["Largest weight"], facts["Mean weight"]) == ("0.750", "1.500", "1.000")
+    assert facts["Effective sample size"] == "3" and facts["Clipped share"] == "0.0%"  # 9 / 3.375 = 2.67
+    assert view.kinds == ("within a group", "between groups")
+    table = view.table
+    for kind, weight, n in (("within a group", 0.75, 2), ("between groups", 1.5, 1)):
+        (bar,) = np.flatnonzero(table[kind])
+        assert table.loc[bar, "low"] <= weight < table.loc[bar, "high"] and table.loc[bar, kind] == n
+    assert [list(t.y) for t in weights_figure(view).data] == [table[k].tolist() for k in view.kinds]
+    with pytest.raises(ConfigError, match="no sensitive attribute is chosen"):
+        weights_view(graph, [])
+
+
+def test_weights_beyond_the_range_are_in_the_outer_bars_and_said(town: Path) -> None:
+    n = 200
+    codes = np.arange(n) % 2
+    within = [(i, j) for i in range(n) for j in range(i + 2, min(i + 60, n), 2)]
+    pairs = np.array([*within, (0, 1)], dtype=np.int64).T
+    view = weights_view(AttributedGraph("made", n, pairs, (Attribute("g", codes, ("a", "b")),)), ["g"])
+    assert view.table["between groups"].iloc[-1] == 1
+    assert "beyond 1/16 to 16" in view.caption and {f[0]: f[1] for f in view.facts}["Clipped share"] == "0.0%"
+    assert view.table["high"].iloc[-1] < 1000
+
+
+def test_too_many_groups_fall_back_to_single_ratios() -> None:
+    rng = np.random.default_rng(0)
+    n = 9000
+    attributes = tuple(Attribute(f"g{i}", rng.integers(0, 40, n), tuple(map(str, range(40)))) for i in range(3))
+    edges = np.unique(np.sort(rng.integers(0, n, (20_000, 2)), axis=1), axis=0).T
+    graph = AttributedGraph("made", n, edges[:, edges[0] < edges[1]], attributes)
+    view = weights_view(graph, ["g0"])
+    assert "too many for one table" in view.remarks[0]
+
+
+def test_a_graph_as_its_page_shows_it(town: Path, store: RunStore) -> None:
+    view = data_view(str(town), store)
+    assert dict(view.facts)["Nodes"] == "200" and view.spec == str(town.resolve())
+    assert view.attributes == {"city": 3, "gender": 2, "age": 2} and view.sensitive == ("city", "gender", "age")
+    row = view.overview.set_index("Attribute").loc["city"]
+    record = next(a for a in uge.inspect(view.graph)["attributes"] if a["name"] == "city")
+    assert row["Edges within a group"] == record["same_group_share"] and row["By chance"] == record["chance"]
+    assert list(view.columns["Role"]).count("attribute") == 3
+
+
+def test_marked_attributes_come_first(town: Path, store: RunStore, tmp_path: Path) -> None:
+    for name in ("edges.csv", "nodes.csv"):
+        (tmp_path / name).write_bytes((town / name).read_bytes())
+    (tmp_path / "dataset.yaml").write_text("edges: edges.csv\nnodes: nodes.csv\nsensitive: [gender]\n")
+    assert data_view(str(tmp_path), store).sensitive == ("gender", "city", "age")
+    before = data_stamp(str(tmp_path), store)
+    (tmp_path / "nodes.csv").write_bytes((town / "nodes.csv").read_bytes() + b"\n")
+    assert data_stamp(str(tmp_path), store) != before
+
+
+def test_small_groups_are_named_without_their_size(tmp_path: Path, store: RunStore) -> None:
+    nodes = "id,g\n" + "".join(f"{i},{'rare' if i < 3 else 'ab'[i % 2]}\n" for i in range(40))
+    (tmp_path / "nodes.csv").write_text(nodes)
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{i},{(i + 1) % 40}\n" for i in range(40)))
+    (note,) = [n for n in data_view(str(tmp_path), store).notes if "fewer than 10 nodes" in n.text]
+    assert note.examples == ("g rare",) and note.level == "warning" and note.remedy
+
+
+@pytest.mark.parametrize(("cells", "said"), [("", "g has no value in any row"), ("x", "g has one value in all rows")])
+def test_nothing_to_audit_comes_first(tmp_path: Path, store: RunStore, cells: str, said: str) -> None:
+    (tmp_path / "nodes.csv").write_text("id,g\n" + "".join(f"{i},{cells}\n" for i in range(30)))
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{i},{(i + 1) % 30}\n" for i in range(30)))
+    view = data_view(str(tmp_path), store)
+    assert view.notes[0].level == "warning" and said in view.notes[0].text and not view.sensitive
+
+
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        (lambda p: p / "gone", "no such folder or file"),
+        (lambda p: p, "no recognised layout. Found: no files"),
+        (lambda p: f"{p}:gone", "no recognised layout|unknown graph"),
+        (lambda p: "pyg:LastFMAsia", "is fetched only when it is named"),
+        (lambda p: "sample:gone", "unknown sample"),
+    ],
+)
+def test_places_that_hold_no_graph(
+    tmp_path: Path, store: RunStore, prepare: Callable[[Path], object], said: str
+) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    with pytest.raises(GraphError, match=said):
+        data_stamp(str(prepare(folder)), store)
+
+
+def test_a_file_nobody_may_read(town: Path, tmp_path: Path, store: RunStore) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("permissions do not bind root")
+    for name in ("edges.csv", "nodes.csv"):
+        (tmp_path / name).write_bytes((town / name).read_bytes())
+    (tmp_path / "nodes.csv").chmod(0)
+    with pytest.raises(GraphError, match="may not be read by this user"):
+        data_view(str(tmp_path), store)
+
+
+def test_files_of_torch_are_left_to_the_command_line(tmp_path: Path, store: RunStore) -> None:
+    (tmp_path / "g.pt").write_bytes(b"x")
+    with pytest.raises(GraphError, match="uge data inspect"):
+        data_stamp(str(tmp_path / "g.pt"), store)
+
+
+def test_graphs_at_hand(store: RunStore, town: Path) -> None:
+    with (town / "edges.csv").open("rb") as edges, (town / "nodes.csv").open("rb") as nodes:
+        upload = save_upload("mine", [("edges.csv", edges), ("nodes.csv", nodes)], store)
+    assert known_graphs(store) == {
+        upload.spec: "upload mine", "sample:titles": "sample titles", "sample:town": "sample town",
+    }  # fmt: skip
+    assert data_view(upload.spec, store).name == "mine"
+    with pytest.raises(DatasetMissing):
+        data_view(f"{upload.spec}-gone", store)
+
+
+def test_labels_are_no_markup_on_charts() -> None:
+    view = groups_view(made(("<b>x</b>", "<img src=x>"), [30, 30]), "g")
+    assert set(groups_figure(view).layout.yaxis.ticktext) == {"&lt;b&gt;x&lt;/b&gt;", "&lt;img src=x&gt;"}
+    assert FEWEST == 10
+
+
+@pytest.mark.realdata
+def test_pokec_comes_within_seconds(shared_data: Callable[[str], Path], store: RunStore) -> None:
+    import time
+
+    start = time.process_time()
+    view = data_view(str(shared_data("pokec-n")), store)
+    for name in view.attributes:
+        groups_figure(groups_view(view.graph, name))
+        mixing_map(mixing_view(view.graph, name))
+    weights = weights_view(view.graph, view.sensitive[:1])
+    print(f"{time.process_time() - start:.1f} s of processor time")
+    assert time.process_time() - start < 30
+    assert dict(view.facts)["Edges"] == "517,047" and weights.title

@@ -1,0 +1,82 @@
+"""What is brought through the browser: where it lies, who may read it, and how it goes again."""
+
+import io
+import stat
+from pathlib import Path
+
+import pytest
+
+import uge_core.uploads as kept
+from uge_core.errors import GraphError, StoreError
+from uge_core.store import RunStore
+from uge_core.uploads import list_uploads, remove_upload, save_upload, upload_removal, uploads_folder
+
+
+def files(**contents: bytes) -> list[tuple[str, io.BytesIO]]:
+    return [(name.replace("__", "."), io.BytesIO(content)) for name, content in contents.items()]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "store")
+
+
+def test_an_upload_is_private_and_listed(store: RunStore) -> None:
+    upload = save_upload("", files(friends_edges__csv=b"source,target\na,b\n", nodes__csv=b"id,g\na,x\n"), store)
+    assert (upload.name, upload.files) == ("friends", ("friends_edges.csv", "nodes.csv"))
+    assert upload.folder == uploads_folder(store) / "friends" and upload.size == 27
+    for path in (store.root, uploads_folder(store), upload.folder):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert all(stat.S_IMODE(p.stat().st_mode) == 0o600 for p in upload.folder.iterdir())
+    again = save_upload("friends", files(e__csv=b"x", n__csv=b"y"), store)
+    assert again.name == "friends-2" and {u.name for u in list_uploads(store)} == {"friends", "friends-2"}
+
+
+def test_names_stay_in_their_folder(store: RunStore) -> None:
+    names = ["../../evil.csv", "C:\\data\\my table.csv", ".hidden.csv", "a/b/evil.csv"]
+    upload = save_upload("../../out", [(n, io.BytesIO(b"x")) for n in names], store)
+    assert upload.name == "out" and upload.folder.parent == uploads_folder(store)
+    assert upload.files == ("2-evil.csv", "evil.csv", "hidden.csv", "my_table.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("big.csv", b"x" * 20, "is larger than 1e-05 MB, the most that can be uploaded; give the place"),
+        ("empty.csv", b"", "empty.csv: is empty"),
+        ("dataset.yaml", b"edges: e.csv", "files that can be uploaded end in"),
+        ("model.pkl", b"x", "files that can be uploaded end in"),
+        ("model.pt", b"x", "files that can be uploaded end in"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, said: str
+) -> None:
+    monkeypatch.setattr(kept, "LARGEST_MB", 0.00001)
+    with pytest.raises(GraphError, match=said):
+        save_upload("graph", [("ok.csv", io.BytesIO(b"x")), (name, io.BytesIO(content))], store)
+    assert list(uploads_folder(store).iterdir()) == [] and list_uploads(store) == ()
+
+
+def test_removing_says_what_goes_and_what_stays(store: RunStore) -> None:
+    upload = save_upload("friends", files(e__csv=b"x", n__csv=b"y"), store)
+    store.begin(
+        "f" * 12,
+        {"method": "none", "backbone": "gcn"},
+        {"name": "friends", "fingerprint": "0", "source": {"spec": upload.spec}},
+    )
+    first, second = upload_removal("friends", store)
+    assert first == "2 files of friends (e.csv, n.csv), 0.0 MB" and "1 run trained on it stays" in second
+    assert remove_upload("friends", store) == (f"{upload.folder}/e.csv", f"{upload.folder}/n.csv")
+    assert not upload.folder.exists() and list_uploads(store) == ()
+    for name in ("friends", "..", "."):
+        with pytest.raises(GraphError, match="there is no upload"):
+            remove_upload(name, store)
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="uploads cannot be kept there"):
+        save_upload("g", files(e__csv=b"x"), RunStore(tmp_path / "file"))
+    with pytest.raises(GraphError, match="no file was chosen"):
+        save_upload("g", [], RunStore(tmp_path))

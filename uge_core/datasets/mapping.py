@@ -1,0 +1,414 @@
+"""What the columns of two unknown tables are: guessed from names and values, and written as a ``dataset.yaml``.
+
+Ids are found by what the tables share: the column of the nodes whose cells stand in most columns of the
+edges. Whoever knows the data confirms or changes the guess; `join_counts` says
+what would fit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from uge_core.datasets._tables import Folder, Table, as_numbers, by_id, refuse_numbers_as_header
+from uge_core.datasets.base import MANY_NUMBERS, WEIGHTS, Role, assign
+from uge_core.datasets.card import FILE, read_card
+from uge_core.datasets.findings import probable_code
+from uge_core.datasets.tables import guess_ends, guess_id, read_any
+from uge_core.errors import DatasetMissing, GraphError
+
+Sides = Literal["one", "items", "column"]
+USES = ("attribute", "feature", "ignored")
+READABLE = (".csv", ".tsv", ".txt", ".dat", ".parquet", ".csv.gz", ".tsv.gz", ".txt.gz", ".dat.gz")
+"""Endings of the files that a mapping may name."""
+
+_LIKE_EDGES = re.compile(r"edge|link|friend|follow|relation|pair|contact|rating|interact|network", re.IGNORECASE)
+_LIKE_NODES = re.compile(r"node|people|person|user|member|attribute|profile|target", re.IGNORECASE)
+_NO_DATA = re.compile(r"readme|licen[cs]e|requirements", re.IGNORECASE)
+_LIKE_SENSITIVE = re.compile(
+    r"(?:^|[\W_\d])(?:gender|sex|age|race|birth\w*|ethnic\w*|religio\w*|nation\w*|country|region|origin|disab\w*|marital\w*|"
+    r"orientation|citizen\w*|migra\w*|language)(?:$|[\W_\d])", re.IGNORECASE,
+)  # fmt: skip
+_NOT_GIVEN = {"na", "n/a", "nan", "null", "none", "unknown", "?", "-", "missing", "not given", "prefer not to say"}
+_MORE_WEIGHTS = ("strength", "count", "times", "frequency")
+_LOOKED_AT = 60  # columns of the nodes among which the id is sought
+_MATCHES = 0.5  # share of a column's values that must be ids
+_FIRST = 3
+
+
+@dataclass(frozen=True)
+class Use:
+    """How one column of the nodes is used.
+
+    Attributes:
+        column: its name.
+        use: attribute, feature or ignored.
+        sensitive: an audit should begin with it.
+        missing: cells that mean "not given", besides the empty one.
+        bins: "quantile:5", "width:10", or rising numbers with commas; empty: every value is a group.
+    """
+
+    column: str
+    use: str = "attribute"
+    sensitive: bool = False
+    missing: tuple[str, ...] = ()
+    bins: str = ""
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """What is what in a file of edges and a file of nodes.
+
+    Attributes:
+        edges: name of the file with one row per edge.
+        nodes: name of the file with one row per node.
+        source: the column with one end.
+        target: the column with the other.
+        id: the column of the nodes that the ends refer to.
+        columns: the other columns of the nodes.
+        sides: "one" kind of node; "items": the target is an item that no file describes; "column": a column of the nodes tells.
+        side_column: that column.
+        users: its value for people.
+        weight: the column with edge weights, or None.
+        directed: each row runs from source to target.
+        separator: one character, or empty for the first line's.
+        encoding: of both files, or empty for UTF-8.
+        name: what the graph is called, or empty.
+        licence: repeated where the data are shown.
+        origin: where they are from, repeated too.
+    """
+
+    edges: str
+    nodes: str
+    source: str
+    target: str
+    id: str
+    columns: tuple[Use, ...] = ()
+    sides: Sides = "one"
+    side_column: str = ""
+    users: str = ""
+    weight: str | None = None
+    directed: bool = False
+    separator: str = ""
+    encoding: str = ""
+    name: str = ""
+    licence: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class TablePair:
+    """Two tables that were read for a mapping."""
+
+    edges: Table
+    nodes: Table
+
+
+@dataclass(frozen=True)
+class Join:
+    """How the ends of the edges meet the ids of the nodes.
+
+    Attributes:
+        ids: different ids among the ends that should be nodes.
+        joined: how many of them are nodes.
+        orphans: the others.
+        first: a few of those.
+        lonely: nodes without an edge.
+        repeated: rows of the nodes that repeat an id or have none.
+    """
+
+    ids: int
+    joined: int
+    orphans: int
+    first: tuple[str, ...]
+    lonely: int
+    repeated: int
+
+
+def readable_files(folder: str | Path) -> tuple[str, ...]:
+    """The files of a folder that a mapping may name: what looks like edges first, then what looks like nodes.
+
+    Raises:
+        DatasetMissing: the folder cannot be listed.
+    """
+    files = Folder.open(Path(folder)).files
+    names = [f for f in files if f.lower().endswith(READABLE) and not _NO_DATA.search(f)]
+    return tuple(sorted(names, key=lambda n: (not _LIKE_EDGES.search(n), not _LIKE_NODES.search(n), n)))
+
+
+def mapping_folder(spec: str) -> Path | None:
+    """The folder whose files a mapping for `spec` would name, or None where there is none with two tables."""
+    try:
+        path = Path(spec).expanduser()
+        folder = path if path.is_dir() else path.parent if path.is_file() else None
+        return folder.resolve() if folder is not None and len(readable_files(folder)) > 1 else None
+    except (OSError, RuntimeError, ValueError, GraphError):
+        return None
+
+
+def read_pair(folder: str | Path, edges: str, nodes: str, separator: str = "", encoding: str = "") -> TablePair:
+    """Both files as tables.
+
+    Raises:
+        DatasetMissing: a file is not there.
+        GraphError: a file cannot be read, or begins with a row instead of a header.
+    """
+    made = []
+    for name, header in ((edges, "source,target"), (nodes, "id,attribute")):
+        path = Path(folder) / name
+        if not path.is_file():
+            raise DatasetMissing(f"{path}: no such file; choose one that is there")
+        table = read_any(path, separator or None, encoding or "utf-8-sig")
+        refuse_numbers_as_header(table, header)
+        made.append(table)
+    if len(made[0].names) < 2:
+        raise GraphError(
+            f"{edges}: has one column ({made[0].names[0]}), two are needed; choose another separator or file"
+        )
+    return TablePair(*made)
+
+
+def guess_mapping(pair: TablePair) -> TableMap:
+    """What the columns probably are."""
+    edges, nodes = pair.edges, pair.nodes
+    ends = [c for c in edges.names if c.lower() not in (*WEIGHTS, *_MORE_WEIGHTS)]
+    values = {c: pd.Series(pd.unique(edges.frame[c].dropna())) for c in ends}
+    named = guess_id(nodes)
+    ids = {i: nodes.frame[i].dropna() for i in dict.fromkeys([named, *_identifying(nodes)])}
+    # How many different ids of the nodes each column of the edges holds.
+    found = {i: {c: int(v.isin(cells).sum()) for c, v in values.items()} for i, cells in ids.items()}
+    best = max(found, key=lambda i: (sum(sorted(found[i].values())[-2:]), i == named))
+    share = {c: found[best][c] / max(len(values[c]), 1) for c in ends}
+    source, target = guess_ends(edges)
+    telling = _ends_are_named(edges)
+    likely = [c for c in ends if share[c] > _MATCHES]
+    sides: Sides = "one"
+    if len(likely) >= 2 and not (telling and {source, target} <= set(likely)):
+        top = sorted(likely, key=lambda c: (-found[best][c], ends.index(c)))[:2]
+        source, target = sorted(top, key=ends.index)
+    elif len(likely) == 1:
+        source, sides = likely[0], "items"
+        rest = [c for c in ends if c != source] or [c for c in edges.names if c != source]
+        target = target if target in rest and telling else max(rest, key=lambda c: len(values.get(c, ())))
+    weight = edges.column(*WEIGHTS, *_MORE_WEIGHTS)
+    if weight in (source, target) or (weight and not (as_numbers(edges.frame[weight]) >= 0).all()):
+        weight = None
+    made = TableMap(edges.file, nodes.file, source, target, best, weight=weight, sides=sides)
+    if sides == "one":
+        made = _with_sides(pair, made)
+    return with_columns(pair, made)
+
+
+def with_columns(pair: TablePair, made: TableMap) -> TableMap:
+    """The same with a use for every column besides the id and the sides: what it says, else what is probable."""
+    said = {u.column: u for u in made.columns}
+    uses = _uses(pair.nodes, {made.id, made.side_column if made.sides == "column" else ""})
+    return replace(made, columns=tuple(said.get(u.column, u) for u in uses))
+
+
+def written_mapping(folder: str | Path) -> TableMap | None:
+    """The mapping that a folder's dataset.yaml holds, or None where there is none that this form could have written."""
+    try:
+        card = read_card(Path(folder) / FILE)
+    except GraphError:
+        return None
+    nodes = card.get("users.file") or card.get("nodes.file")
+    source, target = (str(card.get(k) or "") for k in ("edges.source", "edges.target"))
+    ident = card.get("users.id") or card.get("nodes.id")
+    if card.get("items.file") or not (source and target and ident):
+        return None
+    sensitive = card.names("sensitive")
+    uses = [
+        Use(n, "attribute", n in sensitive, r.missing, r.bins or ", ".join(f"{b:g}" for b in r.bands))
+        for n, r in (card.attributes or {}).items()
+    ]
+    uses += [Use(n, "feature") for n in card.names("features")] + [Use(n, "ignored") for n in card.names("ignore")]
+    column = str(card.get("sides.column") or "")
+    encoding = str(card.get("encoding") or "")
+    return TableMap(
+        str(card.get("edges.file")), str(nodes), source, target, str(ident), tuple(uses),
+        sides="items" if card.get("users.file") else "column" if column else "one", side_column=column,
+        users=str(card.get("sides.users") or ""), weight=card.get("edges.weight"), directed=bool(card.get("directed")),
+        separator=str(card.get("separator") or ""), encoding="" if encoding == "utf-8-sig" else encoding,
+        name=str(card.get("name") or ""), licence=str(card.get("licence") or ""), origin=str(card.get("source") or ""),
+    )  # fmt: skip
+
+
+def begin_mapping(pair: TablePair, written: TableMap | None) -> TableMap:
+    """What was written where it is of these tables, else the guess."""
+    if written is None or (written.edges, written.nodes) != (pair.edges.file, pair.nodes.file):
+        return guess_mapping(pair)
+    ends = {written.source, written.target, *([written.weight] if written.weight else [])}
+    fits = ends <= set(pair.edges.names) and {written.id, written.side_column or written.id} <= set(pair.nodes.names)
+    return with_columns(pair, written) if fits else guess_mapping(pair)
+
+
+def _identifying(nodes: Table) -> list[str]:
+    """The columns that tell all nodes apart."""
+    return [c for c in nodes.names[:_LOOKED_AT] if not nodes.frame[c].isna().any() and nodes.frame[c].is_unique]
+
+
+def _ends_are_named(edges: Table) -> bool:
+    """Whether the ends are called so, and are not merely the first two columns."""
+    return tuple(guess_ends(edges)) != tuple(edges.names[:2]) or edges.column("source", "src", "from", "u") is not None
+
+
+def _with_sides(pair: TablePair, made: TableMap) -> TableMap:
+    """The same, with the column of two values that every edge goes across, if there is one."""
+    frame = pair.nodes.frame
+    if not frame[made.id].is_unique:
+        return made
+    ids = pd.Index(frame[made.id])
+    ends = [by_id(pair.edges, c, ids) for c in (made.source, made.target) if not pair.edges.frame[c].isna().any()]
+    if len(ends) < 2:
+        return made
+    both = (ends[0] >= 0) & (ends[1] >= 0)
+    for column in pair.nodes.names[:_LOOKED_AT]:
+        cells = frame[column]
+        if column == made.id or cells.nunique() != 2 or cells.isna().any() or not both.any():
+            continue
+        first, second = (cells.to_numpy()[e[both]] for e in ends)
+        if (first != second).all():
+            return replace(made, sides="column", side_column=column, users=str(first[0]))
+    return made
+
+
+def _uses(nodes: Table, taken: set[str]) -> tuple[Use, ...]:
+    """How the columns of the nodes are probably used."""
+    fixed = {name.lower(): Role("id") for name in taken if name}
+    found = assign(nodes, fixed, Role("auto"), None).columns
+    uses = [
+        _use(nodes, name, column.role) for name, column in zip(nodes.names, found, strict=True) if name not in taken
+    ]
+    if not any(u.sensitive for u in uses):
+        first = next((i for i, u in enumerate(uses) if u.use == "attribute"), None)
+        uses = [replace(u, sensitive=i == first) for i, u in enumerate(uses)]
+    return tuple(uses)
+
+
+def _use(nodes: Table, name: str, role: str) -> Use:
+    cells = nodes.frame[name].dropna()
+    distinct = pd.Series(cells.unique(), dtype=object)
+    codes = tuple(str(v) for v in distinct if str(v).strip().casefold() in _NOT_GIVEN)[:_FIRST]
+    kept = distinct[~distinct.isin(list(codes))]
+    numbers = as_numbers(kept)
+    numeric = len(kept) > 0 and not np.isnan(numbers).any()
+    sensitive = _LIKE_SENSITIVE.search(name) is not None
+    use, bins = (role if role in USES else "ignored"), ""
+    if numeric:
+        code = probable_code(name, numbers)
+        codes = codes if code is None else (*codes, f"{code:.15g}")
+        if len(kept) > MANY_NUMBERS and sensitive:
+            use, bins = "attribute", "quantile:5"
+    return Use(name, use, sensitive and use == "attribute", codes, bins)
+
+
+def join_counts(pair: TablePair, made: TableMap) -> Join:
+    """Counts how the tables meet.
+
+    Raises:
+        GraphError: a column is not there.
+    """
+    edges, nodes = pair.edges.frame, pair.nodes.frame
+    for table, column in ((pair.edges, made.source), (pair.edges, made.target), (pair.nodes, made.id)):
+        table.require(column)
+    ids = nodes[made.id]
+    ends = [edges[made.source]] if made.sides == "items" else [edges[made.source], edges[made.target]]
+    named = pd.Series(pd.concat(ends).dropna().unique(), dtype=object)
+    known = named.isin(set(ids.dropna()))
+    orphans = named[~known]
+    lonely = int((~ids.dropna().isin(set(named))).sum())
+    repeated = int(ids.isna().sum() + ids.dropna().duplicated().sum())
+    return Join(len(named), int(known.sum()), len(orphans), tuple(map(str, orphans[:_FIRST])), lonely, repeated)
+
+
+def card_text(made: TableMap) -> str:
+    """The dataset.yaml of a mapping."""
+    ends = {"file": made.edges, "source": made.source, "target": made.target, "weight": made.weight}
+    attributes = {u.column: _settings(u) for u in made.columns if u.use == "attribute"}
+    content: dict[str, Any] = {
+        "name": made.name, "licence": made.licence, "source": made.origin, "edges": {k: v for k, v in ends.items() if v},
+        "users" if made.sides == "items" else "nodes": {"file": made.nodes, "id": made.id},
+        "sides": {"column": made.side_column, "users": made.users} if made.sides == "column" else None,
+        "separator": "tab" if made.separator == "\t" else made.separator, "encoding": made.encoding, "directed": made.directed or None,
+    }  # fmt: skip
+    content = {k: v for k, v in content.items() if v}
+    content["attributes"] = attributes
+    content["sensitive"] = [u.column for u in made.columns if u.sensitive and u.use == "attribute"]
+    content["features"] = [u.column for u in made.columns if u.use == "feature"]
+    content["ignore"] = [u.column for u in made.columns if u.use == "ignored"]
+    text: str = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+def _settings(use: Use) -> dict[str, Any]:
+    """What the card says of one attribute."""
+    out: dict[str, Any] = {}
+    if use.missing:
+        out["missing"] = list(use.missing)
+    bins = use.bins.strip()
+    if ":" in bins:
+        out["bins"] = bins
+    elif bins:
+        out["bins"] = _numbers(use.column, bins)
+    return out
+
+
+def _numbers(column: str, text: str) -> list[float | int]:
+    parts = [p for p in re.split(r"[,;\s]+", text) if p]
+    numbers = as_numbers(pd.Series(parts, dtype="str"))
+    if np.isnan(numbers).any():
+        raise GraphError(
+            f"{column}: bins {text!r}; allowed: quantile:5, width:10, or rising numbers such as 18, 35, 50"
+        )
+    return [int(n) if n == int(n) else float(n) for n in numbers]
+
+
+def write_card(folder: str | Path, made: TableMap, *, may_replace: bool = False) -> Path:
+    """Writes the dataset.yaml of a mapping beside the files, after reading it as any other.
+
+    Args:
+        folder: of the files.
+        made: the mapping.
+        may_replace: whether one that is there may be replaced.
+
+    Raises:
+        GraphError: it would not be a valid card, one is there already, or the folder cannot be written.
+    """
+    path = Path(folder) / FILE
+    if path.exists() and not may_replace:
+        raise GraphError(f"{path}: is there already and was not written here; change it by hand, or upload the files")
+    aside = path.with_name(f".new-{FILE}")
+    try:
+        aside.write_text(card_text(made), encoding="utf-8")
+        try:
+            read_card(aside)
+        except GraphError as e:
+            raise GraphError(str(e).replace(aside.name, FILE)) from None
+        aside.rename(path)
+    except OSError as e:
+        raise GraphError(f"{path}: cannot be written ({e.strerror or e}); upload the files instead") from None
+    finally:
+        aside.unlink(missing_ok=True)
+    return path
+
+
+def missing_codes(text: str) -> tuple[str, ...]:
+    """Cells that mean "not given" from what was typed with commas."""
+    return tuple(dict.fromkeys(part for p in text.split(",") if (part := p.strip())))
+
+
+def column_examples(pair: TablePair, columns: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """The number of different values of each column of the nodes, and the commonest few."""
+    out = {}
+    for name in columns:
+        counts = pair.nodes.frame[name].value_counts()
+        out[name] = len(counts), ", ".join(str(v)[:20] for v in counts.index[:4])
+    return out
