@@ -49,18 +49,38 @@ def choose(store: uge.RunStore) -> None:
     state["frame_messages"] = list(found.messages)
 
 
+def sign_in() -> None:
+    """Nothing of a page is shown before its reader has signed in, where a sign-in is set up in secrets.toml."""
+    if "is_logged_in" not in st.user:
+        return
+    if not st.user.is_logged_in:
+        st.title("Sign in")
+        st.write("This dashboard shows what embeddings of people give away; its readers are known by name.")
+        st.button("Sign in", on_click=st.login, type="primary", icon=":material/login:")
+        st.stop()
+    with st.sidebar:
+        st.caption(f"Signed in as {uge.plain_text(str(st.user.get('email') or st.user.get('name') or 'a reader'))}")
+        st.button("Sign out", on_click=st.logout, type="tertiary", icon=":material/logout:")
+
+
 st.set_page_config(page_title="UGE audit", page_icon="⚖️", layout="wide")
+sign_in()
 
 here = Path(__file__).resolve().parent
 runs = st.Page(here / "runs.py", title="Runs", icon=":material/model_training:", url_path="runs")
 page = st.navigation(
     {
-        "Start": [st.Page(here / "overview.py", title="Overview", icon=":material/home:", default=True)],
+        "Start": [
+            st.Page(here / "overview.py", title="Overview", icon=":material/home:", default=True),
+            st.Page(here / "data.py", title="Data", icon=":material/database_upload:", url_path="data"),
+        ],
         "Train": [runs],
         "Inspect": [
             st.Page(here / "leakage.py", title="Leakage", icon=":material/visibility:", url_path="leakage"),
             st.Page(here / "fairness.py", title="Fairness", icon=":material/balance:", url_path="fairness"),
             st.Page(here / "tradeoff.py", title="Trade-off", icon=":material/show_chart:", url_path="tradeoff"),
+            st.Page(here / "projection.py", title="Projection", icon=":material/scatter_plot:", url_path="projection"),
+            st.Page(here / "whatif.py", title="What-if", icon=":material/edit_note:", url_path="whatif"),
         ],
         "Deliver": [
             st.Page(here / "report.py", title="Report", icon=":material/description:", url_path="report"),
@@ -70,6 +90,7 @@ page = st.navigation(
 )
 store = uge.RunStore()
 try:
+    uge.first_start(store)
     with st.sidebar:
         choose(store)
         if words := uge.queue_words(store):

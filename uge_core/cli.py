@@ -307,6 +307,35 @@ def parser() -> argparse.ArgumentParser:
     )
     one.set_defaults(command=_worker)
 
+    one = commands.add_parser(
+        "whatif-worker", parents=[stored], help="answer the dashboard's What-if page, and end when nobody asks"
+    )
+    one.add_argument("--parent", type=_text, metavar="PID:BIRTH", help="end with this process")
+    one.set_defaults(command=_whatif_worker)
+
+    store = commands.add_parser("store", help="what the store keeps").add_subparsers(metavar="COMMAND", required=True)
+    one = store.add_parser(
+        "purge",
+        parents=[stored],
+        help="remove what is older than an age",
+        description="Removes runs with their embeddings, uploads, scenarios, finished jobs and checkpoints, and says what "
+        "was removed; what is at work stays.",
+    )
+    one.add_argument("--older-than", required=True, metavar="AGE", help="12h, 30d, 4w; 0d for everything")
+    one.add_argument("--dry-run", action="store_true", help="say what would be removed, and stop")
+    one.set_defaults(command=_purge)
+
+    one = commands.add_parser(
+        "doctor",
+        parents=[stored],
+        help="look at what this machine has, and say what is missing",
+        description="Looks at Python, packages, compiled kernels, devices, the store, memory, disk, the browser that "
+        "prints PDFs and the port. Exit code 1 where something will not work.",
+    )
+    one.add_argument("--port", type=_whole, help="where the dashboard would listen (default 8501)")
+    one.add_argument("--json", action="store_true", help="print one JSON list")
+    one.set_defaults(command=_doctor)
+
     one = commands.add_parser("app", parents=[stored], help="open the dashboard")
     one.add_argument("--port", type=_whole, help="default: Streamlit's own setting, 8501")
     one.set_defaults(command=_app)
@@ -424,6 +453,7 @@ def _load(
 def _load_again(run: StoredRun, data: str | None, store: str | None, *, ids: bool = False) -> AttributedGraph:
     """The graph a run was trained on, which is made sure of; with `ids` that its nodes are called the same too."""
     from uge_core.runs import check_data
+    from uge_core.whatif.data import with_scenario
 
     source = run.dataset.get("source") or {}
     spec = data or source.get("spec")
@@ -435,6 +465,7 @@ def _load_again(run: StoredRun, data: str | None, store: str | None, *, ids: boo
     except GraphError as error:
         hint = f"run {run.id} was trained on it" + ("" if data else "; name its place now with --data DATA")
         raise type(error)(f"{error} ({hint})") from None
+    graph = with_scenario(graph, source)
     check_data(run, graph, ids=ids)
     return graph
 
@@ -885,6 +916,15 @@ def _worker(args: argparse.Namespace) -> int:
     return DONE
 
 
+def _whatif_worker(args: argparse.Namespace) -> int:
+    from uge_core.whatif.server import serve
+
+    pid, _, born = (args.parent or "").partition(":")
+    if not serve(_store(args), parent=(int(pid), born) if pid.isdecimal() else None):
+        _remark("another process answers what-if questions about this store")
+    return DONE
+
+
 def _delete(args: argparse.Namespace) -> int:
     for line in _store(args).delete(args.run_id):
         print(f"removed {line}")
@@ -919,6 +959,33 @@ def _bench(args: argparse.Namespace) -> int:
     for title, head, rows in sections(record):
         print(f"\n{title}\n\n{_table(head, rows)}")
     return DONE
+
+
+def _purge(args: argparse.Namespace) -> int:
+    from uge_core.purge import age, older_than
+
+    found = older_than(age(args.older_than), RunStore(args.store))
+    for old in found:
+        if args.dry_run:
+            print(f"{old.what}, {old.age / 86400:.1f} days old")
+            continue
+        for line in old.remove():
+            print(line)
+    _remark(f"{len(found)} things {'would be' if args.dry_run else 'were'} removed")
+    return DONE
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from uge_core.doctor import PORT, examine
+
+    checks = examine(RunStore(args.store), port=PORT if args.port is None else args.port)
+    if args.json:
+        print(json.dumps(list(map(asdict, checks)), indent=2))
+    else:
+        print(_table(["", "", "found", "what to do"], [[c.verdict, c.name, c.found, c.remedy] for c in checks]))
+    return CHECK_FAILED if any(c.verdict == "problem" for c in checks) else DONE
 
 
 def _app(args: argparse.Namespace) -> int:

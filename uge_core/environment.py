@@ -28,12 +28,12 @@ def stamp(device: str | None = None) -> dict[str, Any]:
         device: the name of the device that trained, such as "cpu" or "NVIDIA H100".
     """
     return {
-        "uge_core": _version("uge-core"),
+        "uge_core": version("uge-core"),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "device": device,
         "threads": cores(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": {name: version(name) for name in _PACKAGES},
         "commit": _commit(Path(__file__).resolve().parents[1]),
     }
 
@@ -43,7 +43,8 @@ def default_root() -> Path:
     return Path(os.environ.get("UGE_STORE") or "uge-store")
 
 
-def _version(package: str) -> str | None:
+def version(package: str) -> str | None:
+    """The installed version of a package, or None."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

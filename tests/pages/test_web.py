@@ -1,0 +1,92 @@
+"""The JSON routes and the sign-in, on a real server."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+
+import uge_core as uge
+
+SECRET = "a secret of sufficient length for signing"
+AUTH = f"""[auth]
+redirect_uri = "http://localhost:8501/oauth2callback"
+cookie_secret = "{SECRET}"
+client_id = "nobody"
+client_secret = "nothing"
+server_metadata_url = "http://127.0.0.1:9/none"
+"""
+
+
+@pytest.fixture
+def start(fresh: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """Starts a dashboard whose secrets are what is given."""
+
+    def begin(root: Path, secrets: str = "") -> Any:
+        (tmp_path / "secrets.toml").write_text(secrets)
+        return fresh(root, f"--secrets.files={tmp_path / 'secrets.toml'}")
+
+    return begin
+
+
+def get(server: Any, path: str, **headers: str) -> tuple[int, Any]:
+    request = urllib.request.Request(server.address + path, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert answer.headers["Cache-Control"] == "no-store"
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_runs_and_audits_as_stored(seeded: Path, start: Callable[..., Any]) -> None:
+    store = uge.RunStore(seeded)
+    first = store.list()[0]
+    server = start(seeded)
+    status, listed = get(server, "/api/runs")
+    assert status == 200 and [run["id"] for run in listed["runs"]] == [run.id for run in store.list()]
+    assert "source" not in listed["runs"][0]["dataset"]  # where people's files lie is nobody's business
+    assert get(server, f"/api/runs/{first.id}")[1]["config"] == first.config
+    assert get(server, f"/api/audits/{first.id}") == (200, first.audit)
+    status, said = get(server, "/api/audits/nothing")
+    assert status == 404 and "no run 'nothing'" in said["error"]
+    assert get(server, "/api/runs", Host="evil.example")[0] == 421
+    assert get(server, "/api/runs", Host="localhost")[0] == 200
+
+
+def cookie(**content: Any) -> str:
+    return "_streamlit_user=" + create_signed_value(SECRET, "_streamlit_user", json.dumps(content)).decode()
+
+
+def test_where_people_sign_in_the_routes_ask_for_their_cookie(seeded: Path, start: Callable[..., Any]) -> None:
+    known = {"origin": "http://localhost:8501", "is_logged_in": True, "email": "a@example.org"}
+    forged = create_signed_value("another secret", "_streamlit_user", json.dumps(known)).decode()
+    server = start(seeded, AUTH)
+    for bad in (
+        "",
+        "_streamlit_user=x",
+        f"_streamlit_user={forged}",
+        cookie(**known | {"is_logged_in": False}),
+        cookie(**known | {"origin": "http://evil.example"}),
+    ):
+        assert get(server, "/api/runs", Cookie=bad)[0] == 401
+    assert get(server, "/api/runs", Cookie=cookie(**known))[0] == 200
+
+
+@pytest.mark.browser
+def test_signed_out_readers_see_nothing_of_a_page(
+    seeded: Path, start: Callable[..., Any], visit: Callable[..., Any]
+) -> None:
+    from playwright.sync_api import expect
+
+    server = start(seeded, AUTH)
+    for page in ("leakage", "", "runs"):
+        tab = visit(server, page)
+        expect(tab.get_by_role("heading", name="Sign in")).to_be_visible()
+        expect(tab.get_by_role("button", name="Sign in")).to_be_visible()
+        for seen in ("stDataFrame", "stSelectbox", "stSidebarNav", "stException", "stPlotlyChart"):
+            expect(tab.get_by_test_id(seen)).to_have_count(0)
