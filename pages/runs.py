@@ -14,8 +14,16 @@ store = uge.RunStore()
 
 
 @st.cache_resource(max_entries=2, ttl=900, show_spinner="Reading the graph")
-def form_of(spec: str, root: str) -> Any:
+def form_of(spec: str, root: str, stamp: str) -> Any:
+    """The form, made anew when a file of the graph changes."""
     return uge.training_form(spec, uge.RunStore(root))
+
+
+def stamp_of(spec: str) -> str:
+    try:
+        return uge.data_stamp(spec, store)
+    except uge.UgeError:
+        return ""  # the form says what is wrong
 
 
 def setting(field: Any, key: str) -> Any:
@@ -43,17 +51,34 @@ def setting(field: Any, key: str) -> Any:
     )
 
 
+def take() -> None:
+    """One of the graphs at hand goes into the field."""
+    if st.session_state["runs_at_hand"]:
+        st.session_state["runs_data"] = st.session_state["runs_at_hand"]
+
+
 def grid_form() -> None:
+    # What the Data page showed last, or what was typed here.
+    st.session_state.setdefault("runs_data", st.session_state.get("runs_graph", "sample:town"))
+    at_hand = uge.known_graphs(store)
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     spec = left.text_input(
         "Graph",
-        "sample:town",
         key="runs_data",
         help="A sample (sample:town, sample:titles), a folder or file on this machine, or pyg:NAME, which is fetched from its public host.",
     )
     right.button("Read again", icon=":material/refresh:", on_click=form_of.clear, width="stretch")
+    st.session_state["runs_graph"] = spec
+    if any(not name.startswith("sample:") for name in at_hand):
+        st.pills(
+            "Uploads and samples",
+            list(at_hand),
+            format_func=lambda s: uge.plain_text(at_hand[s]),
+            key="runs_at_hand",
+            on_change=take,
+        )
     try:
-        form = form_of(spec.strip(), str(store.root))
+        form = form_of(spec.strip(), str(store.root), stamp_of(spec.strip()))
     except uge.UgeError as error:
         st.error(str(error), icon=":material/error:")
         return
@@ -126,11 +151,17 @@ def grid_form() -> None:
         for i, field in enumerate(form.fields(backbone, methods)):
             with columns[i % 3]:
                 options[field.name] = setting(field, f"runs_option_{form.spec}_{backbone}_{field.owner}_{field.name}")
+        slow = uge.slow_projections()
+        projections = st.pills(
+            "Pictures to make after training", list(slow), selection_mode="multi", format_func=slow.__getitem__,
+            key="runs_projections", help="For the Projection page, of 20,000 people at most. They take minutes a run.",
+        )  # fmt: skip
         force = st.checkbox("Train stored runs again", key="runs_force")
     try:
         settings = form.settings(
             backbone=backbone, methods=methods, sensitive=sensitive, jointly=jointly, lams=lams, seeds=seeds,
             epochs=epochs, unknown=unknown, device=device, options=options, force=force,
+            projections=projections,
         )  # fmt: skip
         estimate = uge.estimate(form, settings, store)
     except uge.UgeError as error:
@@ -169,6 +200,14 @@ def draw(card: Any) -> None:
                 st.rerun()
         if card.status == "running":
             st.progress(card.share or 0.0, text=" · ".join(filter(None, (card.stage, facts))))
+            if len(card.losses) > 1:
+                (first, before), (last, now) = card.losses[0], card.losses[-1]
+                st.plotly_chart(
+                    uge.loss_figure(card.losses, dark=st.context.theme.type == "dark"),
+                    config=uge.CHART_CONFIG,
+                    alt=f"Mean loss of the runs that train now: {before:.4f} at epoch {first}, {now:.4f} at epoch {last}",
+                    key=f"losses_{card.id}",
+                )
         elif card.can_cancel:
             head.caption(f":material/schedule: {card.stage}")
         if card.note:
@@ -249,12 +288,12 @@ def remove(doomed: list[str]) -> None:
 
 st.title("Runs")
 st.write("Train a grid of runs, watch it, and look after what is stored.")
-st.subheader("Train")
+st.header("Train")
 with st.container(border=True):
     grid_form()
-st.subheader("Queue")
+st.header("Queue")
 now = uge.jobs_view(store)
 st.session_state["runs_state"] = now.state
 st.fragment(run_every=1 if now.open else None)(queue)()
-st.subheader("History")
+st.header("History")
 history()

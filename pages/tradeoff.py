@@ -1,5 +1,7 @@
 """What does less leakage cost in link quality, and which lambda is worth it?"""
 
+from typing import Any
+
 import streamlit as st
 
 import uge_core as uge
@@ -8,6 +10,7 @@ EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
 METRICS = {name: uge.TRADEOFF_METRICS[name] for name in ("auc", "micro_f1", "normalised")}
 
 state = st.session_state
+plain = uge.plain_text
 
 st.title("Trade-off")
 st.write("What does less leakage cost in link quality, and which lambda is worth it?")
@@ -21,44 +24,121 @@ if not state["frame_attribute"]:
     st.stop()
 
 
+@st.cache_resource
+def live_slider() -> Any:
+    """The slider that draws while it is dragged, registered once."""
+    assets = uge.live_assets()
+    return st.components.v2.component("uge_lambda", html=assets["html"], css=assets["css"], js=assets["js"])
+
+
+def pick() -> None:
+    """A click on a measured point chooses its method and lambda."""
+    points = state["tradeoff"].selection.points
+    if points and points[0].get("customdata") and points[0]["customdata"][5] is not None:
+        state["method"] = points[0]["customdata"][6]
+        state["lambda"] = state["lambda_live"] = points[0]["customdata"][5]
+
+
+def follow() -> None:
+    """Where the live slider was let go."""
+    state["lambda"] = state["lambda_live"] = state["live"].lam
+    st.query_params["lambda"] = str(state["live"].lam)
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def gaps(metric: str, attribute: str, before: str, after: str, stamp: str) -> uge.GapView | None:
+    """The cells of a run beside the untreated one's, kept as the slider comes back to them."""
+    return uge.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
+
+
+def draw_gaps(view: uge.TradeoffView, run: str, stamp: str, dark: bool) -> None:
+    """How unequal links are predicted at the chosen lambda."""
+    for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
+        found = gaps(metric, view.attribute, state["frame_before"], run, stamp)
+        if found is None or found.layout == "table":
+            continue
+        side = found.sides[-1]
+        with column:
+            st.markdown(f"**{plain(side.label)}.** {plain(side.sentence)}")
+            if found.layout == "map":
+                figure, alt = uge.gap_map(found, "after", dark=dark), found.alt.get("after", found.title)
+            else:
+                figure, alt = uge.gap_bars(found, dark=dark), " ".join(found.alt.values())
+            st.plotly_chart(figure, config=uge.CHART_CONFIG, alt=alt, key=f"map {metric}")
+            st.caption(plain(found.caption))
+
+
 @st.fragment
 def explore(view: uge.TradeoffView) -> None:
     """The chart and the lambda explorer; only this part runs when the slider moves."""
     dark = st.context.theme.type == "dark"
     chosen = None
     if view.series:
-        left, right = st.columns([1, 2])
+        left, middle, right = st.columns([3, 6, 2], vertical_alignment="bottom")
         series = left.selectbox("Method", view.series, key="method", help="The methods that have a λ.")
-        if state.get("lambda") not in view.lambdas:
-            state.pop("lambda", None)
-        lam = right.select_slider(
-            "λ", view.lambdas, key="lambda", bind="query-params", format_func=lambda v: f"{v:g}",
-            help="Snaps to trained values; nothing between them is made up. Arrow keys move it.",
+        live = right.toggle(
+            "Live", key="live_on", bind="query-params",
+            help="Numbers and curve follow the slider while it is dragged; the charts below when it is let go.",
         )  # fmt: skip
+        if live:
+            lam = state.setdefault("lambda_live", state.get("lambda", view.lambdas[0]))
+            data = uge.live_data(view, series, lam)
+            live_slider()(data=data, key="live", on_lam_change=follow)
+            lam = data["points"][data["chosen"]]["lam"]
+        else:
+            state.pop("lambda_live", None)
+            if state.get("lambda") not in view.lambdas:
+                state.pop("lambda", None)
+            lam = middle.select_slider(
+                "λ", view.lambdas, key="lambda", bind="query-params", format_func=lambda v: f"{v:g}",
+                help="Snaps to trained values; nothing between them is made up. Arrow keys move it.",
+            )  # fmt: skip
         chosen = uge.lambda_view(view, series, lam)
-    if chosen and chosen.point:
-        for column, (name, value, ends, change) in zip(st.columns(len(chosen.figures)), chosen.figures, strict=True):
-            column.metric(
-                name, value, change, delta_color="off", delta_description="from no debiasing" if change else None
-            )
-            column.caption(ends)
-        st.markdown(uge.plain_text(chosen.sentence))
-    elif chosen:
-        st.info(f"{uge.plain_text(chosen.sentence)} This trains it:", icon=":material/model_training:")
-        st.code(chosen.command, language="bash", wrap_lines=True)
+        if chosen.point and not live:
+            for column, (name, value, ends, change) in zip(
+                st.columns(len(chosen.figures)), chosen.figures, strict=True
+            ):
+                column.metric(
+                    name, value, change, delta_color="off", delta_description="from no debiasing" if change else None
+                )
+                column.caption(ends)
+            st.markdown(plain(chosen.sentence))
+        elif not chosen.point:
+            st.info(plain(chosen.sentence), icon=":material/model_training:")
+        with st.popover("Train another λ", icon=":material/model_training:"):
+            train_another(view, series, lam if not chosen.point else None)
     ring = (chosen.point.series, chosen.point.lam) if chosen and chosen.point else None
     st.plotly_chart(
-        uge.tradeoff_figure(view, selected=ring, dark=dark), config=uge.CHART_CONFIG, alt=view.alt, key="tradeoff"
-    )
-    st.caption(uge.plain_text(view.caption))
+        uge.tradeoff_figure(view, selected=ring, dark=dark), config=uge.CHART_CONFIG, alt=view.alt, key="tradeoff",
+        on_select=pick, selection_mode="points",
+    )  # fmt: skip
+    st.caption(plain(f"{view.caption} A click on a point chooses it."))
     for remark in view.remarks:
-        st.caption(uge.plain_text(remark))
+        st.caption(plain(remark))
     if chosen and chosen.bars and len(chosen.bars.table):
-        st.subheader(uge.plain_text(chosen.bars.title))
+        st.header(plain(chosen.bars.title))
         st.plotly_chart(
             uge.attributes_figure(chosen.bars, dark=dark), config=uge.CHART_CONFIG, alt=chosen.bars.alt, key="bars"
         )
-        st.caption(uge.plain_text(chosen.bars.caption))
+        st.caption(plain(chosen.bars.caption))
+    if chosen and chosen.point:
+        run = chosen.point.runs[0]
+        draw_gaps(view, run.id, str(run.finished), dark)
+
+
+def train_another(view: uge.TradeoffView, series: str, missing: float | None) -> None:
+    """Puts a lambda that nobody trained into the queue, with the settings and seeds of the series."""
+    lam = st.number_input(
+        f"λ of {series}", min_value=0.0, value=missing if missing is not None else 0.6, step=0.1, format="%g",
+        key=f"another {series} {missing}", help="The weight of the penalty; everything else is as in the series.",
+    )  # fmt: skip
+    offer = uge.lambda_offer(view, series, lam)
+    st.caption(plain(offer.refusal or offer.words))
+    if st.button(f"Train λ = {lam:g}", disabled=offer.refusal is not None, icon=":material/play_arrow:"):
+        st.success(f"Job {uge.enqueue_lambda(offer, store)} is in the queue; the Runs page shows how far it is.")
+    if missing is not None:
+        st.caption("The same on the command line:")
+        st.code(uge.lambda_view(view, series, missing).command, language="bash", wrap_lines=True)
 
 
 left, middle, right = st.columns(3)
@@ -79,7 +159,7 @@ if len(view.settings) > 1:
     if state.get("setting") not in view.settings:
         state["setting"] = view.setting
     right.selectbox("Setting", view.settings, key="setting", help="Only runs that share all of this are compared.")
-st.subheader(uge.plain_text(view.title))
+st.header(plain(view.title))
 if len(view.table):
     explore(view)
     with st.expander("Show table", icon=":material/table:"):

@@ -77,6 +77,7 @@ class Overview:
         num_runs: audited runs.
         root: where the store lies.
         first_command: what makes a first run in this store.
+        shipped: how many of the audited runs came with the package, and the version that made them, or None.
     """
 
     table: pd.DataFrame
@@ -85,6 +86,7 @@ class Overview:
     num_runs: int
     root: str
     first_command: str
+    shipped: tuple[int, str] | None = None
 
 
 def overview(store: RunStore) -> Overview:
@@ -108,7 +110,9 @@ def overview(store: RunStore) -> Overview:
         ]
     )
     first = f"uge sweep sample:town --sensitive region --methods none,uge-w,uge-c,uge-ok --epochs 300 --store {shlex.quote(str(store.root))}"
-    return Overview(table, sentences(audited), waiting, len(audited), str(store.root), first)
+    versions = [str(run.dataset["shipped"]) for run in audited if run.dataset.get("shipped")]
+    shipped = (len(versions), max(versions)) if versions else None
+    return Overview(table, sentences(audited), waiting, len(audited), str(store.root), first, shipped)
 
 
 def labels(runs: Sequence[StoredRun]) -> dict[str, str]:

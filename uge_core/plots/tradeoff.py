@@ -88,7 +88,10 @@ def _series(
             "line": {"width": 2, "color": shade},
         },
         customdata=[
-            [r["run"], interval(r["value_low"], r["value_high"]), interval(r["ndcg_low"], r["ndcg_high"]), r["status"], r["seeds"]]
+            [
+                r["run"], interval(r["value_low"], r["value_high"]), interval(r["ndcg_low"], r["ndcg_high"]), r["status"],
+                r["seeds"], r["lambda"] if known(r["lambda"]) else None, series,
+            ]
             for r in rows
         ],
         hovertemplate="%{customdata[0]}<br>across %{x:.3f}%{customdata[1]}<br>NDCG@10 %{y:.3f}%{customdata[2]}"
