@@ -2,6 +2,7 @@
 # make test        lint, types and tests; with CI=true also the slow, real-data and browser tests
 # make lint        lint and types alone
 # make acceptance  the paper's tables and the statistical proofs: long
+# make sample-audit  the audit that a first start shows, trained anew: after a change to training or audit
 # make bench       speed, as ratios within one run; make bench BENCH_DATA="DATA DATA" times other graphs
 #
 # PYTHON names the interpreter that makes .venv. Another build of torch: install it into .venv by hand.
@@ -10,7 +11,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test lint acceptance bench
+.PHONY: app test lint acceptance sample-audit bench
 app: $(VENV)/.app
 	$(BIN)/python -m uge_core app
 
@@ -24,6 +25,9 @@ lint: $(VENV)/.dev
 
 acceptance: $(VENV)/.dev
 	$(BIN)/python -m pytest -m acceptance
+
+sample-audit: $(VENV)/.app
+	$(BIN)/python -m uge_core.sample_audit
 
 bench: $(VENV)/.app
 	$(BIN)/python -m uge_core bench $(BENCH_DATA)

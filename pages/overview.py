@@ -4,6 +4,20 @@ import streamlit as st
 
 import uge_core as uge
 
+PATH = (
+    (
+        "leakage",
+        "Leakage",
+        "How well an attacker guesses each attribute from the vectors, beside what guessing alone gives.",
+    ),
+    ("tradeoff", "Trade-off", "Move λ: what less leakage costs in link quality, and where nothing is gained any more."),
+    ("fairness", "Fairness", "Which pairs of groups get links predicted less often, and what the other run changed."),
+    ("projection", "Projection", "The same people before and after, as a picture; select some and see who they are."),
+    ("whatif", "What-if", "Change a value or an edge, and see which numbers move."),
+    ("report", "Report", "Put the runs that matter into one file that others can check."),
+    ("data", "Data", "Then bring your own graph: two tables, looked at before anything is trained."),
+)
+
 st.title("Overview")
 st.write("What do the stored embeddings give away, and what did mitigation cost?")
 
@@ -21,9 +35,21 @@ if not found.num_runs:
         "layout of the README. `uge data inspect FOLDER` shows how it is read; in a checkout `uge` is `.venv/bin/uge`."
     )
 else:
+    if found.shipped:
+        count, version = found.shipped
+        st.info(
+            f"**This is the sample audit.** Its {count} runs came with the app (version {version}, trained on a CPU) and are "
+            "about `sample:town`, a made-up town of 2,000 people whose bias-free graph is known. They are not about your data.",
+            icon=":material/school:",
+        )
+        with st.expander("A two-minute path through it", icon=":material/route:", expanded=count == found.num_runs):
+            for page, title, words in PATH:
+                left, right = st.columns([1, 4], vertical_alignment="center")
+                left.page_link(f"{page}.py", label=title, icon=":material/arrow_forward:")
+                right.markdown(words)
     for sentence in found.sentences:
         st.markdown(f"**{uge.plain_text(sentence.about)}**: {uge.plain_text(sentence.text)}")
-    st.subheader("Runs", help="One row per run and attribute. Each number stands beside what guessing would give.")
+    st.header("Runs", help="One row per run and attribute. Each number stands beside what guessing would give.")
     number = st.column_config.NumberColumn
     st.dataframe(
         found.table,
@@ -57,5 +83,5 @@ else:
         "Low leakage under these attackers is no proof that nothing can be read."
     )
 if len(found.unfinished):
-    st.subheader("Not audited")
+    st.header("Not audited")
     st.dataframe(found.unfinished, hide_index=True, alt="Runs without an audit, with the reason")

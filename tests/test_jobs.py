@@ -22,6 +22,8 @@ from uge_core.config import RunConfig
 from uge_core.errors import ConfigError, StoreError
 from uge_core.jobs.form import duration, training_form
 from uge_core.jobs.queue import Job, Queue
+from uge_core.jobs.worker import _Pulse
+from uge_core.progress import Step
 from uge_core.split import split_links
 from uge_core.store import RunStore, alive, birth
 from uge_core.train import fit
@@ -391,3 +393,15 @@ def test_history_filters_and_names_what_was_cut_off(store_copy: Path) -> None:
     assert len(found) and set(found["Run"]) == {"UGE-C λ 0.5 · city"}
     view = uge.history_view(store, statuses=["interrupted"])
     assert view.cut_off == ("f" * 12,) and view.table["Reason"].tolist() == ["stopped by the user"]
+
+
+def test_the_curve_of_a_long_training_stays_small_and_begins_anew_with_a_pass(store: RunStore) -> None:
+    queue = Queue(store)
+    pulse = _Pulse(queue, queue.load(queue.add({"device": "cpu"})))
+    for epoch in range(1, 5001):
+        pulse(Step("training", epoch, 5000, "a pass", loss=1.0 / epoch))
+    assert 60 <= len(pulse._losses) <= 121 and pulse._losses[-1] == (5000, 1.0 / 5000)
+    assert [e for e, _ in pulse._losses] == sorted({e for e, _ in pulse._losses})
+    pulse(Step("training", 1, 5000, "the next", loss=0.5))
+    pulse(Step("training", 2, 5000, "the next", loss=float("nan")))
+    assert pulse._losses == [(1, 0.5)]

@@ -98,6 +98,7 @@ def test_the_slider_moves_the_ring_and_offers_to_train(app: AppTest) -> None:
     assert app.select_slider(key="lambda").options == ["0.3", "0.5"]
     assert app.selectbox(key="method").value == "UGE-C"
     assert "not trained at λ 0.3" in app.info[0].value and "--lams 0.3" in app.code[0].value
+    assert any(b.label == "Train λ = 0.3" and not b.disabled for b in app.button)
     app.select_slider(key="lambda").set_value(0.5).run()
     assert not app.exception and not app.info and len(app.metric) == 4
     traces = spec(app)["data"]

@@ -17,9 +17,12 @@ from uge_core.views import method_class
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {
     "overview.py": "Overview",
+    "data.py": "Data",
     "leakage.py": "Leakage",
     "fairness.py": "Fairness",
+    "whatif.py": "What-if",
     "tradeoff.py": "Trade-off",
+    "projection.py": "Projection",
     "report.py": "Report",
     "runs.py": "Runs",
     "method.py": "Method",
@@ -29,6 +32,8 @@ TITLES = {
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AppTest:
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "empty"))
+    with uge.RunStore(tmp_path / "empty").writing():  # a store that is there, so no sample audit is put into it
+        pass
     return AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60)
 
 
@@ -104,7 +109,7 @@ def test_runs_without_an_attribute_are_no_fault(app: AppTest, tmp_path: Path, mo
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
     uge.train(uge.load(tmp_path / "data"), epochs=2, device="cpu")
     opened(app, "overview.py")
-    for page in ("leakage.py", "fairness.py", "tradeoff.py"):
+    for page in ("leakage.py", "fairness.py", "tradeoff.py", "projection.py", "whatif.py"):
         opened(app, page)
         assert len(app.info) == 1 and not app.get("plotly_chart")
 

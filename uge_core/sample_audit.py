@@ -1,0 +1,144 @@
+"""The finished audit that a first start shows: runs on ``sample:town``, trained once, shipped with the package.
+
+Eleven lambdas of UGE-C (at 0 it is UGE-W), no debiasing, UGE-O and UGE-OK, three seeds each, GCN, region
+treated. `make` trains and audits them anew, ``make sample-audit`` in a checkout calls it. To keep the file
+small the embeddings are rounded to half precision before they are audited, and what an encoder was trained
+to, which a What-if needs, is kept of seed 0 of `_ENCODERS`, whose embeddings are not rounded.
+Each run says that it was shipped: ``dataset["shipped"]`` is the version that made it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from uge_core.datasets.sample import PLACES
+from uge_core.environment import version
+from uge_core.errors import StoreError
+from uge_core.store import RunStore, StoredRun
+
+FILE = "town-audit.zip"
+LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9)
+SEEDS = (0, 1, 2)
+EPOCHS = 200
+_ENCODERS = (("none", None), ("uge-c", 0.5), ("uge-o", None))
+_LARGEST = 200 * 10**6  # bytes that the file may unpack into
+
+
+def first_start(store: RunStore) -> bool:
+    """Puts the sample audit into a store that is not there yet; a store that is, however empty, is left alone.
+
+    Returns:
+        Whether it did.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    place = next((folder / FILE for folder in PLACES if (folder / FILE).exists()), None)
+    root = store.root
+    if place is None or (root.exists() and any(root.iterdir())):
+        return False
+    try:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the store and renamed, so that there is never half of it, whoever else starts at the same time.
+        with tempfile.TemporaryDirectory(prefix=f".{root.name}.", dir=root.parent) as folder:
+            aside = Path(folder) / "store"
+            _unpack(place, aside)
+            try:
+                aside.rename(root)
+            except OSError:
+                if not (root / "store.sqlite").exists():
+                    raise
+                return False  # another process was quicker
+    except OSError as error:
+        raise StoreError(
+            f"the store {root} cannot be made: {error.strerror or error}; name another with --store DIR or $UGE_STORE"
+        ) from None
+    return True
+
+
+def shipped(runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
+    """Those of `runs` that came with the package."""
+    return tuple(run for run in runs if run.dataset.get("shipped"))
+
+
+def _unpack(place: Path, target: Path) -> None:
+    target.mkdir(mode=0o700)
+    with zipfile.ZipFile(place) as packed:
+        if sum(info.file_size for info in packed.infolist()) > _LARGEST:
+            raise StoreError(f"{place} is not the sample audit that came with this package; install it again")
+        for info in packed.infolist():
+            parts = PurePosixPath(info.filename).parts
+            if ".." in parts or info.filename.startswith("/"):
+                raise StoreError(f"{place} is not the sample audit that came with this package; install it again")
+            packed.extract(info, target)
+
+
+def make(out: Path) -> None:
+    """Trains and audits the runs, and writes them as one file."""
+    from uge_core.datasets import load
+    from uge_core.runs import audit_record, sweep
+
+    graph = load("sample:town")
+    with tempfile.TemporaryDirectory() as folder:
+        store = RunStore(Path(folder) / "store")
+        for methods, lams in ((("none", "uge-o"), ()), (("uge-c",), LAMBDAS), (("uge-ok",), (0.3,))):
+            sweep(
+                graph, sensitive="region", methods=methods, lams=lams, seeds=SEEDS, backbones=("gcn",), epochs=EPOCHS,
+                store=store, device="cpu", source={"spec": "sample:town", "attributes": None},
+            )  # fmt: skip
+        for run in store.list():
+            whole = run.config["seed"] == 0 and (run.config["method"], run.config["lambda"]) in _ENCODERS
+            _slim(run, whole)
+            run = store.load(run.id)
+            store.refresh(run.id, run.dataset | {"shipped": version("uge-core")})
+            store.save_audit(run.id, audit_record(run, graph, store))
+            sys.stderr.write(f"{run.id}\n")
+        _close(store.root / "store.sqlite")
+        _pack(store.root, out)
+
+
+def _slim(run: StoredRun, whole: bool) -> None:
+    """Rounds a run's embeddings and drops its parameters, unless it is kept whole."""
+    if whole:
+        return
+    for name in ("embedding.npy", "twin.npy"):
+        path = run.folder / name
+        if path.exists():
+            rounded = np.load(path).astype(np.float16).astype(np.float32)
+            path.unlink()  # the old one may be mapped
+            np.save(path, rounded)
+    (run.folder / "parameters.npz").unlink(missing_ok=True)
+
+
+def _close(path: Path) -> None:
+    """Brings what is in SQLite's log into its one file."""
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute("PRAGMA journal_mode = DELETE")
+    db.execute("VACUUM")
+    db.close()
+
+
+def _pack(root: Path, out: Path) -> None:
+    aside = out.with_name(f".{out.name}.{os.getpid()}")
+    kept = [root / "store.sqlite", *sorted(p for p in (root / "runs").rglob("*") if p.is_file())]
+    with zipfile.ZipFile(aside, "w", zipfile.ZIP_LZMA) as packed:
+        for path in kept:
+            info = zipfile.ZipInfo(path.relative_to(root).as_posix(), (2026, 1, 1, 0, 0, 0))
+            info.compress_type, info.external_attr = zipfile.ZIP_LZMA, 0o600 << 16
+            with path.open("rb") as source, packed.open(info, "w") as target:
+                shutil.copyfileobj(source, target)
+    aside.replace(out)
+
+
+if __name__ == "__main__":
+    make(PLACES[0] / FILE)
