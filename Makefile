@@ -16,7 +16,8 @@ app: $(VENV)/.app
 	$(BIN)/python -m uge_core app
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest --only-alone
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -11,6 +11,9 @@ import os
 
 # Before torch or scikit-learn is loaded: their OpenMP runtimes must not spin against each other.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # A process a core: more threads would only get in each other's way.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -30,8 +33,16 @@ SHARED_DATA = Path(os.environ.get("UGE_SHARED_DATA", ROOT.parent / "shared" / "d
 CI = os.environ.get("CI") == "true"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`make test` runs tests side by side, then those that measure time by themselves."""
+    parser.addoption("--only-alone", action="store_true", help="only tests that measure time")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselects by marker unless -m was given, and skips what this machine cannot run."""
+    only = config.getoption("--only-alone")
+    if only or "PYTEST_XDIST_WORKER" in os.environ:
+        items[:] = [i for i in items if (i.get_closest_marker("alone") is not None) == only]
     if not config.getoption("-m"):
         left_out = {"acceptance"} if CI else {"acceptance", "slow", "realdata", "browser"}
         kept = [i for i in items if not left_out.intersection(m.name for m in i.iter_markers())]

@@ -182,6 +182,7 @@ def test_members_are_measured():
     assert np.isnan(each) or 3 * table < each < 15 * table
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_busy_neighbour_slows_a_step_no_more_than_its_share(tmp_path):
     """Two thread pools that spin against each other made a step thirty times slower (design, section 5)."""

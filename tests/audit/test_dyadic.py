@@ -292,6 +292,7 @@ def test_ndcg_coverage():
     assert 0.93 <= share <= 0.97
 
 
+@pytest.mark.alone
 @pytest.mark.acceptance
 def test_a_million_pairs_and_nine_groups_take_seconds():
     import time

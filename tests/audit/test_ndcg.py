@@ -17,7 +17,6 @@ from uge_core.audit.ndcg import (
     ndcg_per_target,
     random_ndcg_per_target,
     rank_candidates,
-    weighted_mean,
 )
 from uge_core.graph import AttributedGraph
 from uge_core.split import RankingTask, ranking_task, split_links
@@ -97,12 +96,6 @@ def test_scikit_learn_agrees():
     ours = ndcg_per_target(rank_candidates(z, task), np.ones(350), 50).mean()
     scores = np.einsum("td,tcd->tc", z[:50], z[candidates])
     assert ours == pytest.approx(ndcg_score(relevant.astype(float), scores, k=10), abs=1e-9)
-
-
-def test_weighted_mean_by_hand():
-    # (1 * 0.2 + 3 * 0.6) / 4 = 0.5, and every resample lies between the two values.
-    mean, low, high = weighted_mean(np.array([0.2, 0.6]), np.array([1.0, 3.0]))
-    assert mean == pytest.approx(0.5) and 0.2 - 1e-9 <= low <= high <= 0.6 + 1e-9
 
 
 @pytest.mark.parametrize("num_nodes", [60, 900])

@@ -8,10 +8,11 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import attribute, graphs
+from test_dyadic import links, people
 
 from uge_core.audit import audit_embedding
 from uge_core.audit.ndcg import BiasFree
-from uge_core.audit.ndkl import ndkl_per_target
+from uge_core.audit.ndkl import BLOCKS, half_width, ndkl_per_target
 from uge_core.graph import AttributedGraph
 from uge_core.split import RankingTask, ranking_task, split_links
 
@@ -104,3 +105,48 @@ def test_weights_that_rest_on_a_few_lists_are_no_evidence():
     kwargs["bias_free"] = {"x": BiasFree(np.ones_like(weight))}
     even = audit_embedding(z, graph, split, **kwargs).find(metric="ndcg_at_10_bias_free")
     assert even.value is not None and f"weighted lists count as {even.n:,.1f} of equal weight" in even.note
+
+
+def test_the_interval_is_a_jackknife_over_people():
+    rng = np.random.default_rng(0)
+    num = 60
+    edges = np.unique(np.sort(rng.integers(0, num, (2, 300)), axis=0), axis=1)
+    graph = AttributedGraph("g", num, edges[:, edges[0] < edges[1]], (attribute("a", rng.integers(0, 3, num)),))
+    z = rng.normal(size=(num, 2)).astype(np.float32)
+    task, codes = ranking_task(graph, graph.edges[:, ::4], num_candidates=12), graph.attributes[0].codes
+    block = np.random.default_rng([7, 36]).permutation(num) % BLOCKS
+    means = []
+    for j in range(BLOCKS):
+        lists = []
+        for t, u in enumerate(task.targets.tolist()):
+            order = sorted((v for v in task.candidates[t].tolist() if v >= 0), key=lambda v: -reference.dot(z, u, v))
+            if block[u] != j:
+                lists.append(reference.ndkl([-1 if block[v] == j else int(codes[v]) for v in order], top=10))
+        means.append(np.nanmean(lists))
+    error = math.sqrt((BLOCKS - 1) / BLOCKS * sum((m - np.mean(means)) ** 2 for m in means))
+    assert half_width(z, task, codes, seed=7) == pytest.approx(2.0930 * error, rel=1e-4)  # t with 19 degrees
+
+
+def ndkl_coverage(trials, num=400):
+    values, halves = [], []
+    for trial in range(trials):
+        rng = np.random.default_rng([5, trial])
+        codes, z, activity = people(rng, num, 0.5)
+        edges = links(rng, z, activity, 16.0)
+        graph = AttributedGraph("drawn", num, edges)
+        task = ranking_task(graph, edges[:, rng.random(edges.shape[1]) < 0.15], seed=trial)
+        values.append(np.nanmean(ndkl_per_target(z, task, codes, seed=trial)[0]))
+        halves.append(half_width(z, task, codes, seed=trial))
+    return np.mean(np.abs(np.array(values) - np.mean(values)) <= np.array(halves))
+
+
+@pytest.mark.slow
+def test_ndkl_coverage_in_few_trials():
+    assert 0.85 <= ndkl_coverage(40, num=250) <= 1.0
+
+
+@pytest.mark.acceptance
+def test_ndkl_coverage():
+    share = ndkl_coverage(2000)
+    print("ndkl", share)
+    assert 0.93 <= share <= 0.97

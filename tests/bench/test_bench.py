@@ -236,6 +236,7 @@ def uge_bench(*arguments):
     )  # fmt: skip
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_the_command_prints_ratios_above_one():
     done = uge_bench("--json", "--what", "epochs", "--backbone", "node2vec", "sample:town")
@@ -262,6 +263,7 @@ def test_the_command_prints_ratios_above_one():
     assert len(table) == 6 and all(len(row) == len(head) for row in table)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_lambda_path_and_scaling():
     record = json.loads(uge_bench("--json", "--what", "lambdas,scaling", "sample:titles").stdout)

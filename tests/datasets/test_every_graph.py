@@ -160,6 +160,7 @@ def test_the_counts_of_its_readme(shared_data, case):
     assert not [m for m in graph.messages if m.level == "blocking"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("folder", "bar"), [("pokec-n", 3), ("movielens-1m", 5)])
 def test_loading_does_not_hang(shared_data, folder, bar):
     code = (

@@ -270,6 +270,7 @@ def test_ten_million_different_values(tmp_path):
     assert not found["peak"] >= 3e9
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_million_different_values(write):
     n = 1_000_000

@@ -123,7 +123,8 @@ def _exposure(job: Job, task: RankingTask, codes: IntArray, given: Mapping[str, 
     if counted < ndcg.MIN_TARGETS:
         few = f"{counted} lists hold people of known group, at least {ndcg.MIN_TARGETS} are needed"
         return make_row("ndkl", Estimate(None, note=few), remark, n=counted, **given)
-    estimate = Estimate(*ndcg.weighted_mean(value[keep], np.ones(counted), seed=job.seed))
+    mean, half = float(value[keep].mean()), ndkl.half_width(job.embedding, task, codes, seed=job.seed)
+    estimate = Estimate(mean) if half is None else Estimate(mean, max(0.0, mean - half), mean + half)
     return make_row("ndkl", estimate, remark, n=counted, floor_random=float(chance[keep].mean()), **given)
 
 

@@ -26,7 +26,6 @@ MIN_TARGETS = 20  # fewer lists are no evidence
 
 _Float64 = npt.NDArray[np.float64]
 _CHUNK = 2048
-_RESAMPLES = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,28 +120,6 @@ def _ideal(target: IntArray, gain: _Float64, num_targets: int) -> _Float64:
     size = np.bincount(target, minlength=num_targets)
     position = np.arange(len(target)) - np.repeat(np.cumsum(size) - size, size)
     return np.asarray(np.bincount(target[order], gain[order] * _discount(position), num_targets), dtype=np.float64)
-
-
-def weighted_mean(value: _Float64, weight: _Float64, *, seed: int = 0) -> tuple[float, float, float]:
-    """sum_u W_u x_u / sum_u W_u with a 95 % interval from resampling targets.
-
-    Args:
-        value: (T,) x_u of each target, finite.
-        weight: (T,) W_u, with a positive sum.
-        seed: keys the resamples.
-
-    Returns:
-        The mean and the ends of the interval.
-    """
-    rng = np.random.default_rng([seed, 13])
-    product = value * weight
-    means = np.empty(_RESAMPLES)
-    for i in range(_RESAMPLES):
-        drawn = rng.integers(0, len(value), len(value))
-        total = weight[drawn].sum()
-        means[i] = product[drawn].sum() / total if total > 0 else np.nan
-    low, high = np.nanpercentile(means, [2.5, 97.5])
-    return float(product.sum() / weight.sum()), float(low), float(high)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,18 @@ D_i are the groups' shares among the first i candidates, D_ref those among all c
 in nats, 0 where the top is composed as the list is. Candidates of unknown group leave the list, and a list
 shorter than k is read to its end. A short top can never have the shares of many groups, so chance alone is
 well above 0: compare with the same measure of a random order. Source: Geyik, Ambler and Kenthapadi (KDD 2019).
+
+Lists share their candidates, popular people above all, so a bootstrap of lists covers 54 % where it says 95.
+The interval is of a jackknife over people instead: a twentieth of them at a time leaves all lists.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t
 
 from uge_core.graph import FloatArray, IntArray
 from uge_core.split import RankingTask
@@ -19,6 +25,8 @@ from uge_core.split import RankingTask
 TOP = 10
 
 _Float64 = npt.NDArray[np.float64]
+BLOCKS = 20
+_LISTS = 4_000  # lists behind an interval at most
 _CHUNK = 2048
 _SHUFFLED = 20_000  # lists shuffled for the floor, each once at least
 _SHUFFLES = 20  # and so often at most
@@ -44,18 +52,58 @@ def ndkl_per_target(
     found, chance = np.full(len(task.targets), np.nan), np.full(len(task.targets), np.nan)
     for start in range(0, len(task.targets), _CHUNK):
         part = slice(start, start + _CHUNK)
-        candidates = task.candidates[part]
+        candidates = _sorted(embedding, task, part, rng)
         own = np.where(candidates >= 0, group[candidates], -1)
-        scores = np.matmul(embedding[candidates], embedding[task.targets[part]][:, :, None])[:, :, 0]
-        order = np.lexsort((rng.random(scores.shape, dtype=np.float32), -scores, own < 0), axis=1)
         reference = _reference(own)
-        found[part] = _ndkl(own, reference, order[:, :top])
+        found[part] = _value(own, top)
         draws = np.zeros(len(own))
         for _ in range(shuffles):
             order = np.argsort(luck.random(own.shape, dtype=np.float32) + (own < 0), axis=1)
             draws += _ndkl(own, reference, order[:, :top])
         chance[part] = draws / shuffles
     return found, chance
+
+
+def half_width(
+    embedding: FloatArray, task: RankingTask, group: IntArray, *, top: int = TOP, seed: int = 0
+) -> float | None:
+    """Half the 95 % interval of the mean NDKL over people, by a delete-a-block jackknife of `BLOCKS` blocks.
+
+    A person of a block left out is neither target nor candidate. Above `_LISTS` lists a sample of them is
+    taken, which makes the interval a little wider.
+
+    Returns:
+        Half the width; None where some block leaves no list.
+    """
+    rng = np.random.default_rng([seed, 36])
+    if len(task.targets) > _LISTS:
+        few = np.sort(rng.choice(len(task.targets), _LISTS, replace=False))
+        task = replace(task, targets=task.targets[few], candidates=task.candidates[few], relevant=task.relevant[few])
+    block = rng.permutation(len(group)) % BLOCKS
+    ordered = _sorted(embedding, task, slice(None), rng)
+    own, where = np.where(ordered >= 0, group[ordered], -1), block[ordered]
+    means = np.full(BLOCKS, np.nan)
+    for j in range(BLOCKS):
+        value = _value(np.where(where == j, -1, own), top)
+        kept = np.isfinite(value) & (block[task.targets] != j)
+        if not kept.any():
+            return None
+        means[j] = value[kept].mean()
+    variance = (BLOCKS - 1) / BLOCKS * np.square(means - means.mean()).sum()
+    return float(t.ppf(0.975, BLOCKS - 1) * np.sqrt(variance))
+
+
+def _sorted(embedding: FloatArray, task: RankingTask, part: slice, rng: np.random.Generator) -> IntArray:
+    """(t, C) the candidates of some lists by falling score, ties at random; -1 pads."""
+    candidates = task.candidates[part]
+    scores = np.matmul(embedding[candidates], embedding[task.targets[part]][:, :, None])[:, :, 0]
+    order = np.lexsort((rng.random(scores.shape, dtype=np.float32), -scores), axis=1)
+    return np.asarray(np.take_along_axis(candidates, order, axis=1))
+
+
+def _value(own: IntArray, top: int) -> _Float64:
+    """(t,) NDKL of lists in their order, whose candidates of no group (below 0) do not count."""
+    return _ndkl(own, _reference(own), np.argsort(own < 0, axis=1, kind="stable")[:, :top])
 
 
 def _reference(own: IntArray) -> _Float64:
