@@ -61,13 +61,13 @@ attribute, before, after = state["frame_attribute"], state["frame_before"], stat
 for metric in ("dp", "eo"):
     view = uge.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
     about = uge.metric_help(metric)
-    st.subheader(plain(view.title) if view else about.label, help=f"{about.sentence} {about.limits}")
+    st.header(plain(view.title) if view else about.label, help=f"{about.sentence} {about.limits}")
     if view:
         draw(view)
     else:
         st.write(f"Not measured for {plain(attribute)} in these runs.")
 
-st.subheader("Differences between groups against link quality")
+st.header("Differences between groups against link quality")
 for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
     cloud = uge.tradeoff_view(store, data=state["frame_data"], attribute=attribute, metric=metric, like=before)
     with column:

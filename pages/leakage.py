@@ -76,7 +76,7 @@ with st.expander("Runs", icon=":material/filter_list:"):
 
 attributes = None if everything else [st.session_state["frame_attribute"]]
 view = uge.leakage_view(store, exposure=exposure, attacker=attacker, metric=metric, runs=runs, attributes=attributes)
-st.subheader(uge.plain_text(view.title))
+st.header(uge.plain_text(view.title))
 if len(view.table):
     st.plotly_chart(
         uge.leakage_figure(view, dark=st.context.theme.type == "dark"),

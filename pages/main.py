@@ -8,6 +8,10 @@ import streamlit as st
 import uge_core as uge
 
 FRAME = ("data", "attribute", "before", "after")
+# The dark theme's blue is readable as text; what Streamlit writes on it in white is not.
+ON_BLUE = """<style>
+[data-testid="stBaseButton-primary"], [data-testid="stBaseButton-primary"] p, [data-tag], [data-tag] * { color: #0E1117 !important; }
+</style>"""
 
 
 def choose(store: uge.RunStore) -> None:
@@ -64,6 +68,8 @@ def sign_in() -> None:
 
 
 st.set_page_config(page_title="UGE audit", page_icon="⚖️", layout="wide")
+if st.context.theme.type == "dark":
+    st.html(ON_BLUE)
 sign_in()
 
 here = Path(__file__).resolve().parent

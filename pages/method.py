@@ -13,7 +13,7 @@ numbers, methods, words, made = st.tabs(["Metrics", "Methods and attackers", "Gl
 with numbers:
     for metric in page.metrics:
         arrow = {"lower": "arrow_downward", "higher": "arrow_upward"}[metric.direction]
-        st.subheader(metric.label)
+        st.header(metric.label)
         st.write(metric.sentence)
         if metric.formula:
             st.latex(metric.formula)
@@ -21,22 +21,22 @@ with numbers:
             st.markdown(f"**What it does not say.** {metric.limits}")
         st.caption(f":material/{arrow}: {metric.direction} is better · `{metric.name}` · {metric.source}")
 with methods:
-    st.subheader("Debiasing methods")
+    st.header("Debiasing methods")
     for method in page.methods:
         st.markdown(f"**{method.label}** `{method.name}`")
         st.text(method.text)
         st.caption(f"{method.source} · {method.symbol} in {method.color} on every chart")
-    st.subheader("Attackers")
+    st.header("Attackers")
     for attacker in page.attackers:
         st.markdown(f"**{attacker.label}** `{attacker.name}`")
         st.text(attacker.text)
-    st.subheader("Backbones")
+    st.header("Backbones")
     st.markdown(", ".join(f"`{name}`" for name in page.backbones))
 with words:
-    st.subheader("Glossary")
+    st.header("Glossary")
     for term, meaning in page.glossary.items():
         st.markdown(f"**{term}.** {meaning}")
-    st.subheader("Keyboard")
+    st.header("Keyboard")
     for keys, action in page.keys.items():
         st.markdown(f"`{keys}` {action}")
 with made:

@@ -11,6 +11,7 @@ import difflib
 import importlib
 import pkgutil
 from dataclasses import MISSING, field, fields
+from functools import cache
 from typing import Any, get_type_hints
 
 from uge_core.errors import ConfigError
@@ -31,6 +32,7 @@ def register(cls: Any) -> Any:
     return cls
 
 
+@cache
 def names(folder: str) -> tuple[str, ...]:
     """The plug-ins of `folder` (``"backbones"``, ``"debias"`` or ``"audit.attackers"``), sorted, nothing imported."""
     assert folder in _KINDS

@@ -279,7 +279,8 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
         planned = form.plan(settings)
     except ConfigError as error:
         return Estimate(refusal=str(error))
-    there = {run.id for run in store.list(audits=False) if usable(run)} if not settings["force"] else set()
+    wanted = set() if settings["force"] else {p.run_id for p in planned}
+    there = {run.id for run in store.list(audits=False) if run.id in wanted and usable(run)}
     todo = [p for p in planned if p.run_id not in there]
     stored = len(planned) - len(todo)
     already = f" {_count(stored, 'run')} of the {len(planned)} are stored already." if stored else ""

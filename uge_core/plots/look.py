@@ -22,10 +22,11 @@ def middle(dark: bool) -> str:
 
 def finish(figure: Any, dark: bool, **layout: Any) -> None:
     """Text in full contrast: Streamlit's theme greys axis text below what small text needs."""
-    color = ink(dark)
-    for update in (figure.update_xaxes, figure.update_yaxes):
-        update(tickfont={"size": 13, "color": color}, title_font={"size": 13, "color": color}, automargin=True)
-    figure.update_layout(font={"size": 13, "color": color}, legend_font={"size": 13, "color": color}, **layout)
+    font = {"size": 13, "color": ink(dark)}
+    # Plotly's own update_xaxes and update_layout take twice as long, at each step of a slider.
+    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+        axis.update(tickfont=font, title={"font": font}, automargin=True)
+    figure.layout.update(font=font, legend_font=font, **layout)
 
 
 def faded(color: str, share: float) -> str:

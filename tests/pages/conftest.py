@@ -1,0 +1,169 @@
+"""A dashboard of its own and a real Chromium, for the tests that need what only a browser shows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from uge_core.store import RunStore, alive
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+# WebGL in software; nothing here may depend on a graphics card.
+ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+PATIENCE = 60_000  # milliseconds: how long a busy machine may take to show something
+
+
+@dataclass(frozen=True)
+class Server:
+    """A dashboard that runs."""
+
+    address: str
+    store: RunStore
+    pid: int
+
+    def memory(self) -> int:
+        """The bytes its process holds."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
+
+
+@contextmanager
+def _serving(root: Path, *options: str) -> Iterator[Server]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", "--server.headless=true"]
+    process = subprocess.Popen(
+        [*command, *options], cwd=ROOT, env=os.environ | {"UGE_STORE": str(root)}, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    server = Server(f"http://127.0.0.1:{port}", RunStore(root), process.pid)
+    try:
+        limit = time.monotonic() + PATIENCE / 1000
+        while True:
+            try:
+                with urllib.request.urlopen(f"{server.address}/_stcore/health", timeout=1):
+                    break
+            except OSError:
+                assert process.poll() is None and time.monotonic() < limit, "the dashboard does not start"
+                time.sleep(0.1)
+        yield server
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+        _end_helpers(server.store)
+
+
+def _end_helpers(store: RunStore) -> None:
+    """Ends what the dashboard started in sessions of their own: training workers, the what-if process."""
+    found: list[tuple[int, str]] = []
+    with suppress(Exception), store.reading() as db:
+        found += [(row["pid"], row["born"]) for row in db.execute("SELECT pid, born FROM workers")] if db else []
+    with suppress(OSError, ValueError):
+        pid, _, born = (store.root / "whatif" / "pid").read_text().partition(":")
+        found.append((int(pid), born))
+    for number, birth in found:
+        if alive(number, birth):
+            with suppress(OSError):
+                os.kill(number, signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def serving() -> Callable[..., AbstractContextManager[Server]]:
+    """Runs a fresh dashboard: ``with serving(store_folder, "--option=value") as server``."""
+    return _serving
+
+
+@pytest.fixture
+def fresh() -> Iterator[Callable[..., Server]]:
+    """Starts dashboards that end with the test."""
+    with ExitStack() as stack:
+        yield lambda root, *options: stack.enter_context(_serving(root, *options))
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as p:
+        running = p.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, fresh: Callable[..., Server]) -> Iterator[Callable[..., Page]]:
+    """Opens a page in a browser window of its own: ``visit(server, "leakage")``.
+
+    Further arguments are Playwright's of a new context. After the test no window may have logged an error, opened a
+    dialog or asked another host for anything.
+    """
+    faults: list[str] = []
+    windows = []
+
+    def window(server: Server, path: str = "", **options: Any) -> Page:
+        context = browser.new_context(**({"viewport": {"width": 1400, "height": 1000}} | options))
+        windows.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        # Streamlit looks for its own endpoints below the page's path first; the 404s are harmless.
+        page.on(
+            "console",
+            lambda m: (
+                faults.append(f"logged: {m.text}")
+                if m.type == "error" and "_stcore/" not in m.location.get("url", "")
+                else None
+            ),
+        )
+        page.on("pageerror", lambda error: faults.append(f"threw: {error}"))
+        page.on("dialog", lambda dialog: (faults.append(f"asked: {dialog.message}"), dialog.dismiss()))
+        own = (server.address, server.address.replace("http", "ws", 1), "data:", "blob:")
+        page.on("request", lambda r: None if r.url.startswith(own) else faults.append(f"went to {r.url}"))
+        page.on("websocket", lambda w: None if w.url.startswith(own) else faults.append(f"went to {w.url}"))
+        page.goto(f"{server.address}/{path}")
+        return page
+
+    yield window
+    for context in windows:
+        context.close()
+    assert faults == []
+
+
+@pytest.fixture(scope="session")
+def settled() -> Callable[[Page], None]:
+    """Waits until a page is drawn and its script has ended."""
+
+    def wait(page: Page) -> None:
+        page.wait_for_function(
+            "() => document.querySelector('[data-test-script-state=notRunning]')"
+            " && document.querySelector('[data-testid=stMain] h1')"
+            " && !document.querySelector('[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]')"
+        )
+
+    return wait
+
+
+@pytest.fixture(scope="session")
+def sample_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store as a first start leaves it."""
+    import uge_core as uge
+
+    root = tmp_path_factory.mktemp("first") / "store"
+    assert uge.first_start(RunStore(root)), "sample_data has no town-audit.zip; make sample-audit makes it"
+    return root

@@ -1,0 +1,85 @@
+"""The first minutes: a start in an empty place, the sample audit, the lambda slider by keys, a report in the hand."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+LIMIT = 180  # seconds from the start of the server to a printed report
+LARGEST = 8 * 10**6  # bytes of an HTML report
+
+
+def saved(tab: Any, label: str, folder: Path) -> Path:
+    """The file behind a download button."""
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name=label, exact=True).click()
+    target = folder / download.value.suggested_filename
+    download.value.save_as(target)
+    return target
+
+
+def test_from_nothing_to_a_report(
+    fresh: Callable[..., Any], visit: Callable[..., Any], browser: Any, tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    began = time.monotonic()
+    server = fresh(tmp_path / "store")
+    opened = time.monotonic()
+    tab = visit(server)
+    expect(tab.get_by_text("This is the sample audit")).to_be_visible()
+    expect(tab.get_by_test_id("stDataFrame").first).to_be_visible()
+    painted = time.monotonic() - opened
+    path = tab.get_by_test_id("stExpander").filter(has_text="A two-minute path through it")
+    path.get_by_role("link", name="Leakage").click()
+    expect(tab.get_by_role("heading", name="Leakage", exact=True)).to_be_visible()
+    expect(tab.get_by_test_id("stPlotlyChart")).to_be_visible()
+    tab.get_by_test_id("stSidebar").get_by_role("link", name="Trade-off").click()
+    # Keys alone: Tab reaches the slider, arrows move it, and numbers and ring go along.
+    slider = tab.get_by_role("slider", name="λ")
+    expect(slider).to_be_visible()
+    tab.get_by_role("combobox", name="Method").focus()
+    tab.keyboard.press("Tab")
+    for _ in range(5):
+        if slider.evaluate("s => s === document.activeElement"):
+            break
+        tab.keyboard.press("Tab")
+    expect(slider).to_be_focused()
+    numbers = tab.get_by_test_id("stMetricValue")
+    expect(numbers).to_have_count(4)
+    before = numbers.all_inner_texts()
+    for lam in ("0.1", "0.3", "0.5"):
+        tab.keyboard.press("ArrowRight")
+        expect(tab).to_have_url(re.compile(rf"lambda={lam}(&|$)"))
+        expect(tab.get_by_text(f"At λ {lam} the strongest attacker").first).to_be_visible()
+    assert all(a != b for a, b in zip(before, numbers.all_inner_texts(), strict=True))
+    tab.get_by_test_id("stSidebar").get_by_role("link", name="Report").click()
+    expect(tab.get_by_role("heading", name="Report", exact=True)).to_be_visible()
+    page, pdf, record = (saved(tab, label, tmp_path) for label in ("HTML", "PDF", "JSON"))
+    took = time.monotonic() - began
+    print(f"\nfirst paint {painted:.1f} s, report in the hand after {took:.1f} s")
+    assert took < LIMIT
+
+    text = page.read_text()
+    assert page.stat().st_size < LARGEST and pdf.read_bytes().startswith(b"%PDF-")
+    stamps = {audit["sha256"] for audit in json.loads(record.read_text())}
+    assert len(stamps) == 6 and set(re.findall(r"of the record <code>([0-9a-f]{64})", text)) == stamps
+    # What stands outside of the inlined plotly.js names no address, and the file as a reader opens it asks for none.
+    assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", re.sub(r"<script>.*?</script>", "", text, flags=re.S))
+    context = browser.new_context()
+    asked: list[str] = []
+    context.on("request", lambda request: asked.append(request.url))
+    reader = context.new_page()
+    reader.goto(page.as_uri())
+    expect(reader.locator(".js-plotly-plot").first).to_be_visible()
+    reader.locator(".js-plotly-plot").first.hover()
+    titles = reader.locator("[data-title]").evaluate_all("all => all.map(e => e.dataset.title)")
+    context.close()
+    assert titles and not [t for t in titles if re.search("share|cloud|chart studio", t, re.I)]
+    assert [u for u in asked if not u.startswith(("file:", "data:", "blob:"))] == []

@@ -1,0 +1,91 @@
+"""A thousand stored runs, and a server that has been used for a while. Prints the figures it asserts loosely."""
+
+import json
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+MANY = 1000
+
+
+@pytest.fixture(scope="module")
+def many(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a thousand runs: those of the seeded one, under other seeds."""
+    root = tmp_path_factory.mktemp("many") / "store"
+    shutil.copytree(seeded, root)
+    db = sqlite3.connect(root / "store.sqlite")
+    db.row_factory = sqlite3.Row
+    rows = [dict(row) for row in db.execute("SELECT * FROM runs")]
+    for number in range(MANY - len(rows)):
+        row = dict(rows[number % len(rows)])
+        old, row["id"] = row["id"], f"{number:012x}"
+        row["config"] = json.dumps(json.loads(row["config"]) | {"seed": 1 + number})
+        row["created"] -= number
+        db.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", list(row.values()))
+        shutil.copytree(root / "runs" / old, root / "runs" / row["id"], copy_function=os.link)
+    db.commit()
+    db.close()
+    return root
+
+
+def test_a_thousand_runs(fresh: Callable[..., Any], visit: Callable[..., Any], many: Path) -> None:
+    from playwright.sync_api import expect
+
+    tab = visit(fresh(many), "method")
+    expect(tab.get_by_role("heading", name="Method", exact=True)).to_be_visible()
+    sidebar = tab.get_by_test_id("stSidebar")
+    took: dict[str, float] = {}
+    # The first round fills Streamlit's caches, the second is what people meet.
+    for page, words in [("Runs", "1,000 of 1,000 runs"), ("Overview", "Intervals are over the people tested")] * 2:
+        began = time.monotonic()
+        sidebar.get_by_role("link", name=page).click()
+        expect(tab.get_by_test_id("stMain").get_by_text(words)).to_be_visible()
+        expect(tab.get_by_test_id("stDataFrame").first).to_be_visible()
+        took[page] = time.monotonic() - began
+        sidebar.get_by_role("link", name="Method").click()
+        expect(tab.get_by_role("heading", name="Method", exact=True)).to_be_visible()
+    expect(tab.get_by_test_id("stException")).to_have_count(0)
+    print("\n1,000 runs: " + ", ".join(f"{page} {seconds:.1f} s" for page, seconds in took.items()))
+    assert all(seconds < 5 for seconds in took.values())
+
+
+def test_fifty_page_switches_leave_the_server_as_it_was(
+    fresh: Callable[..., Any], visit: Callable[..., Any], seeded: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    server = fresh(seeded)
+    tab = visit(server)
+    pages = [
+        "Data",
+        "Runs",
+        "Leakage",
+        "Fairness",
+        "Trade-off",
+        "Projection",
+        "What-if",
+        "Report",
+        "Method",
+        "Overview",
+    ]
+    held = []
+    for _ in range(5):
+        for page in pages:
+            tab.get_by_test_id("stSidebar").get_by_role("link", name=page).click()
+            expect(tab.get_by_role("heading", name=page, exact=True)).to_be_visible()
+            tab.wait_for_function("() => !document.querySelector('[data-stale=true], [data-testid=stSkeleton]')")
+        held.append(server.memory())
+    expect(tab.get_by_test_id("stException")).to_have_count(0)
+    maps = Path(f"/proc/{server.pid}/maps").read_text()
+    assert "libpython" in maps or "python" in maps
+    assert "libtorch" not in maps and "libgomp" not in maps
+    print("\nweb process after 10, 20 .. 50 switches: " + ", ".join(f"{b / 2**20:.0f}" for b in held) + " MiB")
+    assert held[-1] < 1.15 * held[0]
