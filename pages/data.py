@@ -173,7 +173,7 @@ def said() -> None:
 
 
 def notes(view: uge.DataView) -> None:
-    st.header("Messages")
+    st.subheader("Messages")
     if not view.notes:
         st.caption("Nothing stands out in these files.")
     for note in view.notes:
@@ -362,7 +362,7 @@ def write(folder: Path, made: uge.TableMap, ours: bool) -> None:
 
 
 def groups(view: uge.DataView) -> None:
-    st.header(
+    st.subheader(
         "Group sizes",
         help="How many people each group has, before anything is measured on them. Small groups make every figure about them a matter of chance.",
     )
@@ -397,7 +397,7 @@ def groups(view: uge.DataView) -> None:
 
 
 def edges_between(view: uge.DataView) -> None:
-    st.header(
+    st.subheader(
         "Edges between groups",
         help="Observed edges of each pair of groups over those that chance would give if the attribute had no influence.",
     )
@@ -421,7 +421,7 @@ def edges_between(view: uge.DataView) -> None:
 
 
 def weights(view: uge.DataView) -> None:
-    st.header(
+    st.subheader(
         "Edge weights",
         help="R~/R, what UGE-W multiplies each observed edge's loss by: its chance without the sensitive attributes over its chance with them.",
     )

@@ -46,26 +46,38 @@ def follow() -> None:
 
 
 @st.cache_data(max_entries=500, show_spinner=False)
-def gaps(metric: str, attribute: str, before: str, after: str, stamp: str) -> uge.GapView | None:
-    """The cells of a run beside the untreated one's, kept as the slider comes back to them."""
-    return uge.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
+def gap(
+    metric: str, attribute: str, before: str, after: str, stamp: str, dark: bool
+) -> tuple[str, Any, str, str] | None:
+    """Words, chart, its alternative and caption of a run's cells, on a scale with the untreated one's; kept as the slider comes back."""
+    found = uge.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
+    if found is None or found.layout == "table":
+        return None
+    side = found.sides[-1]
+    which = "after" if len(found.sides) > 1 else "before"
+    if found.layout == "map":
+        figure, alt = uge.gap_map(found, which, dark=dark), found.alt[which]
+    else:
+        figure, alt = uge.gap_bars(found, dark=dark), " ".join(found.alt.values())
+    return f"**{plain(side.label)}.** {plain(side.sentence)}", figure, alt, plain(found.caption)
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def leakage_bars(_view: Any, words: str, metric: str, dark: bool) -> Any:
+    """The bars, kept as the slider comes back; `words` say all their numbers."""
+    return uge.attributes_figure(_view, dark=dark)
 
 
 def draw_gaps(view: uge.TradeoffView, run: str, stamp: str, dark: bool) -> None:
     """How unequal links are predicted at the chosen lambda."""
     for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
-        found = gaps(metric, view.attribute, state["frame_before"], run, stamp)
-        if found is None or found.layout == "table":
-            continue
-        side = found.sides[-1]
-        with column:
-            st.markdown(f"**{plain(side.label)}.** {plain(side.sentence)}")
-            if found.layout == "map":
-                figure, alt = uge.gap_map(found, "after", dark=dark), found.alt.get("after", found.title)
-            else:
-                figure, alt = uge.gap_bars(found, dark=dark), " ".join(found.alt.values())
-            st.plotly_chart(figure, config=uge.CHART_CONFIG, alt=alt, key=f"map {metric}")
-            st.caption(plain(found.caption))
+        found = gap(metric, view.attribute, state["frame_before"], run, stamp, dark)
+        if found:
+            words, figure, alt, caption = found
+            with column:
+                st.markdown(words)
+                st.plotly_chart(figure, config=uge.CHART_CONFIG, alt=alt, key=f"map {metric}")
+                st.caption(caption)
 
 
 @st.fragment
@@ -115,14 +127,13 @@ def explore(view: uge.TradeoffView) -> None:
     st.caption(plain(f"{view.caption} A click on a point chooses it."))
     for remark in view.remarks:
         st.caption(plain(remark))
-    if chosen and chosen.bars and len(chosen.bars.table):
-        st.header(plain(chosen.bars.title))
-        st.plotly_chart(
-            uge.attributes_figure(chosen.bars, dark=dark), config=uge.CHART_CONFIG, alt=chosen.bars.alt, key="bars"
-        )
-        st.caption(plain(chosen.bars.caption))
     if chosen and chosen.point:
         run = chosen.point.runs[0]
+        if chosen.bars and len(chosen.bars.table):
+            st.header(plain(chosen.bars.title))
+            figure = leakage_bars(chosen.bars, chosen.bars.alt, view.metric, dark)
+            st.plotly_chart(figure, config=uge.CHART_CONFIG, alt=chosen.bars.alt, key="bars")
+            st.caption(plain(chosen.bars.caption))
         draw_gaps(view, run.id, str(run.finished), dark)
 
 

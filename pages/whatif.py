@@ -130,7 +130,7 @@ if len(picked) == 1:
 
 edit_side, list_side = st.columns([3, 2])
 with edit_side:
-    st.subheader("Edit")
+    st.header("Edit")
     kind = st.selectbox("Kind of edit", list(KINDS), format_func=KINDS.__getitem__, key="whatif_kind")
     attributes = list(graph.attributes)
     values: dict[str, Any] = {}
@@ -177,7 +177,7 @@ with edit_side:
     )
 with list_side:
     draft: uge.Scenario = state["whatif_draft"]
-    st.subheader("Edits")
+    st.header("Edits")
     if draft.edits:
         for number, edit in enumerate(draft.edits, start=1):
             st.markdown(f"{number}. {plain(edit.words)}")
@@ -203,7 +203,7 @@ def tables(view: uge.JudgedView) -> None:
                 st.dataframe(table, hide_index=True, alt=f"{title}: {about}")
 
 
-st.subheader("Before and after")
+st.header("Before and after")
 attackers = st.multiselect(
     "Attackers", list(ATTACKERS), default=["linear"], format_func=ATTACKERS.__getitem__, key="whatif_attackers",
     help="The linear probe answers at once; the others take longer.",
@@ -242,7 +242,7 @@ else:
             icon=":material/download:",
         )
 
-st.subheader("Ego network")
+st.header("Ego network")
 if not picked:
     st.info("Name a node above to see its neighbours and why each edge weighs what it does.", icon=":material/hub:")
 else:
@@ -264,7 +264,7 @@ else:
             st.dataframe(ego.table, hide_index=True, height=540, alt=ego.alt)
         st.caption(plain(ego.caption))
 
-st.subheader("Scenarios")
+st.header("Scenarios")
 left, right = st.columns([3, 2], vertical_alignment="bottom")
 left.text_input("Name", key="whatif_name", max_chars=200, placeholder="what this is about")
 with right.container(horizontal=True):

@@ -48,7 +48,7 @@ def test_two_files_show_groups_edges_and_weights(app: AppTest) -> None:
     drop(app, EDGES, NODES)
     assert "Nothing leaves this machine" in words(app) and "Kept in" in app.success[0].value
     assert [h.value for h in app.header] == ["graph"]
-    assert [s.value for s in app.header] == ["Messages", "Group sizes", "Edges between groups", "Edge weights"]
+    assert [s.value for s in app.subheader] == ["Messages", "Group sizes", "Edges between groups", "Edge weights"]
     (sizes,) = [d.value for d in app.dataframe if "Attribute" in d.value]
     assert sizes["Attribute"].tolist() == ["g"] and sizes["Groups"].tolist() == [2]
     assert len(app.get("plotly_chart")) == 3 and all(c.proto.alt for c in app.get("plotly_chart"))
