@@ -154,7 +154,7 @@ def test_the_twin_never_sees_the_probe_tests_values(method, hidden):
 
 def fit_with_mask(graph, settings, mask):
     """`fit` with the hidden nodes given, as a probe split depends on the values it splits."""
-    training = importlib.import_module("uge_core.train")
+    training = importlib.import_module("uge_core.evidence")
 
     class Fixed:
         test = np.nonzero(mask)[0]

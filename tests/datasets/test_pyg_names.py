@@ -283,7 +283,8 @@ def outside() -> np.ndarray:
     ],
 )  # fmt: skip
 def test_what_came_is_not_it(host, made, tmp_path, monkeypatch, answer, text):
-    monkeypatch.setattr(_download, "TIMEOUT", 0.2)
+    # A busy machine answers late, too: only where nothing is to come is it not waited for.
+    monkeypatch.setattr(_download, "TIMEOUT", 0.2 if "no answer" in text else 20)
     host.files[LASTFM] = answer(made)
     with pytest.raises(DatasetMissing) as error:
         load("pyg:LastFMAsia", on_step=lambda step: None)

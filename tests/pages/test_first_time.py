@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
 LIMIT = 180  # seconds from the start of the server to a printed report
 LARGEST = 8 * 10**6  # bytes of an HTML report

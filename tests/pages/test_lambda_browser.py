@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
 # From a key to the frame in which numbers and ring are new and nothing on the page waits for its update.
 STEP = """key => new Promise(done => {

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def shared(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store that these tests may add pictures to."""
     target = tmp_path_factory.mktemp("projection") / "store"
-    shutil.copytree(seeded, target)
+    shutil.copytree(seeded, target, ignore=shutil.ignore_patterns("*.sock"))
     return target
 
 

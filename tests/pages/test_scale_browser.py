@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
 MANY = 1000
 
@@ -20,7 +20,7 @@ MANY = 1000
 def many(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a thousand runs: those of the seeded one, under other seeds."""
     root = tmp_path_factory.mktemp("many") / "store"
-    shutil.copytree(seeded, root)
+    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock"))
     db = sqlite3.connect(root / "store.sqlite")
     db.row_factory = sqlite3.Row
     rows = [dict(row) for row in db.execute("SELECT * FROM runs")]

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def root(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A store of this module's own, and the end of its what-if process."""
     target = tmp_path_factory.mktemp("whatif-page") / "store"
-    shutil.copytree(seeded, target)
+    shutil.copytree(seeded, target, ignore=shutil.ignore_patterns("*.sock"))
     yield target
     stop(target)
 
