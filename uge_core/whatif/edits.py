@@ -7,6 +7,7 @@ the graph is loaded. Lists are sorted and hold each entry once, so that equal ed
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import reduce
@@ -24,7 +25,7 @@ _NAMED = 5  # nodes or edges named in words
 
 
 @dataclass(frozen=True)
-class Edit:
+class Edit(ABC):
     """Base of the edits; a subclass has one field per thing it needs.
 
     Attributes:
@@ -36,17 +37,17 @@ class Edit:
     of_edges: ClassVar[bool] = False
 
     @property
+    @abstractmethod
     def words(self) -> str:
         """What it does, with names of people's data as they are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def apply(self, graph: AttributedGraph, places: Places) -> AttributedGraph:
         """The graph with this edit.
 
         Raises:
             ConfigError: it does not fit the graph.
         """
-        raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
         """The edit as a record; `edit_from_json` is its inverse."""
