@@ -38,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--only-alone", action="store_true", help="only tests that measure time")
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Without CI=true all tests that measure time are left out, and none is no failure then."""
+    if session.config.getoption("--only-alone") and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselects by marker unless -m was given, and skips what this machine cannot run."""
     only = config.getoption("--only-alone")
