@@ -18,7 +18,8 @@ LAYERS = (
     ("graph",),
     ("split", "values", "group_means", "planted", "association"),
     ("bias_free",),
-    ("datasets", "backbones", "penalties", "audit", "samples"),
+    ("datasets", "backbones", "penalties", "edge_factors", "heads", "audit", "samples"),
+    ("finishes", "learned_ratio"),
     ("debias", "embeddings", "policy"),
     ("edge_loss",),
     ("config",),
@@ -35,7 +36,7 @@ LAYERS = (
     ("jobs",),
     ("figures", "plots", "bench"),
     ("report", "purge", "web", "sample_audit"),
-    ("doctor",),
+    ("doctor", "startup"),
     ("cli",),
     ("__init__", "__main__"),
 )  # fmt: skip

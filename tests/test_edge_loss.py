@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -21,11 +23,14 @@ def both_tables(graph):
     return [
         CellTable.neutral(graph.num_nodes),
         weight_cells(evidence(graph), **PLAIN),
-        offset_cells(evidence(graph), **{**PLAIN, "shrinkage": 2.0}),
+        (table := offset_cells(evidence(graph), **{**PLAIN, "shrinkage": 2.0})),
+        replace(
+            table, reach=np.random.default_rng(0).normal(size=(graph.num_nodes, len(table.offset))).astype("float32")
+        ),
     ]
 
 
-def embeddings(graph, members=3, dim=4, seed=0):
+def embeddings(graph, members=4, dim=4, seed=0):
     return torch.randn(members, graph.num_nodes, dim, generator=torch.Generator().manual_seed(seed))
 
 
@@ -40,7 +45,7 @@ def loss_of(kind, graph, passes=None, **options):
 def lookups(table):
     return (
         lambda u, v: float(table.weight[table.group[u], table.group[v]]),
-        lambda u, v: float(table.offset[table.group[u], table.group[v]]),
+        lambda u, v: float(table.edge_offset(np.array([[u], [v]]))[0]),
     )
 
 
@@ -92,6 +97,41 @@ def test_torch_passes_equal_the_compiled_ones(graph, kind):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 
 
+@given(graphs(), st.sampled_from(["cross-entropy", "bpr"]), st.booleans())
+def test_a_factor_of_each_edge_is_a_weight_of_each_edge(graph, kind, plain):
+    """Beside weights of the edges' own; a factor that comes as a new array is laid out anew."""
+    z, often = embeddings(graph), np.arange(1, graph.edges.shape[1] + 1, dtype=np.float32)
+    weighed = edge_loss.Pairs(graph.edges, graph.num_nodes, graph.num_users, 0, often)
+    passes = edge_loss.TorchPasses(weighed, CPU) if plain else edge_loss.CompiledPasses(weighed)
+
+    class Changing:
+        def in_loss(self, epoch):
+            return np.full(len(often), epoch, np.float32) / often
+
+    cells = [edge_loss.Cells.of(t, CPU) for t in both_tables(graph)]
+    factors = [Changing()] * len(cells)
+    blocks = edge_loss.SharedBlock(weighed, 4)
+    built = (
+        edge_loss.Bpr(cells, factors, passes)
+        if kind == "bpr"
+        else edge_loss.CrossEntropy(cells, factors, passes, blocks)
+    )
+    unweighed = [edge_loss.NoFactors()] * len(cells)
+    for epoch in (1, 2):
+        loss, gradient = built(z, epoch, True)
+        flat = edge_loss.Pairs(graph.edges, graph.num_nodes, graph.num_users, 0, np.full(len(often), epoch, np.float32))
+        flat.__dict__["share"] = weighed.share  # factors leave the negatives alone
+        again = edge_loss.CompiledPasses(flat)
+        other = (
+            edge_loss.Bpr(cells, unweighed, again)
+            if kind == "bpr"
+            else edge_loss.CrossEntropy(cells, unweighed, again, blocks)
+        )
+        expected, slope = other(z, epoch, True)
+        torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(gradient, slope, rtol=1e-4, atol=1e-6)
+
+
 @given(graphs(), st.integers(1, 9))
 def test_strangers_are_on_the_right_side_and_not_connected(graph, epoch):
     u, i, j = loss_of("bpr", graph).passes.triples(epoch)
@@ -130,7 +170,7 @@ def test_a_large_score_overflows_nothing():
     from test_bias_free import path_graph
 
     graph = path_graph()
-    z = torch.full((3, 4, 4), 100.0)
+    z = torch.full((4, 4, 4), 100.0)
     loss, gradient = loss_of("cross-entropy", graph)(z, 1, True)
     assert torch.isfinite(loss).all() and torch.isfinite(gradient).all()
     z[:, ::2] *= -1

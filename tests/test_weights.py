@@ -52,7 +52,10 @@ def tables_of(graph, often):
     return [
         CellTable.neutral(graph.num_nodes),
         weight_cells(made, **PLAIN),
-        offset_cells(made, **{**PLAIN, "shrinkage": 2.0}),
+        (table := offset_cells(made, **{**PLAIN, "shrinkage": 2.0})),
+        replace(
+            table, reach=np.random.default_rng(0).normal(size=(graph.num_nodes, len(table.offset))).astype("float32")
+        ),
     ]
 
 

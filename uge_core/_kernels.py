@@ -251,7 +251,7 @@ def _pushed(z, first, rows, s, push):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
 def contrast(  # type: ignore[no-untyped-def]
-    z, start, neighbour, weight, offset, scale, group, share, block, columns, linked, linked_column,
+    z, start, neighbour, weight, offset, scale, group, share, block, columns, reach, reached, linked, linked_column,
     first, last, want_loss, gradient, push,
 ):  # fmt: skip
     """Both halves of the cross-entropy for the sources `first` to `last`; returns the loss.
@@ -270,6 +270,8 @@ def contrast(  # type: ignore[no-untyped-def]
         share: (N,) what a source's strangers count for together.
         block: (d, m) embeddings of the step's negatives; m = 0 leaves this half out.
         columns: (G + 1, m) offsets of the block's nodes by the source's group, or (0, 0).
+        reach: (N, G + 1) the sources' own part of offsets by the other end's group, or (0, 0).
+        reached: (m,) the group of each of the block's nodes, read where there is a reach.
         linked: sources that have an edge to a node of the block or are one, ascending, closed by a large number.
         linked_column: which node of the block.
         first: the first source.
@@ -294,6 +296,9 @@ def contrast(  # type: ignore[no-untyped-def]
             if len(columns):
                 for i in range(m):
                     s[r, i] += columns[group[begin + r], i]
+            if len(reach):
+                for i in range(m):
+                    s[r, i] += reach[begin + r, reached[i]]
         if want_loss:
             for i in range(rows * m):
                 flat_term[i] = _softplus(flat[i])
@@ -317,10 +322,11 @@ def contrast(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
-def rank_pairs(z, source, liked, other, group, weight, offset, own, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
+def rank_pairs(z, source, liked, other, group, weight, offset, reach, own, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
     """Gradient of scale * sum w softplus(-(z_u . (z_i - z_j) + o_ui - o_uj)) over given triples; returns the loss.
 
-    `own` multiplies w, one number per triple; empty: 1 throughout.
+    `own` multiplies w, one number per triple; empty: 1 throughout. `reach` (N, G + 1) is the nodes' own part of the
+    offsets, or (0, 0).
     """
     d = z.shape[1]
     loss = 0.0
@@ -333,6 +339,8 @@ def rank_pairs(z, source, liked, other, group, weight, offset, own, scale, want_
             s += z[u, k] * (z[i, k] - z[j, k])
         gu = group[u]
         s += offset[gu, group[i]] - offset[gu, group[j]]
+        if len(reach):
+            s += reach[u, group[i]] + reach[i, gu] - reach[u, group[j]] - reach[j, gu]
         w = weight[gu, group[i]] * scale
         if len(own):
             w *= own[e]

@@ -112,6 +112,9 @@ class CellTable:
         offset: (G + 1, G + 1) float32 added to a pair's logit while training, for positives and negatives.
         uncovered_mass: see `Counts.uncovered_mass`.
         thin_mass: see `Counts.thin_mass`.
+        reach: (N, G + 1) float32 a node's own part of its pairs' offsets, by the other end's group: the offset of a pair is
+            offset[g_u, g_v] + reach[u, g_v] + reach[v, g_u]; None for 0 throughout.
+        notes: what its owner should be told.
     """
 
     group: IntArray
@@ -119,6 +122,8 @@ class CellTable:
     offset: npt.NDArray[np.float32]
     uncovered_mass: float = 0.0
     thin_mass: float = 0.0
+    reach: npt.NDArray[np.float32] | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def neutral(cls, num_nodes: int) -> CellTable:
@@ -129,6 +134,12 @@ class CellTable:
         """(E,) weight of each edge."""
         return np.asarray(self.weight[self.group[edges[0]], self.group[edges[1]]])
 
+    def edge_offset(self, edges: IntArray) -> npt.NDArray[np.float32]:
+        """(E,) logit offset of each pair of nodes in `edges` (2, E)."""
+        (u, v), g = edges, self.group
+        own = 0.0 if self.reach is None else self.reach[u, g[v]] + self.reach[v, g[u]]
+        return np.asarray(self.offset[g[u], g[v]] + own, np.float32)
+
     def diagnostics(self, edges: IntArray) -> dict[str, float]:
         """Health of the weights on the training edges: min, max, mean, effective sample size, uncovered and thin mass.
 
@@ -136,7 +147,7 @@ class CellTable:
         is at most the number of edges.
         """
         w = self.edge_weight(edges).astype(np.float64)
-        o = self.offset[self.group[edges[0]], self.group[edges[1]]]
+        o = self.edge_offset(edges)
         return {
             "weight_min": float(w.min()),
             "weight_max": float(w.max()),
@@ -160,6 +171,9 @@ class Evidence:
         sensitive: the sensitive attributes' values.
         other: the non-sensitive attributes' values.
         weights: (E_train,) what each training edge counts, 1 on average; None: 1 each.
+        probed: (N,) nodes that attackers of a sensitive attribute are tested on; None: nobody. Only what is fitted to a
+            finished embedding must leave them out; that training saw their values is what `exposure` says.
+        loss: what the backbone is trained on, "cross-entropy" or "bpr".
     """
 
     graph: AttributedGraph
@@ -167,6 +181,8 @@ class Evidence:
     sensitive: tuple[Values, ...]
     other: tuple[Values, ...]
     weights: FloatArray | None = None
+    probed: BoolArray | None = None
+    loss: str = "cross-entropy"
 
     @cached_property
     def side(self) -> IntArray:

@@ -7,7 +7,7 @@ Cross-entropy, Eq. (1) and (6), with s_uv = z_u . z_v + offset of the pair's cel
 The weight multiplies the observed edge's term only. The expectation is over sources in proportion to
 their degree and over nodes they have no training edge to. Where edges have weights of their own, scaled
 to mean 1, w_e is multiplied by it and the degree is their sum, so that an edge of weight 2 counts as two
-edges. The score has no direction, and neither has the loss. By default one block of random nodes a
+edges. A method may multiply w_e by a factor of each edge, see `edge_factors`. The score has no direction, and neither has the loss. By default one block of random nodes a
 step stands for those, shared by all sources and members: a dense product, from which connected pairs
 and self-pairs are taken out exactly. ``listed`` is the paper's recipe instead: 20 fixed strangers
 per observed pair.
@@ -34,6 +34,7 @@ from torch import Tensor
 
 from uge_core.autograd import apply
 from uge_core.bias_free import CellTable
+from uge_core.edge_factors import EdgeFactors, NoFactors
 from uge_core.environment import cores
 from uge_core.errors import ConfigError
 from uge_core.graph import FloatArray, IntArray
@@ -69,12 +70,15 @@ class Pairs:
         return start.astype(np.int64), both[1][order]
 
     @cached_property
+    def entry_edges(self) -> IntArray:
+        """(2 E,) the training edge of each CSR entry."""
+        both = np.concatenate([self.train_edges, self.train_edges[::-1]], axis=1)
+        return np.asarray(np.lexsort((both[1], both[0])) % self.train_edges.shape[1])
+
+    @cached_property
     def entry_weights(self) -> FloatArray | None:
         """(2 E,) the weight of each CSR entry, or None."""
-        if self.weights is None:
-            return None
-        both = np.concatenate([self.train_edges, self.train_edges[::-1]], axis=1)
-        return np.tile(self.weights, 2)[np.lexsort((both[1], both[0]))]
+        return None if self.weights is None else self.weights[self.entry_edges]
 
     @cached_property
     def sources(self) -> IntArray:
@@ -113,6 +117,7 @@ class Cells:
     group: Tensor
     weight: Tensor
     offset: Tensor
+    reach: Tensor | None
     neutral: bool
 
     @classmethod
@@ -122,8 +127,15 @@ class Cells:
             torch.as_tensor(table.group, device=device),
             torch.as_tensor(table.weight, device=device),
             torch.as_tensor(table.offset, device=device),
-            not table.offset.any(),
+            None if table.reach is None else torch.as_tensor(table.reach, device=device),
+            table.reach is None and not table.offset.any(),
         )
+
+    def offsets(self, u: Tensor, v: Tensor) -> Tensor:
+        """(n,) offset of each pair of nodes."""
+        gu, gv = self.group.index_select(0, u), self.group.index_select(0, v)
+        found = self.offset[gu, gv]
+        return found if self.reach is None else found + self.reach[u, gv] + self.reach[v, gu]
 
 
 class EdgeLoss(Protocol):
@@ -157,20 +169,22 @@ def build(
     tables: list[CellTable],
     device: torch.device,
     *,
+    factors: Sequence[EdgeFactors] = (),
     negatives: str,
     block_size: int,
     num_negatives: int,
 ) -> EdgeLoss:
-    """The loss `kind` ("cross-entropy" or "bpr") over `pairs` for members with `tables`."""
+    """The loss `kind` ("cross-entropy" or "bpr") over `pairs` for members with `tables` and `factors`, none for 1 each."""
+    factors = factors or [NoFactors()] * len(tables)
     known = {id(t): t for t in tables}
     made = {i: Cells.of(t, device) for i, t in known.items()}
     cells = [made[id(t)] for t in tables]
     passes = CompiledPasses(pairs) if device.type == "cpu" else TorchPasses(pairs, device)
     if kind == "bpr":
-        return Bpr(cells, passes)
+        return Bpr(cells, factors, passes)
     if negatives == "listed":
-        return CrossEntropy(cells, passes, Listed(pairs, num_negatives, passes))
-    return CrossEntropy(cells, passes, SharedBlock(pairs, block_size))
+        return CrossEntropy(cells, factors, passes, Listed(pairs, num_negatives, passes))
+    return CrossEntropy(cells, factors, passes, SharedBlock(pairs, block_size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,13 +206,17 @@ _NOBODY = np.zeros(0, np.int64)
 _EMPTY = Block(_NOBODY, _NOBODY, _NOBODY)
 
 
+Factors = list[FloatArray | None]
+"""Per member what each training edge's weight is multiplied by, or None."""
+
+
 class Passes(Protocol):
     """The passes over pairs; compiled on the CPU, plain torch elsewhere."""
 
     device: torch.device
 
     def contrast(
-        self, z: Tensor, cells: list[Cells], blocks: Sequence[Block], want_loss: bool
+        self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block], want_loss: bool
     ) -> tuple[Tensor, Tensor]:
         """1/(2 * 2E) sum over both directions of w softplus(-s) + 1/2 E[softplus(s)] over a block per side.
 
@@ -210,7 +228,9 @@ class Passes(Protocol):
     ) -> None:
         """Adds 1/2 mean softplus(s) over listed pairs to `loss`, and its gradient to `gradient`."""
 
-    def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
+    def rank(
+        self, z: Tensor, cells: list[Cells], factors: Factors, epoch: int, want_loss: bool
+    ) -> tuple[Tensor, Tensor]:
         """Mean BPR loss over observed pairs with fresh strangers: (K,) losses, (K, N, d) gradient."""
 
 
@@ -228,6 +248,7 @@ class CompiledPasses:
         start, neighbour = pairs.rows
         self.neighbour = neighbour.astype(np.int32)
         self.entries: dict[Cells, tuple[FloatArray, FloatArray]] = {}
+        self.factored: dict[int, tuple[FloatArray, FloatArray]] = {}
         # (side, first row, last row) of about equal work; eight a side whatever the cores, as sums depend on them
         self.tasks: list[tuple[int, int, int]] = []
         for i, (side, _, _) in enumerate(pairs.sides):
@@ -236,7 +257,7 @@ class CompiledPasses:
             self.tasks += [(i, a, b) for a, b in pairwise([*cuts[:-1].tolist(), side.stop])]
 
     def contrast(
-        self, z: Tensor, cells: list[Cells], blocks: Sequence[Block], want_loss: bool
+        self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block], want_loss: bool
     ) -> tuple[Tensor, Tensor]:
         """See `Passes.contrast`."""
         start, _ = self.pairs.rows
@@ -245,7 +266,10 @@ class CompiledPasses:
         linked = [_ascending(b, self.pairs.num_nodes) for b in blocks]
         few = [[zk.index_select(0, n).T.contiguous().numpy() for n in nodes] for zk in z]
         push = [[np.zeros_like(few[k][side]) for side, _, _ in self.tasks] for k in range(len(cells))]
-        tables = [(*self._entries(c), c.group.numpy(), [_columns(c, b) for b in blocks]) for c in cells]
+        tables = [
+            (*self._weighed(k, c, f), c.group.numpy(), [_columns(c, b) for b in blocks])
+            for k, (c, f) in enumerate(zip(cells, factors, strict=True))
+        ]
 
         def work(task: tuple[int, int]) -> float:
             k, t = task
@@ -253,7 +277,7 @@ class CompiledPasses:
             weight, offset, group, columns = tables[k]
             loss = self.kernels.contrast(
                 z[k].numpy(), start, self.neighbour, weight, offset, scale, group, self.pairs.share, few[k][side],
-                columns[side], *linked[side], first, last, want_loss, gradient[k].numpy(), push[k][t],
+                *columns[side], *linked[side], first, last, want_loss, gradient[k].numpy(), push[k][t],
             )  # fmt: skip
             return float(loss)
 
@@ -274,8 +298,22 @@ class CompiledPasses:
             factor = none if own is None and (weight == 1).all() else weight[source, target]
             if own is not None:
                 factor = factor * own
-            self.entries[cells] = (factor, none if cells.neutral else offset[source, target])
+            found = none if cells.neutral else offset[source, target]
+            if cells.reach is not None:
+                reach = cells.reach.numpy()
+                found = found + reach[self.pairs.sources, target] + reach[self.neighbour, source]
+            self.entries[cells] = (factor, found)
         return self.entries[cells]
+
+    def _weighed(self, k: int, cells: Cells, factor: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """`_entries` of member k with its factors, laid out anew only where they change."""
+        weight, offset = self._entries(cells)
+        if factor is None:
+            return weight, offset
+        if k not in self.factored or self.factored[k][0] is not factor:
+            own = factor[self.pairs.entry_edges]
+            self.factored[k] = (factor, own * weight if len(weight) else own)
+        return self.factored[k][1], offset
 
     def repel(
         self, z: Tensor, cells: list[Cells], listed: Listed, want_loss: bool, loss: Tensor, gradient: Tensor
@@ -285,10 +323,8 @@ class CompiledPasses:
         none, scale = np.zeros(0, np.float32), np.float32(0.25 / len(listed.source))
         cuts = np.searchsorted(start, np.linspace(0, len(neighbour), 8 + 1)).tolist()
         tasks = list(product(range(len(cells)), pairwise([0, *cuts[1:-1], self.pairs.num_nodes])))
-        offsets = {
-            c: none if c.neutral else c.offset.numpy()[c.group.numpy()[source], c.group.numpy()[neighbour]]
-            for c in dict.fromkeys(cells)
-        }
+        ends = [torch.as_tensor(a, dtype=torch.int64) for a in (source, neighbour)]
+        offsets = {c: none if c.neutral else c.offsets(*ends).numpy() for c in dict.fromkeys(cells)}
 
         def work(task: tuple[int, tuple[int, int]]) -> float:
             k, (first, last) = task
@@ -300,13 +336,17 @@ class CompiledPasses:
 
         loss += torch.tensor(self._map(work, tasks)).view(len(cells), -1).sum(1).float()
 
-    def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
+    def rank(
+        self, z: Tensor, cells: list[Cells], factors: Factors, epoch: int, want_loss: bool
+    ) -> tuple[Tensor, Tensor]:
         """See `Passes.rank`; a member's triples meet in its item rows, so a member is one task."""
         source, liked, other = self.triples(epoch)
         gradient = torch.zeros_like(z)
         scale = np.float32(1.0 / len(source))
-        own = self.pairs.entry_weights
-        own = np.zeros(0, np.float32) if own is None else own[: len(source)]
+        common = self.pairs.entry_weights
+        common = np.zeros(0, np.float32) if common is None else common[: len(source)]
+        edges, none = self.pairs.entry_edges[: len(source)], np.zeros((0, 0), np.float32)
+        owns = [common if f is None else f[edges] * (common if len(common) else 1) for f in factors]
 
         def work(k: int) -> float:
             c = cells[k]
@@ -319,7 +359,8 @@ class CompiledPasses:
                     c.group.numpy(),
                     c.weight.numpy(),
                     c.offset.numpy(),
-                    own,
+                    none if c.reach is None else c.reach.numpy(),
+                    owns[k],
                     scale,
                     want_loss,
                     gradient[k].numpy(),
@@ -357,23 +398,34 @@ class TorchPasses:
         self.weights = None if weights is None else torch.as_tensor(weights, device=device)
         self.entries = None if entries is None else torch.as_tensor(entries, device=device)
         self.share = torch.as_tensor(pairs.share, device=device)
+        self.factored: dict[int, tuple[FloatArray, Tensor]] = {}
+
+    def _factor(self, k: int, factor: FloatArray | None) -> Tensor | None:
+        """Member k's factors on the device, copied only where they change."""
+        if factor is None:
+            return None
+        if k not in self.factored or self.factored[k][0] is not factor:
+            self.factored[k] = (factor, torch.as_tensor(factor, device=self.device))
+        return self.factored[k][1]
 
     def contrast(
-        self, z: Tensor, cells: list[Cells], blocks: Sequence[Block], want_loss: bool
+        self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block], want_loss: bool
     ) -> tuple[Tensor, Tensor]:
         """See `Passes.contrast`; each edge once, as both directions have the same term."""
         gradient = torch.zeros_like(z)
         loss = z.new_zeros(len(cells))
         scale = 0.5 / self.edges.shape[1]
-        for k, c in enumerate(cells):
+        for k, (c, f) in enumerate(zip(cells, factors, strict=True)):
+            factor = self._factor(k, f)
             for part in _chunks(self.edges.shape[1]):
                 u, v = self.edges[:, part]
                 zu, zv = z[k].index_select(0, u), z[k].index_select(0, v)
-                gu, gv = c.group.index_select(0, u), c.group.index_select(0, v)
-                s = (zu * zv).sum(1) + c.offset[gu, gv]
-                w = c.weight[gu, gv] * scale
+                s = (zu * zv).sum(1) + c.offsets(u, v)
+                w = c.weight[c.group.index_select(0, u), c.group.index_select(0, v)] * scale
                 if self.weights is not None:
                     w = w * self.weights[part]
+                if factor is not None:
+                    w = w * factor[part]
                 if want_loss:
                     loss[k] += (w * torch.nn.functional.softplus(-s)).sum()
                 slope = (-w * torch.sigmoid(-s))[:, None]
@@ -408,7 +460,11 @@ class TorchPasses:
             rows, few = z[k, sources], z[k].index_select(0, nodes)
             s = rows @ few.T
             if not c.neutral:
-                s += c.offset.index_select(1, c.group.index_select(0, nodes)).index_select(0, c.group[sources])
+                others = c.group.index_select(0, nodes)
+                s += c.offset.index_select(1, others).index_select(0, c.group[sources])
+                if c.reach is not None:
+                    s += c.reach[sources].index_select(1, others)
+                    s += c.reach.index_select(0, nodes).T.index_select(0, c.group[sources])
             if want_loss:
                 loss[k] += (torch.nn.functional.softplus(s) * counts).sum()
             slope = s.sigmoid_().mul_(counts)
@@ -427,7 +483,7 @@ class TorchPasses:
                 zu, zv = z[k].index_select(0, u), z[k].index_select(0, v)
                 s = (zu * zv).sum(1)
                 if not c.neutral:
-                    s = s + c.offset[c.group.index_select(0, u), c.group.index_select(0, v)]
+                    s = s + c.offsets(u, v)
                 if want_loss:
                     term = torch.nn.functional.softplus(s)
                     loss[k] += (term if weight is None else term * weight[part]).sum() * scale
@@ -437,7 +493,9 @@ class TorchPasses:
                 gradient[k].index_add_(0, u, slope * zv)
                 gradient[k].index_add_(0, v, slope * zu)
 
-    def rank(self, z: Tensor, cells: list[Cells], epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
+    def rank(
+        self, z: Tensor, cells: list[Cells], factors: Factors, epoch: int, want_loss: bool
+    ) -> tuple[Tensor, Tensor]:
         """See `Passes.rank`."""
         gradient = torch.zeros_like(z)
         loss = z.new_zeros(len(cells))
@@ -445,13 +503,16 @@ class TorchPasses:
         found = triples[2] >= 0
         u, i, j = (t[found] for t in triples)
         scale = 1.0 / len(triples[0])
-        for k, c in enumerate(cells):
+        edges = torch.as_tensor(self.pairs.entry_edges[: len(found)], device=self.device)[found]
+        for k, (c, f) in enumerate(zip(cells, factors, strict=True)):
+            factor = self._factor(k, f)
             zu, zi, zj = (z[k].index_select(0, t) for t in (u, i, j))
-            gu, gi, gj = (c.group.index_select(0, t) for t in (u, i, j))
-            s = (zu * (zi - zj)).sum(1) + c.offset[gu, gi] - c.offset[gu, gj]
-            w = c.weight[gu, gi] * scale
+            s = (zu * (zi - zj)).sum(1) + c.offsets(u, i) - c.offsets(u, j)
+            w = c.weight[c.group.index_select(0, u), c.group.index_select(0, i)] * scale
             if self.entries is not None:
                 w = w * self.entries[: len(found)][found]
+            if factor is not None:
+                w = w * factor.index_select(0, edges)
             if want_loss:
                 loss[k] = (w * torch.nn.functional.softplus(-s)).sum()
             slope = (-w * torch.sigmoid(-s))[:, None]
@@ -481,12 +542,20 @@ def _ascending(block: Block, num_nodes: int) -> tuple[IntArray, IntArray]:
     return np.append(block.linked[order], num_nodes), np.append(block.column[order], 0)
 
 
-def _columns(cells: Cells, block: Block) -> FloatArray:
-    """(G + 1, B) offsets of a block's nodes by the source's group; (0, 0) for none."""
+def _columns(cells: Cells, block: Block) -> tuple[FloatArray, FloatArray, IntArray]:
+    """(G + 1, B) offsets of a block's nodes by the source's group, (N, G + 1) the sources' own part, (B,) the groups it is read by.
+
+    (0, 0) where there are none.
+    """
+    none = np.zeros((0, 0), np.float32)
     if cells.neutral or not len(block.nodes):
-        return np.zeros((0, 0), np.float32)
+        return none, none, _NOBODY
     nodes = torch.as_tensor(block.nodes)
-    return np.asarray(cells.offset.index_select(1, cells.group.index_select(0, nodes)).numpy())
+    others = cells.group.index_select(0, nodes)
+    columns = cells.offset.index_select(1, others)
+    if cells.reach is None:
+        return np.asarray(columns.numpy()), none, _NOBODY
+    return np.asarray((columns + cells.reach.index_select(0, nodes).T).numpy()), cells.reach.numpy(), others.numpy()
 
 
 def _observed(pairs: Pairs) -> tuple[IntArray, IntArray]:
@@ -503,12 +572,12 @@ def _range(pairs: Pairs) -> tuple[int, int]:
 class Bpr:
     """Pairwise logistic loss."""
 
-    def __init__(self, cells: list[Cells], passes: Passes) -> None:
-        self.cells, self.passes = cells, passes
+    def __init__(self, cells: list[Cells], factors: Sequence[EdgeFactors], passes: Passes) -> None:
+        self.cells, self.factors, self.passes = cells, factors, passes
 
     def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `EdgeLoss`."""
-        return self.passes.rank(z.contiguous(), self.cells, epoch, want_loss)
+        return self.passes.rank(z.contiguous(), self.cells, [f.in_loss(epoch) for f in self.factors], epoch, want_loss)
 
 
 class Negatives(Protocol):
@@ -524,13 +593,16 @@ class Negatives(Protocol):
 class CrossEntropy:
     """Observed pairs attract, strangers repel."""
 
-    def __init__(self, cells: list[Cells], passes: Passes, negatives: Negatives) -> None:
-        self.cells, self.passes, self.negatives = cells, passes, negatives
+    def __init__(
+        self, cells: list[Cells], factors: Sequence[EdgeFactors], passes: Passes, negatives: Negatives
+    ) -> None:
+        self.cells, self.factors, self.passes, self.negatives = cells, factors, passes, negatives
 
     def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `EdgeLoss`."""
         z = z.contiguous()
-        loss, gradient = self.passes.contrast(z, self.cells, self.negatives.blocks(epoch), want_loss)
+        factors = [f.in_loss(epoch) for f in self.factors]
+        loss, gradient = self.passes.contrast(z, self.cells, factors, self.negatives.blocks(epoch), want_loss)
         self.negatives.add(z, self.cells, want_loss, loss, gradient)
         return loss, gradient
 

@@ -702,13 +702,13 @@ def training_weights(
     """The training edges of a run, (2, E), source first; the weight R~/R of each, (E,); its own weight, or None."""
     if run.config["method"] == EXTERNAL:
         raise StoreError(f"run {run.id} was not trained here and has no edge weights; leave --what weights out")
-    from uge_core.train import edge_weights
+    from uge_core.train import weights_in_training
 
     check_data(run, graph)
     config = RunConfig.from_json(run.config)
     split = _Splits(graph)(config)
     ends = split.train if split.directions is None else np.where(split.directions < 0, split.train[::-1], split.train)
-    return ends, edge_weights(config, graph, split, split.train), split.weights
+    return ends, weights_in_training(config, graph, split), split.weights
 
 
 def _bias_free(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> Mapping[str, BiasFree]:

@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -33,9 +34,12 @@ from uge_core.bias_free import THIN, CellTable, Evidence
 from uge_core.checkpoint import Checkpoint, Held
 from uge_core.config import RunConfig
 from uge_core.debias.base import Method
+from uge_core.edge_factors import EdgeFactors
 from uge_core.errors import ConfigError, OutOfMemory, TooManyGroups, TrainingDiverged
 from uge_core.evidence import evidence_of, own_weights
+from uge_core.finishes.base import Finish, Keep
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.heads.base import Head, NoHead
 from uge_core.penalties.base import Penalty
 from uge_core.registry import build_options, find
 from uge_core.split import LinkSplit, split_links
@@ -84,7 +88,8 @@ class Fitted:
         notes: per attribute, a remark for the audit rows of the exported embedding.
         twin_notes: the same for the twin's.
         parameters: of an encoder, what `encode` takes to make the exported embedding again, as
-            ``tables.NAME`` and ``layers.NAME``; empty where another epoch than the last was kept, and without an encoder.
+            ``tables.NAME`` and ``layers.NAME``; empty where another epoch than the last was kept, without an encoder, and
+            where the method does more to an embedding than to train it.
     """
 
     config: RunConfig
@@ -108,7 +113,10 @@ class _Member:
     method: Method
     evidence: Evidence
     cells: CellTable
+    edges: EdgeFactors
     penalty: Penalty
+    head: Head
+    finish: Finish
     hidden: dict[str, BoolArray]
     twin: bool
     position: int
@@ -120,6 +128,12 @@ class _Member:
         lam += "" if c.warm_from is None else f" from lambda={c.warm_from:g}"
         names = f" [{'+'.join(c.sensitive)}]" if c.sensitive else ""
         return f"{c.method}{lam}{names} seed={c.seed}{' twin' if self.twin else ''}"
+
+    @property
+    def plain(self) -> bool:
+        """The exported embedding is what the encoder gives on the graph as it is."""
+        own = self.edges.in_messages(1) is not None
+        return isinstance(self.head, NoHead) and isinstance(self.finish, Keep) and not own
 
 
 def ensembles(configs: Sequence[RunConfig], graph: AttributedGraph | None = None) -> list[list[int]]:
@@ -282,8 +296,8 @@ def _fit(
         out.append(
             Fitted(
                 config=m.config,
-                embedding=end.embedding,
-                twin=trained[id(twin)].embedding if twin else None,
+                embedding=m.finish(end.embedding),
+                twin=twin.finish(trained[id(twin)].embedding) if twin else None,
                 hidden=twin.hidden if twin else {},
                 history=end.history,
                 diagnostics={
@@ -307,7 +321,9 @@ def _fit(
                 best_epoch=end.best_epoch,
                 notes={r.attribute: r.note for r in m.evidence.reports},
                 twin_notes={r.attribute: r.note for r in twin_reports},
-                parameters=_kept(end) if backbone.messages != "none" and end.best_epoch == end.last_epoch else {},
+                parameters=_kept(end)
+                if m.plain and backbone.messages != "none" and end.best_epoch == end.last_epoch
+                else {},
             )
         )
     return out
@@ -320,6 +336,28 @@ def _inputs(
     features = graph.features if backbone.uses_features else None
     directions = split.directions if config.direction == "follow" else None
     return Inputs(graph.num_nodes, split.train, features, device, own_weights(config, split), directions)
+
+
+class _Views:
+    """What each member's encoder sees: the graph they share, or its own where the method weighs messages."""
+
+    def __init__(self, shared: Inputs, members: Sequence[_Member], messages: str) -> None:
+        self.shared, self.members = shared, members if messages == "weighted" else ()
+        self.alike = [shared] * len(members)
+        self.own: dict[int, tuple[FloatArray, Inputs]] = {}
+
+    def __call__(self, epoch: int) -> list[Inputs]:
+        """One per member; the same object where they see the same."""
+        views = list(self.alike)
+        for k, m in enumerate(self.members):
+            factor = m.edges.in_messages(epoch)
+            if factor is None:
+                continue
+            if k not in self.own or self.own[k][0] is not factor:
+                weights = factor if self.shared.weights is None else factor * self.shared.weights
+                self.own[k] = (factor, replace(self.shared, weights=weights))
+            views[k] = self.own[k][1]
+        return views
 
 
 def encode(
@@ -342,7 +380,7 @@ def encode(
         for part in ("tables.", "layers.")
     ]
     with torch.no_grad():
-        z = _encode(backbone, Parameters(*parts), _inputs(config, backbone, graph, split, torch.device("cpu")))
+        z = _encode(backbone, Parameters(*parts), [_inputs(config, backbone, graph, split, torch.device("cpu"))])
     return np.ascontiguousarray(z[0].numpy().astype(np.float32))
 
 
@@ -353,6 +391,9 @@ def _advice(member: _Member) -> Iterator[str]:
             f"cells are thin: {member.cells.thin_mass:.0%} of the training edges lie where fewer than {THIN:g} are expected, "
             "so ratios are mostly chance; use --set independence=true, or fewer or coarser attributes"
         )
+    yield from member.cells.notes
+    if 2 * member.method.dimensions(member.evidence) >= member.config.dim:
+        yield _dimensions(member.method, member.evidence, member.config.dim)
     for s, o in product(member.config.sensitive, member.evidence.other):
         sensitive, other = member.evidence.graph.attribute(s), member.evidence.graph.attribute(o.name)
         if sensitive.side == other.side and association(sensitive, other) >= PROXY:
@@ -360,6 +401,16 @@ def _advice(member: _Member) -> Iterator[str]:
                 f"{other.name} says nearly the same as {sensitive.name} and counts as not sensitive, so {sensitive.name} stays "
                 f"readable through it; use --sensitive {sensitive.name}+{other.name}, or leave it out with --attributes"
             )
+
+
+def _dimensions(method: Method, evidence: Evidence, dim: int) -> str:
+    """That a method takes most or all of an embedding away, and what to do."""
+    lost = method.dimensions(evidence)
+    names = ", ".join(f"{v.name} ({len(v.labels)} values)" for v in evidence.sensitive)
+    return (
+        f"{method.name} takes away {lost} of {dim} dimensions, one for each value but one of {names}; "
+        f"use --set dim={4 * lost} or more, or join values, numbers by bins in a dataset.yaml"
+    )
 
 
 def _beside_edges(config: RunConfig, backbone: Backbone, split: LinkSplit) -> dict[str, str]:
@@ -379,12 +430,24 @@ def _beside_edges(config: RunConfig, backbone: Backbone, split: LinkSplit) -> di
 
 
 def edge_weights(config: RunConfig, graph: AttributedGraph, split: LinkSplit, edges: IntArray) -> FloatArray:
-    """(E,) the weight R~/R that the config's method gives `edges` in training; ones where it weighs nothing."""
-    return (
-        _Builder(graph, split, find("backbones", config.backbone).loss, own_weights(config, split))
-        .member(config, twin=False)
-        .cells.edge_weight(edges)
-    )
+    """(E,) the weight that the config's method gives `edges` by their cells in training; ones where it weighs nothing."""
+    return _alone(config, graph, split).cells.edge_weight(edges)
+
+
+def weights_in_training(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> FloatArray:
+    """(E_train,) the weight that the config's method gives the training edges, by their cells and by themselves.
+
+    Of a method whose weights change from epoch to epoch, those of the first.
+    """
+    member = _alone(config, graph, split)
+    factor = member.edges.in_loss(1)
+    weight = member.cells.edge_weight(split.train)
+    return weight if factor is None else weight * factor
+
+
+def _alone(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> _Member:
+    loss = find("backbones", config.backbone).loss
+    return _Builder(graph, split, loss, own_weights(config, split)).member(config, twin=False)
 
 
 def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequence[str], *, unknown: str) -> BiasFree:
@@ -426,14 +489,28 @@ class _Builder:
         drawn = config.seed if "impute" in (config.unknown, config.hidden) else None
         key = repr((config.sensitive, config.unknown, config.hidden if twin else None, twin, drawn, config.split_seed))
         if key not in self.evidences:
-            self.evidences[key] = evidence_of(config, self.graph, self.split, self.weights, twin=twin)
+            found, hidden = evidence_of(config, self.graph, self.split, self.weights, twin=twin)
+            self.evidences[key] = replace(found, loss=self.loss), hidden
         evidence, hidden = self.evidences[key]
         method.check(evidence, self.loss)
-        table_key = repr((key, config.method, config.method_options)) if method.reads_attributes else "neutral"
+        if method.dimensions(evidence) >= config.dim:
+            raise ConfigError(_dimensions(method, evidence, config.dim))
+        table_key = repr((key if method.reads_attributes else None, config.method, config.method_options))
         if table_key not in self.tables:
             self.tables[table_key] = method.cells(evidence)
+        penalty = method.penalty(evidence)
         return _Member(
-            config, method, evidence, self.tables[table_key], method.penalty(evidence), hidden, twin, position
+            config=config,
+            method=method,
+            evidence=evidence,
+            cells=self.tables[table_key],
+            edges=method.edges(evidence),
+            penalty=penalty,
+            head=method.head(evidence, penalty),
+            finish=method.finish(evidence),
+            hidden=hidden,
+            twin=twin,
+            position=position,
         )
 
 
@@ -464,10 +541,13 @@ class _End:
     """What a member's training came to.
 
     `tensors` are its parameters, each with Adam's two moments: who goes on from here goes on with them, as a
-    step without moments is a jump of the whole learning rate in every number.
+    step without moments is a jump of the whole learning rate in every number. `head` is the head's, with what Adam
+    keeps of each, and `learned` what the penalty has learnt.
     """
 
     tensors: list[dict[str, tuple[Tensor, Tensor, Tensor]]]
+    head: dict[str, tuple[Tensor, dict[str, Tensor]]]
+    learned: dict[str, Tensor]
     embedding: FloatArray
     history: dict[str, list[float]]
     best_epoch: int
@@ -513,11 +593,13 @@ class _Loop:
     def run(self, members: list[_Member], begun: list[_End] | None, done: int, epochs: int) -> list[_End]:
         """Trains `members` from epoch `done` + 1 to `epochs`, from where others ended or from their own seeds."""
         config, backbone, inputs = self.config, self.backbone, self.inputs
+        views = _Views(inputs, members, backbone.messages)
         loss = edge_loss.build(
             backbone.loss,
             self.pairs,
             [m.cells for m in members],
             inputs.device,
+            factors=[m.edges for m in members],
             negatives=config.negatives,
             block_size=config.block_size,
             num_negatives=config.num_negatives,
@@ -531,7 +613,10 @@ class _Loop:
         groups: list[dict[str, Any]] = [
             {"params": list(parameters.tables.values()), "weight_decay": 0.0},
             {"params": list(parameters.layers.values()), "weight_decay": config.weight_decay},
+            {"params": [], "weight_decay": 0.0},
         ]
+        heads = _Heads(members, begun, config.dim, inputs.device)
+        groups[2]["params"] = heads.leaves
         adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.learning_rate, eps=1e-15, fused=True)
         for i, part in enumerate((parameters.tables, parameters.layers)):
             for name, leaf in part.items() if begun else ():
@@ -541,6 +626,7 @@ class _Loop:
                     "exp_avg": first,
                     "exp_avg_sq": second,
                 }
+        heads.resume(adam)
         lams = [m.config.lam or 0.0 for m in members]
         streams = [_stream(m.config.seed, "penalty") for m in members]
         watch: Watch = LastEpoch()
@@ -552,6 +638,7 @@ class _Loop:
         held = self.checkpoint.load(stage) if self.checkpoint else None
         if held and held.record["device"] == inputs.device.type:
             _restore(held, parameters, adam, streams, watch, history)
+            heads.restore(held, adam)
             at, shown, before = (held.record[key] for key in ("epoch", "shown", "seconds"))
             self.spent += before
             self.resumed.append(at)
@@ -561,20 +648,26 @@ class _Loop:
                 seconds = before + time.monotonic() - started
                 where = {"epoch": epoch, "shown": shown, "seconds": seconds, "device": inputs.device.type}
                 record, arrays = _state(parameters, adam, streams, watch, history)
-                self.checkpoint.save(stage, record | where, arrays)
+                self.checkpoint.save(stage, record | where, arrays | heads.state(adam))
+
+        def embedded(epoch: int) -> Tensor:
+            with torch.no_grad():
+                return heads.exported(_encode(backbone, parameters, views(epoch))).detach()
 
         for epoch in range(at + 1, epochs + 1):
             log = epoch % _LOG_EVERY == 0 or epoch in (done + 1, epochs)
             adam.zero_grad(set_to_none=True)
-            z = _encode(backbone, parameters, inputs)
-            edges = edge_loss.evaluate(loss, z, epoch, log)
-            gaps = [m.penalty(zk, g) for m, zk, g in zip(members, z.unbind(0), streams, strict=True)]
+            z = _encode(backbone, parameters, views(epoch))
+            apart = z.unbind(0)
+            seen = heads.seen(apart)
+            edges = edge_loss.evaluate(loss, _together(z, apart, seen), epoch, log)
+            gaps = [m.penalty(zk, g) for m, zk, g in zip(members, seen, streams, strict=True)]
             total = edges.sum() + sum((lam * gap for lam, gap in zip(lams, gaps, strict=True)), z.new_zeros(()))
             total.backward()  # type: ignore[no-untyped-call]
             adam.step()
             if log:
                 shown = _log(history, members, epoch, edges.tolist(), [float(g.detach()) for g in gaps], lams)
-            watch(epoch, lambda: _encode(backbone, parameters, inputs).detach())
+            watch(epoch, partial(embedded, epoch))
             if self.checkpoint and (self.checkpoint.due() or epoch == epochs < self.whole):
                 keep(epoch)
             if self.on_epoch is not None:
@@ -584,8 +677,7 @@ class _Loop:
                 except BaseException:
                     keep(epoch)
                     raise
-        with torch.no_grad():
-            last = _encode(backbone, parameters, inputs).detach()
+        last = embedded(epochs)
         _refuse(
             members,
             torch.isfinite(last).flatten(1).all(1).tolist(),
@@ -598,6 +690,8 @@ class _Loop:
                     {name: (t.detach()[k], *(adam.state[t][m][k] for m in _MOMENTS)) for name, t in part.items()}
                     for part in (parameters.tables, parameters.layers)
                 ],
+                heads.end(k, adam),
+                members[k].penalty.state(),
                 np.ascontiguousarray(kept[k].cpu().numpy().astype(np.float32)),
                 {"epoch": history["epoch"]}
                 | {n: [row[k] for row in history[n]] for n in ("edge_loss", "penalty", "total")},
@@ -656,17 +750,97 @@ def _restore(
     history |= held.record["history"]
 
 
-def _encode(backbone: Backbone, parameters: Parameters, inputs: Inputs) -> Tensor:
+class _Heads:
+    """The members' heads with their parameters, and what their penalties have learnt."""
+
+    def __init__(
+        self, members: Sequence[_Member], begun: Sequence[_End] | None, dim: int, device: torch.device
+    ) -> None:
+        self.members, self.begun = members, begun
+        self.streams = [_stream(m.config.seed, "head") for m in members]
+        started = [m.head.start(dim, g) for m, g in zip(members, self.streams, strict=True)]
+        if begun is not None:
+            started = [{name: t for name, (t, _) in end.head.items()} for end in begun]
+            for m, end in zip(members, begun, strict=True):
+                m.penalty.restore(end.learned)
+        self.parameters = [_leaves(part, device) for part in started]
+
+    @property
+    def leaves(self) -> list[Tensor]:
+        """All parameters, for the optimiser."""
+        return [leaf for part in self.parameters for leaf in part.values()]
+
+    def resume(self, adam: torch.optim.Adam) -> None:
+        """Gives Adam what it kept where members go on from others' ends."""
+        for part, end in zip(self.parameters, self.begun or (), strict=bool(self.begun)):
+            for name, leaf in part.items():
+                if end.head[name][1]:
+                    adam.state[leaf] = {key: t.clone() for key, t in end.head[name][1].items()}
+
+    def seen(self, z: Sequence[Tensor]) -> list[Tensor]:
+        """What loss and penalties see of each member."""
+        return [
+            m.head.seen(zk, p, g) for m, zk, p, g in zip(self.members, z, self.parameters, self.streams, strict=True)
+        ]
+
+    def exported(self, z: Tensor) -> Tensor:
+        """(K, N, d) what is kept of `z` (K, N, d)."""
+        apart = z.unbind(0)
+        return _together(
+            z, apart, [m.head.exported(zk, p) for m, zk, p in zip(self.members, apart, self.parameters, strict=True)]
+        )
+
+    def end(self, k: int, adam: torch.optim.Adam) -> dict[str, tuple[Tensor, dict[str, Tensor]]]:
+        """Member k's parameters with what Adam keeps of each."""
+        return {name: (leaf.detach(), dict(adam.state.get(leaf, {}))) for name, leaf in self.parameters[k].items()}
+
+    def state(self, adam: torch.optim.Adam) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        arrays = {f"head.{k}": g.get_state() for k, g in enumerate(self.streams)}
+        for k, (m, part) in enumerate(zip(self.members, self.parameters, strict=True)):
+            arrays |= {f"penalty.{k}.{name}": t for name, t in m.penalty.state().items()}
+            for name, leaf in part.items():
+                arrays[f"head.{k}.{name}"] = leaf.detach()
+                arrays |= {f"head.{k}.{name}.{key}": t for key, t in adam.state.get(leaf, {}).items()}
+        return {name: t.cpu().numpy() for name, t in arrays.items()}
+
+    def restore(self, held: Held, adam: torch.optim.Adam) -> None:
+        """Takes back what `state` gave."""
+        tensors = {name: torch.tensor(array) for name, array in held.arrays.items()}
+        for k, (m, part, g) in enumerate(zip(self.members, self.parameters, self.streams, strict=True)):
+            g.set_state(tensors[f"head.{k}"])
+            prefix = f"penalty.{k}."
+            m.penalty.restore({n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)})
+            for name, leaf in part.items():
+                with torch.no_grad():
+                    leaf.copy_(tensors[f"head.{k}.{name}"])
+                if f"head.{k}.{name}.step" in tensors:
+                    adam.state[leaf] = {
+                        key: tensors[f"head.{k}.{name}.{key}"].to(leaf.device) for key in ("step", *_MOMENTS)
+                    }
+
+
+def _together(z: Tensor, apart: Sequence[Tensor], seen: Sequence[Tensor]) -> Tensor:
+    """(K, N, d') of members again, `z` itself where nobody changed anything; narrower ones get zeros, which score nothing."""
+    if all(a is b for a, b in zip(apart, seen, strict=True)):
+        return z
+    width = max(s.shape[1] for s in seen)
+    return torch.stack([torch.nn.functional.pad(s, (0, width - s.shape[1])) for s in seen])
+
+
+def _encode(backbone: Backbone, parameters: Parameters, views: Sequence[Inputs]) -> Tensor:
     """(K, N, d) of all members; on the CPU encoders take them one by one, whose rows then stay in the cache."""
-    if inputs.device.type != "cpu" or backbone.messages == "none":
+    inputs = views[0]
+    together = inputs.device.type != "cpu" and all(view is inputs for view in views)
+    if together or backbone.messages == "none":
         return backbone.encode(parameters, inputs)
-    members = len(next(iter(parameters.layers.values())))
+    members = len(views)
     apart = [{name: t.unbind(0) for name, t in part.items()} for part in (parameters.tables, parameters.layers)]
     alone = (
         Parameters(*({name: pieces[k][None] for name, pieces in part.items()} for part in apart))
         for k in range(members)
     )
-    return torch.cat([backbone.encode(p, inputs) for p in alone])
+    return torch.cat([backbone.encode(p, view) for p, view in zip(alone, views, strict=True)])
 
 
 def _log(

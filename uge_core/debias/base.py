@@ -1,15 +1,20 @@
 """What a debiasing method is: the slots it fills in the one training loop.
 
 A method yields a cell table (what each observed edge counts, and what is added to each pair's
-logit while training) and a penalty on the embeddings. `none` fills both with do-nothing objects,
-so the loop has no branch per method. A subclass is a frozen dataclass whose fields are its
-options, one file per method.
+logit while training) and a penalty on the embeddings; some also weigh single edges, put a head
+between the encoder and the loss, or finish the embedding after training. Slots a method has no use
+for hold do-nothing objects, so the loop has no branch per method. A subclass is a frozen dataclass
+whose fields are its options, one file per method.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
+
+from uge_core.edge_factors import EdgeFactors, NoFactors
+from uge_core.finishes.base import Finish, Keep
+from uge_core.heads.base import Head, NoHead
 
 if TYPE_CHECKING:
     from uge_core.bias_free import CellTable, Evidence
@@ -57,3 +62,19 @@ class Method:
     def penalty(self, evidence: Evidence) -> Penalty:
         """What is added to the loss, before lambda."""
         raise NotImplementedError
+
+    def edges(self, evidence: Evidence) -> EdgeFactors:
+        """What single training edges count, beside their cell's weight."""
+        return NoFactors()
+
+    def head(self, evidence: Evidence, penalty: Penalty) -> Head:
+        """What stands between the encoder and the loss; it may share a step's draw with the member's penalty."""
+        return NoHead()
+
+    def finish(self, evidence: Evidence) -> Finish:
+        """What is done to the finished embedding."""
+        return Keep()
+
+    def dimensions(self, evidence: Evidence) -> int:
+        """How many dimensions its finish takes away, at least; as many as an embedding has are refused, half of them advised against."""
+        return 0

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uge_core.graph import IntArray
+from uge_core.penalties.base import Penalty
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +30,7 @@ SCALES = (0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
-class KernelGap:
+class KernelGap(Penalty):
     """Maximum mean discrepancy between each group and all, summed over sensitive attributes.
 
     Attributes:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uge_core.graph import IntArray
+from uge_core.penalties.base import Penalty
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +38,7 @@ class _Prepared:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanGap:
+class MeanGap(Penalty):
     """The exact penalty over groups, or the paper's sample of group pairs.
 
     Attributes:

@@ -1,0 +1,1 @@
+"""What is done to a finished embedding, one file each."""

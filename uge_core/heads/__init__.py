@@ -1,0 +1,1 @@
+"""What stands between the encoder and the loss, one file each."""
