@@ -1,6 +1,9 @@
 """The dashboard: `uge app`, `make app` or `streamlit run app.py`."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,6 +33,13 @@ def hosts() -> tuple[str, ...]:
     return tuple(filter(None, [urlsplit(get_origin_from_redirect_uri() or "").hostname]))
 
 
+@asynccontextmanager
+async def warmed(_: Any) -> AsyncIterator[None]:
+    """Loads what the first page needs while its browser still loads Streamlit's scripts."""
+    asyncio.get_running_loop().run_in_executor(None, uge.warm_up)
+    yield
+
+
 # pages/main.py, not this file, holds the frame: beside a folder called "pages" Streamlit would open a
 # deep link without ever running its entry script.
-app = st.App("pages/main.py", routes=uge.web_routes(admitted, hosts))
+app = st.App("pages/main.py", routes=uge.web_routes(admitted, hosts), lifespan=warmed)

@@ -141,13 +141,15 @@ def pictures(view: uge.ProjectionView) -> None:
     dark = st.context.theme.type == "dark"
     lam = view.lam
     if len(view.after) > 1:
-        if state.get("projection_lambda") not in view.after or state.get("projection_after") != after:
-            # Another run B begins at its own lambda.
-            state.pop("projection_lambda", None)
+        key = "projection_lambda"
+        moved = state.get("projection_after", after) != after
+        asked = key not in state and key in st.query_params
+        if moved or (not asked and state.get(key) not in view.after):
+            # Run B begins at its own lambda, whatever the address says of the one before.
+            state[key] = lam if lam in view.after else next(iter(view.after))
         state["projection_after"] = after
         lam = st.select_slider(
-            "λ of run B", list(view.after), value=lam if lam in view.after else next(iter(view.after)),
-            key="projection_lambda", format_func=lambda v: f"{v:g}", on_change=lifted_out,
+            "λ of run B", list(view.after), key=key, format_func=lambda v: f"{v:g}", on_change=lifted_out, bind="query-params",
             help="Moves B along its trained values. Arrow keys move it.",
         )  # fmt: skip
     sides = {"A": view.before, "B": view.after.get(lam)}
@@ -160,13 +162,18 @@ def pictures(view: uge.ProjectionView) -> None:
             key = f"projection_{letter}"
             st.plotly_chart(
                 uge.projection_figure(
-                    data, side, colours, view.reach, selected=state.get(f"projection_shown_{letter}", []), dark=dark
+                    data, side, colours, view.reach, selected=state.get(f"projection_shown_{letter}", []),
+                    density=density, dark=dark,
                 ),
                 config=uge.PROJECTION_CONFIG, alt=uge.projection_alt(data, side, colours), key=key,
                 on_select=partial(take, letter, key), selection_mode=("lasso", "box"),
             )  # fmt: skip
             full_space(side)
     st.caption(plain(view.caption))
+    if density:
+        st.caption(
+            "Contours: equal density of people, smoothed, from a tenth of the highest on; as little evidence as the points."
+        )
     st.caption(plain(view.limits))
     if color.startswith("confidence"):
         st.caption(plain(uge.CONFIDENCE_NOTE))
@@ -175,7 +182,7 @@ def pictures(view: uge.ProjectionView) -> None:
 
 graph = graph_of(before, state["frame_data"], str(store.root))
 sizes = uge.projection_sizes(graph)
-left, middle, right = st.columns(3)
+left, middle, right, last = st.columns([4, 4, 3, 2], vertical_alignment="bottom")
 methods = uge.projection_methods()
 method = left.segmented_control(
     "Projection", list(methods), default="pca", required=True, format_func=methods.__getitem__, key="projection",
@@ -184,6 +191,10 @@ method = left.segmented_control(
 size = right.selectbox(
     "People drawn", list(sizes), index=min(1, len(sizes) - 1), format_func=sizes.__getitem__, key=f"projection_size_{state['frame_data']}",
     on_change=lifted_out, help="The same people for every run of these data.",
+)  # fmt: skip
+density = last.toggle(
+    "Contours", key="projection_density", bind="query-params", on_change=lifted_out,
+    help="Lines of equal density over the points, where many people lie upon each other.",
 )  # fmt: skip
 data = uge.projection_data(graph, size)
 ran = [i for i in (before, after) if i]

@@ -35,7 +35,7 @@ scenarios = []
 if stored:
     scenarios = st.multiselect(
         "What-if scenarios", list(stored), format_func=stored.__getitem__, key="report_scenarios",
-        help="Edits, hash, and what these runs gave before and after, in HTML and PDF.",
+        help="Edits, hash, and what these runs gave before and after. An edit is told with the nodes it names.",
     )  # fmt: skip
 made = uge.contents(runs, sheet=sheet, scenarios=scenarios, store=store)
 columns = st.columns(4)
@@ -52,7 +52,9 @@ for column, (name, (label, mime, words)) in zip(columns, kinds.items(), strict=T
         disabled=missing, key=f"download-{name}", on_click="ignore",
         help="No Chromium or Chrome was found on this machine; take HTML, which prints well." if missing else words,
     )  # fmt: skip
-st.caption("Aggregates only: no format holds a node. Each prints the SHA-256 of every record.")
+st.caption(
+    "Aggregates only: no format holds a node, but for those that a chosen scenario names. Each prints the SHA-256 of every record."
+)
 
 if st.toggle("Preview", help="The HTML file as it will be; charts included."):
     st.iframe(made["html"]().decode(), height=900)

@@ -234,11 +234,12 @@ def queue() -> None:
 
 
 def history() -> None:
+    # What the two widgets below hold, so that a thousand runs are read once.
+    asked = st.session_state.get("runs_filter", ""), st.session_state.get("runs_status", [])
+    view = uge.history_view(store, text=asked[0], statuses=asked[1])
     left, right = st.columns([2, 3], vertical_alignment="bottom")
-    text = left.text_input("Filter", key="runs_filter", placeholder="a method, a graph, a seed, an id")
-    known = uge.history_view(store).statuses
-    statuses = right.pills("Status", known, selection_mode="multi", key="runs_status")
-    view = uge.history_view(store, text=text, statuses=statuses)
+    left.text_input("Filter", key="runs_filter", placeholder="a method, a graph, a seed, an id")
+    right.pills("Status", view.statuses, selection_mode="multi", key="runs_status")
     if not view.total:
         st.info("No run is stored yet. Choose a graph and press Train.", icon=":material/info:")
         return

@@ -33,10 +33,13 @@ def live_slider() -> Any:
 
 def pick() -> None:
     """A click on a measured point chooses its method and lambda."""
-    points = state["tradeoff"].selection.points
+    turn = state.get("tradeoff_turn", 0)
+    points = state[f"tradeoff {turn}"].selection.points
     if points and points[0].get("customdata") and points[0]["customdata"][5] is not None:
         state["method"] = points[0]["customdata"][6]
         state["lambda"] = state["lambda_live"] = points[0]["customdata"][5]
+    # A chart of its own for the next click: the same point can be clicked again, and none stays faded.
+    state["tradeoff_turn"] = turn + 1
 
 
 def follow() -> None:
@@ -46,26 +49,15 @@ def follow() -> None:
 
 
 @st.cache_data(max_entries=500, show_spinner=False)
-def gap(
-    metric: str, attribute: str, before: str, after: str, stamp: str, dark: bool
-) -> tuple[str, Any, str, str] | None:
-    """Words, chart, its alternative and caption of a run's cells, on a scale with the untreated one's; kept as the slider comes back."""
+def gap(metric: str, attribute: str, before: str, after: str, stamp: str, dark: bool) -> tuple[str, str, str] | None:
+    """Words, drawing and caption of a run's cells, on a scale with the untreated one's; kept as the slider comes back."""
     found = uge.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
     if found is None or found.layout == "table":
         return None
-    side = found.sides[-1]
     which = "after" if len(found.sides) > 1 else "before"
-    if found.layout == "map":
-        figure, alt = uge.gap_map(found, which, dark=dark), found.alt[which]
-    else:
-        figure, alt = uge.gap_bars(found, dark=dark), " ".join(found.alt.values())
-    return f"**{plain(side.label)}.** {plain(side.sentence)}", figure, alt, plain(found.caption)
-
-
-@st.cache_data(max_entries=500, show_spinner=False)
-def leakage_bars(_view: Any, words: str, metric: str, dark: bool) -> Any:
-    """The bars, kept as the slider comes back; `words` say all their numbers."""
-    return uge.attributes_figure(_view, dark=dark)
+    side = found.sides[-1]
+    drawn = uge.gap_light(found, which, dark=dark)
+    return f"**{plain(side.label)}.** {plain(side.sentence)}", drawn, plain(found.caption)
 
 
 def draw_gaps(view: uge.TradeoffView, run: str, stamp: str, dark: bool) -> None:
@@ -73,17 +65,19 @@ def draw_gaps(view: uge.TradeoffView, run: str, stamp: str, dark: bool) -> None:
     for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
         found = gap(metric, view.attribute, state["frame_before"], run, stamp, dark)
         if found:
-            words, figure, alt, caption = found
+            words, drawn, caption = found
             with column:
                 st.markdown(words)
-                st.plotly_chart(figure, config=uge.CHART_CONFIG, alt=alt, key=f"map {metric}")
+                st.html(drawn)
                 st.caption(caption)
 
 
 @st.fragment
-def explore(view: uge.TradeoffView) -> None:
-    """The chart and the lambda explorer; only this part runs when the slider moves."""
-    dark = st.context.theme.type == "dark"
+def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
+    """The chart and the lambda explorer; only this part runs when the slider moves.
+
+    `figure` stays as it is then, so that the browser does not draw it again: the ring is shown by a style sheet.
+    """
     chosen = None
     if view.series:
         left, middle, right = st.columns([3, 6, 2], vertical_alignment="bottom")
@@ -119,21 +113,21 @@ def explore(view: uge.TradeoffView) -> None:
             st.info(plain(chosen.sentence), icon=":material/model_training:")
         with st.popover("Train another λ", icon=":material/model_training:"):
             train_another(view, series, lam if not chosen.point else None)
-    ring = (chosen.point.series, chosen.point.lam) if chosen and chosen.point else None
-    st.plotly_chart(
-        uge.tradeoff_figure(view, selected=ring, dark=dark), config=uge.CHART_CONFIG, alt=view.alt, key="tradeoff",
-        on_select=pick, selection_mode="points",
-    )  # fmt: skip
-    st.caption(plain(f"{view.caption} A click on a point chooses it."))
+    with st.container(key="tradeoff_chart"):
+        st.plotly_chart(
+            figure, config=uge.CHART_CONFIG, alt=view.alt, key=f"tradeoff {state.get('tradeoff_turn', 0)}",
+            on_select=pick, selection_mode="points",
+        )  # fmt: skip
+    st.caption(plain(f"{view.caption} Ring: the chosen λ. A click on a point chooses it."))
     for remark in view.remarks:
         st.caption(plain(remark))
     if chosen and chosen.point:
-        run = chosen.point.runs[0]
+        ring = uge.ring_style(view, (chosen.point.series, chosen.point.lam), ".st-key-tradeoff_chart")
         if chosen.bars and len(chosen.bars.table):
             st.header(plain(chosen.bars.title))
-            figure = leakage_bars(chosen.bars, chosen.bars.alt, view.metric, dark)
-            st.plotly_chart(figure, config=uge.CHART_CONFIG, alt=chosen.bars.alt, key="bars")
+            st.html(ring + uge.leakage_light(chosen.bars, dark=dark))
             st.caption(plain(chosen.bars.caption))
+        run = chosen.point.runs[0]
         draw_gaps(view, run.id, str(run.finished), dark)
 
 
@@ -172,7 +166,8 @@ if len(view.settings) > 1:
     right.selectbox("Setting", view.settings, key="setting", help="Only runs that share all of this are compared.")
 st.header(plain(view.title))
 if len(view.table):
-    explore(view)
+    dark = st.context.theme.type == "dark"
+    explore(view, uge.tradeoff_figure(view, rings=True, dark=dark), dark)
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(view.table, hide_index=True, alt=view.alt)
     st.download_button(

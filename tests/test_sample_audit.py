@@ -100,3 +100,33 @@ def test_the_overview_begins_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     app = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60).run()
     assert not app.exception and "This is the sample audit" in app.info[0].value
     assert app.expander[0].label == "A two-minute path through it" and len(app.dataframe[0].value)
+
+
+def test_the_dashboards_start_makes_it_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
+    uge.warm_up()
+    assert len(uge.RunStore().list()) == 42
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("UGE_STORE", str(tmp_path / "file" / "store"))
+    uge.warm_up()  # the first page says what is wrong
+
+
+def test_vectors_come_back_to_the_bit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    whole = rng.normal(size=(5, 4)).astype(np.float32)
+    held = {"a/embedding.npy": whole, "a/twin.npy": whole.astype(np.float16).astype(np.float32)}
+    for name, vectors in held.items():
+        path = tmp_path / "made" / "runs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, vectors)
+    (tmp_path / "made" / "store.sqlite").write_bytes(b"list")
+    sample_audit._pack(tmp_path / "made", tmp_path / "made.zip")
+    sample_audit._unpack(tmp_path / "made.zip", tmp_path / "there")
+    assert (tmp_path / "there" / "store.sqlite").read_bytes() == b"list"
+    for name in held:
+        assert (tmp_path / "there" / "runs" / name).read_bytes() == (tmp_path / "made" / "runs" / name).read_bytes()
+    with zipfile.ZipFile(tmp_path / "made.zip") as packed:
+        sizes = {info.filename: info.file_size for info in packed.infolist()}
+    assert (
+        sizes["runs/a/embedding.npy"] - sizes["runs/a/twin.npy"] == whole.size * 2
+    )  # half precision where nothing is lost

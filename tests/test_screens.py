@@ -1,6 +1,8 @@
 """What the Fairness, Trade-off and Method pages show, on real audits and on hand-made rows."""
 
+import re
 import shlex
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,16 @@ from scipy import stats
 import uge_core as uge
 from uge_core import cli
 from uge_core.audit.base import METRICS
-from uge_core.plots.attributes import attributes_figure
 from uge_core.plots.gaps import gap_bars, gap_map
+from uge_core.plots.light import gap_light, leakage_light
 from uge_core.plots.look import readable_on
-from uge_core.plots.tradeoff import tradeoff_figure
+from uge_core.plots.tradeoff import ring_style, tradeoff_figure
 from uge_core.registry import names
 from uge_core.screens.fairness import fairness_view, ranked_cells
 from uge_core.screens.frame import frame
 from uge_core.screens.method import method_page
 from uge_core.screens.points import gap_row, points, reading, settings
-from uge_core.screens.tables import plain_text
+from uge_core.screens.tables import interval, plain_text
 from uge_core.screens.tradeoff import lambda_view, tradeoff_view
 from uge_core.spreadsheet import to_csv
 from uge_core.store import RunStore
@@ -227,9 +229,17 @@ def test_nothing_is_made_up_between_measured_lambdas(seeded: Path) -> None:
     for rests in told.values():
         assert rests.startswith("[") and "n = " in rests and "chance 0." in rests, rests
     assert measured.bars and set(measured.bars.table["attribute"]) == {"city", "gender", "age"}
-    drawn = {t.name: t for t in attributes_figure(measured.bars).data}
-    of = measured.bars.table[measured.bars.table["run"] == "UGE-C λ 0.5"]
-    assert list(drawn["UGE-C λ 0.5"].x) == of["value"].tolist() and {"majority", "random"} <= set(drawn)
+    drawn = leakage_light(measured.bars)
+    of = measured.bars.table
+    assert all(
+        f">{v:.3f}{interval(low, high)}<" in drawn for v, low, high in of[["value", "ci_low", "ci_high"]].to_numpy()
+    )
+    widths = [float(w) for w in re.findall(r'class="bar" style="width: ([\d.]+)%', drawn)]
+    assert np.allclose(widths, 100 * of["value"], atol=0.01)
+    assert (
+        drawn.count('class="cross"') == of["random"].notna().sum()
+        and drawn.count('class="tick"') == of["majority"].notna().sum()
+    )
     missing = lambda_view(view, "UGE-C", 0.3)
     assert missing.point is None and not missing.figures and missing.command
     program, *arguments = shlex.split(missing.command)
@@ -239,12 +249,18 @@ def test_nothing_is_made_up_between_measured_lambdas(seeded: Path) -> None:
 def test_the_chosen_point_is_ringed_and_lambda_is_printed(seeded: Path) -> None:
     root = RunStore(seeded)
     view = tradeoff_view(root, data=str(frame(root).data), attribute="city")
-    traces = {t.name: t for t in tradeoff_figure(view, selected=("UGE-C", 0.5)).data}
+    figure = tradeoff_figure(view, rings=True)
+    traces = {t.name: t for t in figure.data}
     chosen = view.table.set_index("run").loc["UGE-C λ 0.5"]
-    assert (traces["chosen"].x[0], traces["chosen"].y[0]) == (chosen["value"], chosen["ndcg"])
+    # The last trace holds a hidden ring for each lambda; the style sheet shows the one that is chosen.
+    rings = list(zip(figure.data[-1].x, figure.data[-1].y, strict=True))
+    style = ring_style(view, ("UGE-C", 0.5), ".chart")
+    assert f"path:nth-of-type({rings.index((chosen['value'], chosen['ndcg'])) + 1})" in style and ".chart" in style
+    assert len(rings) == view.table["lambda"].notna().sum() and traces["chosen"].marker.opacity == 0
+    assert not ring_style(view, ("UGE-C", 0.3), ".chart") and not ring_style(view, None, ".chart")
     assert traces["UGE-C"].text == ("0.5",) and traces["No debiasing"].text == ("",)
-    style = method_class("uge-c")
-    assert traces["UGE-C"].marker.color == style.color and traces["UGE-C"].marker.symbol[0].startswith(style.symbol)
+    look = method_class("uge-c")
+    assert traces["UGE-C"].marker.color == look.color and traces["UGE-C"].marker.symbol[0].startswith(look.symbol)
     assert "chosen" not in {t.name for t in tradeoff_figure(view).data}
     assert str(chosen["value"]) in view.csv()
 
@@ -282,6 +298,10 @@ def test_maps_sentences_and_file_say_what_the_audit_says(seeded: Path) -> None:
             assert (
                 f"{top['a']} / {top['b']} {top['value']:.3f}" in side.sentence and f"n = {top['n']:,}" in side.sentence
             )
+            light = gap_light(view, name)
+            assert light.count("<td title=") == 6 and light.count("outline: 4px") == 2
+            assert all(f"{c['a']} with {c['b']}: {c['value']:.3f}" in light for c in counted)
+            assert all(f">{c['value']:.3f}<br>" in light for c in counted) and side.sentence in unescape(light)
             figure = gap_map(view, name)
             (points_drawn,) = figure.data
             assert len(points_drawn.text) == 6
@@ -309,6 +329,8 @@ def test_thin_cells_are_marked_and_never_make_the_gap(store: RunStore) -> None:
     assert any("too few pairs to count: B / B (7)" in r for r in view.remarks)
     figure = gap_map(view, "before")
     assert any(s.type == "path" for s in figure.layout.shapes) and "too few to count" in figure.data[0].text[2]
+    light = gap_light(view, "before")
+    assert light.count("too few to count") == 1 and light.count("repeating-linear-gradient(") == 1
     assert "0.9" not in view.csv() and "under 10" in view.csv()
     assert ranked_cells(view)["Counts"].tolist() == ["yes", "yes", "too few"]
 
@@ -352,6 +374,9 @@ def test_user_groups_are_bars_from_zero(tmp_path: Path) -> None:
     figure = gap_bars(view)
     (bars,) = figure.data
     assert list(bars.x) == view.table["before_value"].tolist() and figure.layout.xaxis.rangemode == "tozero"
+    light = gap_light(view, "before")
+    assert light.count('class="bar"') == len(view.table)
+    assert all(f">{value:.3f}" in light for value in view.table["before_value"])
     assert len(ranked_cells(view)) == len(view.table)
 
 
@@ -381,6 +406,13 @@ def test_every_metric_method_and_attacker_is_explained() -> None:
 def test_names_from_data_are_neither_formulas_nor_formatting() -> None:
     assert plain_text("*a* $x$ :red[b]") == r"\*a\* \$x\$ \:red\[b\]"
     assert "'=1+1" in to_csv(pd.DataFrame({"a": ["=1+1"]}))
+
+
+def test_names_from_data_are_no_markup_in_light_charts(store: RunStore) -> None:
+    bad = "<img src=x onerror=alert(1)>"
+    view = two(store, gap([cell(bad, bad, 0.5), cell(bad, "B", 0.3), cell("B", "B", 0.4)], 0.2, p_value=0.01))
+    light = gap_light(view, "before")
+    assert "<img" not in light and "&lt;img src=x" in light
 
 
 def test_text_is_readable_on_every_step_of_the_maps() -> None:

@@ -66,6 +66,29 @@ def test_an_audit_is_stored_with_its_copy_for_people(store: RunStore) -> None:
         store.save_audit("b2", {})
 
 
+def test_lists_read_the_leading_rows_or_some_runs_alone(store: RunStore) -> None:
+    def row(metric: str, attacker: str | None, attribute: str | None = "city") -> dict[str, object]:
+        return {"metric": metric, "attribute": attribute, "attacker": attacker, "value": 0.5, "cells": [{"n": 1}]}
+
+    rows = [
+        row("auc", "linear"), row("auc", "worst"), row("auc", "linear", "age"), row("usable_bits", "worst"), row("dp", None),
+        row("ndcg_at_10", None, None),
+    ]  # fmt: skip
+    for run_id in ("a1", "b2"):
+        finished(store, run_id)
+    store.save_audit("a1", {"rows": rows})
+    b2, a1 = store.list(audits="lead")
+    # The strongest attacker's, all where there is no strongest, and link quality.
+    assert [(r["metric"], r["attacker"], r["attribute"]) for r in a1.rows] == [
+        ("auc", "worst", "city"), ("auc", "linear", "age"), ("ndcg_at_10", None, None)
+    ]  # fmt: skip
+    assert a1.audit == {"rows": rows} and not b2.rows and not b2.audited
+    assert [len(r.rows) for r in store.list()] == [0, 6] and [len(r.rows) for r in store.list(audits=False)] == [0, 0]
+    assert [r.id for r in store.list(only=["a1", "none"])] == ["a1"] and store.list(only=[]) == []
+    finished(store, "a1")  # trained again: what was said of the embedding before is gone
+    assert not store.list(audits="lead", only=["a1"])[0].rows
+
+
 def test_training_again_drops_the_old_result_only_when_the_new_one_is_complete(store: RunStore) -> None:
     finished(store, "a1", 1.0)
     store.save_audit("a1", {"rows": []})

@@ -1,6 +1,8 @@
 """What pages say about hand-made rows: turned AUCs, thin evidence, exposures and names."""
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +183,13 @@ def test_sentences_tell_data_sets_apart(store: RunStore) -> None:
         store.refresh(run_id, {"name": name, "fingerprint": fingerprint})
     starts = {text.partition(":")[0] for text in map(str, overview(store).sentences)}
     assert starts == {"city (town ffffffff)", "city (town eeeeeeee)", "city (city)"}
+
+
+def test_the_first_page_loads_nothing_that_measures(seeded: Path) -> None:
+    code = (
+        "import sys; import uge_core as uge; store = uge.RunStore(sys.argv[1]);"
+        "uge.frame(store); uge.overview(store); uge.queue_words(store); uge.history_view(store);"
+        "print(sorted({'torch', 'sklearn', 'numba', 'plotly', 'scipy.stats', 'scipy.optimize'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(seeded)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

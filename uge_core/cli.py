@@ -253,6 +253,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--title", default="Audit of graph embeddings", help="heading of the HTML and PDF")
     one.add_argument("--author", default="", help="who made the audit")
     one.add_argument("--purpose", default="", help="what the embedding is for and what the audit covers")
+    one.add_argument(
+        "--scenarios", type=_listed, default=[], metavar="S,..", help="stored what-if scenarios to add, by id or name"
+    )
     one.set_defaults(command=_report)
 
     runs = commands.add_parser("runs", help="stored runs").add_subparsers(metavar="COMMAND", required=True)
@@ -935,7 +938,9 @@ def _report(args: argparse.Namespace) -> int:
     from uge_core.report import Sheet, report
 
     sheet = Sheet(args.title, args.author, args.purpose)
-    for path in report(args.runs, args.out, formats=args.format, sheet=sheet, store=_store(args)):
+    for path in report(
+        args.runs, args.out, formats=args.format, sheet=sheet, scenarios=args.scenarios, store=_store(args)
+    ):
         print(path)
     return DONE
 

@@ -23,6 +23,8 @@ from typing import Any, NoReturn
 from uge_core.errors import ConfigError, RecordError
 
 NAME = "uge-audit/1"
+SCENARIO_NAME = "uge-whatif/1"
+"""Of the what-if scenarios that may stand behind the records of a report."""
 SCHEMA_FILE = "schemas/uge-audit-1.json"
 TOLERANCE = 1e-9
 """Relative difference up to which two measured numbers are the same."""
@@ -111,7 +113,7 @@ def only(record: Mapping[str, Any], attributes: Sequence[str]) -> dict[str, Any]
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:
-    """The records of a JSON file: one, or the list that a sweep prints.
+    """The records of a JSON file: one, or the list that a sweep or a report holds, without its what-if scenarios.
 
     Raises:
         RecordError: the file cannot be read or holds no such record.
@@ -133,6 +135,7 @@ def read(path: str | Path) -> list[dict[str, Any]]:
     except ValueError as error:
         raise RecordError(f"{path}: is no JSON of ours ({error}); name what uge audit --json printed") from None
     records = content if isinstance(content, list) else [content]
+    records = [r for r in records if not (isinstance(r, dict) and r.get("schema") == SCENARIO_NAME)]
     for found in records:
         name = found.get("schema") if isinstance(found, dict) else None
         if name != NAME:

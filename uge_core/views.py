@@ -91,7 +91,7 @@ class Overview:
 
 def overview(store: RunStore) -> Overview:
     """The stored runs with their leakage and utility beside the floors."""
-    runs = store.list()
+    runs = store.list(audits="lead")
     audited = sorted((r for r in runs if r.audited), key=run_order)
     names = labels(audited)
     table = pd.DataFrame([row for run in audited for row in _overview_rows(run, names[run.id])])
@@ -397,7 +397,7 @@ def leakage_view(
         runs: run ids; None takes all.
         attributes: names; None takes all.
     """
-    chosen = sorted((r for r in store.list() if r.audited and (runs is None or r.id in runs)), key=run_order)
+    chosen = sorted((r for r in store.list(only=runs) if r.audited), key=run_order)
     names = labels(chosen)
     records, other = [], []
     for run in chosen:

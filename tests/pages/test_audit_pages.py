@@ -102,7 +102,10 @@ def test_the_slider_moves_the_ring_and_offers_to_train(app: AppTest) -> None:
     app.select_slider(key="lambda").set_value(0.5).run()
     assert not app.exception and not app.info and len(app.metric) == 4
     traces = spec(app)["data"]
-    assert isinstance(traces, list) and "chosen" in {t["name"] for t in traces}
+    assert isinstance(traces, list) and traces[-1]["name"] == "chosen"
+    drawn = [h.proto.body for h in app.get("html")]
+    assert sum("opacity: 1 !important" in h for h in drawn) == 1
+    assert len(drawn) == 3 and all('role="figure" aria-label="' in h for h in drawn)
     assert any(m.value.startswith("At λ 0.5 the strongest attacker") for m in app.markdown)
     for metric in ("micro_f1", "normalised"):
         app.button_group(key="measure").set_value(metric).run()

@@ -12,6 +12,7 @@ import pytest
 pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
 LIMIT = 180  # seconds from the start of the server to a printed report
+PAINT = 3  # seconds to the first page on a quiet machine; a busy one may take five times as long
 LARGEST = 8 * 10**6  # bytes of an HTML report
 
 
@@ -64,7 +65,7 @@ def test_from_nothing_to_a_report(
     page, pdf, record = (saved(tab, label, tmp_path) for label in ("HTML", "PDF", "JSON"))
     took = time.monotonic() - began
     print(f"\nfirst paint {painted:.1f} s, report in the hand after {took:.1f} s")
-    assert took < LIMIT
+    assert took < LIMIT and painted < 5 * PAINT
 
     text = page.read_text()
     assert page.stat().st_size < LARGEST and pdf.read_bytes().startswith(b"%PDF-")

@@ -15,18 +15,21 @@ import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
-# From a key to the frame in which numbers and ring are new and nothing on the page waits for its update.
+# From a key to the frame in which numbers, ring and bars are new, both maps are there (theirs may be the same to three
+# digits), and nothing on the page waits for its update.
 STEP = """key => new Promise(done => {
-  const state = () => JSON.stringify([
-    [...document.querySelectorAll('[data-testid=stMetricValue]')].map(e => e.textContent),
-    [...document.querySelectorAll('.js-plotly-plot')].map(g => (g._fullData || []).filter(t => t.name === 'chosen').map(t => [t.x[0], t.y[0]]))[0],
-  ]);
-  const [numbers, ring] = JSON.parse(state());
+  const rings = '.st-key-tradeoff_chart .scatterlayer .trace:last-child .points path';
+  const state = () => [
+    [...document.querySelectorAll('[data-testid=stMetricValue]')].map(e => e.textContent).join(),
+    [...document.querySelectorAll(rings)].findIndex(r => getComputedStyle(r).opacity === '1'),
+    ...[...document.querySelectorAll('.uge-light')].map(e => e.textContent),
+  ];
+  const before = state();
   document.addEventListener('keydown', () => {
     const began = performance.now();
     const look = () => {
-      const [n, r] = JSON.parse(state());
-      const fresh = n.length === 4 && JSON.stringify(n) !== JSON.stringify(numbers) && JSON.stringify(r) !== JSON.stringify(ring)
+      const now = state();
+      const fresh = now.length === 5 && now[1] >= 0 && [0, 1, 2].every(i => now[i] !== before[i])
         && !document.querySelector('[data-testid=stMain] [data-stale=true]');
       if (fresh) done(performance.now() - began);
       else if (performance.now() - began > 60000) done(60000);
@@ -58,20 +61,22 @@ def test_twenty_steps_by_keyboard(server: Any, visit: Callable[..., Any]) -> Non
     tab = visit(server, "tradeoff?attribute=region")
     slider = tab.get_by_role("slider", name="λ")
     expect(slider).to_be_visible()
-    expect(tab.locator(".js-plotly-plot")).to_have_count(4)
+    expect(tab.locator(".uge-light")).to_have_count(3)
+    expect(tab.locator(".js-plotly-plot .scatterlayer .trace")).not_to_have_count(0)
+    tab.evaluate("() => { document.querySelector('.js-plotly-plot').marked = true }")
     slider.focus()
     times = []
     for key in ["ArrowRight"] * 10 + ["ArrowLeft"] * 10:
         tab.evaluate(f"() => {{ window.step = ({STEP})() }}")
         tab.keyboard.press(key)
         times.append(tab.evaluate("() => window.step"))
-        expect(tab.locator(".js-plotly-plot")).to_have_count(4)
+    # Nothing was mounted anew: the curve is the one that was drawn first.
+    assert tab.evaluate("() => [...document.querySelectorAll('.js-plotly-plot')].map(p => p.marked)") == [True]
     expect(tab.get_by_test_id("stException")).to_have_count(0)
     print(
         f"\nlambda step: median {np.median(times):.0f} ms, p95 {np.quantile(times, 0.95):.0f} ms, worst {max(times):.0f} ms"
     )
-    # The bar of 300 ms is not met yet (1.1 s on two cores whose processor also draws); this is a hang guard.
-    assert np.quantile(times, 0.95) < 4000
+    assert np.quantile(times, 0.95) < 5 * 300
 
 
 def test_numbers_follow_the_drag_and_the_charts_its_end(server: Any, visit: Callable[..., Any]) -> None:
@@ -80,7 +85,7 @@ def test_numbers_follow_the_drag_and_the_charts_its_end(server: Any, visit: Call
     tab = visit(server, "tradeoff?attribute=region&live_on=true")
     slider = tab.locator(".live input[type=range]")
     expect(slider).to_be_visible()
-    expect(tab.locator(".js-plotly-plot")).to_have_count(4)
+    expect(tab.locator(".uge-light")).to_have_count(3)
     tab.evaluate(REDRAW)
     numbers = tab.locator(".live dd.value")
     box = slider.bounding_box()
@@ -105,3 +110,22 @@ def test_numbers_follow_the_drag_and_the_charts_its_end(server: Any, visit: Call
         f"\nredraw while dragging: {len(times)} frames, median {np.median(times):.0f} ms, p95 {np.quantile(times, 0.95):.0f} ms"
     )
     assert len(times) >= 10 and np.quantile(times, 0.95) < 5 * 100
+
+
+def test_a_click_on_a_point_chooses_it_again_and_again(server: Any, visit: Callable[..., Any]) -> None:
+    from playwright.sync_api import expect
+
+    tab = visit(server, "tradeoff?attribute=region&lambda=0.1", viewport={"width": 1400, "height": 1600})
+    series = tab.locator(".st-key-tradeoff_chart .scatterlayer .trace", has=tab.locator("text", has_text="1.9")).first
+    point = series.locator(".points path").last
+    slider = tab.get_by_role("slider", name="λ")
+    for _ in range(2):
+        expect(point).to_be_visible()
+        box = point.bounding_box()
+        tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        expect(tab).to_have_url(re.compile(r"lambda=1\.9"))
+        expect(tab.get_by_text("At λ 1.9 the strongest attacker").first).to_be_visible()
+        slider.focus()
+        tab.keyboard.press("ArrowLeft")
+        expect(tab).to_have_url(re.compile(r"lambda=1\.7"))
+    expect(tab.get_by_test_id("stException")).to_have_count(0)

@@ -71,6 +71,38 @@ def test_colour_and_attribute_follow_the_frame(app: AppTest) -> None:
     assert not app.exception and "coloured by neighbours" in app.get("plotly_chart")[0].proto.alt
 
 
+def test_contours_lie_over_the_points_when_asked_for(app: AppTest) -> None:
+    app.toggle(key="projection_density").set_value(True).run()
+    assert not app.exception
+    for traces in charts(app):
+        assert [t["type"] for t in traces] == ["scattergl"] * 3 + ["contour"]
+    assert "Contours: equal density of people" in words(app)
+
+
+def test_the_address_says_where_along_its_path_run_b_stands(
+    shared: Path, town: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    root = tmp_path / "store"
+    shutil.copytree(shared, root, ignore=shutil.ignore_patterns("*.sock"))
+    other = uge.train(
+        uge.load(town), sensitive="city", method="uge-c", lam=1.5, epochs=60, options={"learning_rate": 0.05}, device="cpu",
+        store=RunStore(root), source={"spec": str(town), "attributes": None},
+    )  # fmt: skip
+    monkeypatch.setenv("UGE_STORE", str(root))
+    fresh = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60)
+    fresh.run()
+    first = next(r.id for r in RunStore(root).list(audits=False) if r.config["lambda"] == 0.5)
+    fresh.query_params["after"], fresh.query_params["projection_lambda"] = first, "1.5"
+    fresh.switch_page("projection.py").run()
+    assert not fresh.exception and fresh.select_slider(key="projection_lambda").value == 1.5
+    # Another run B begins at its own.
+    fresh.selectbox(key="frame_after").set_value(other.id).run()
+    fresh.select_slider(key="projection_lambda").set_value(0.5).run()
+    fresh.selectbox(key="frame_after").set_value(first).run()
+    fresh.selectbox(key="frame_after").set_value(other.id).run()
+    assert not fresh.exception and fresh.select_slider(key="projection_lambda").value == 1.5
+
+
 def test_groups_and_ids_select_without_a_mouse(app: AppTest) -> None:
     app.multiselect(key="projection_groups").set_value(["B"]).run()
     assert not app.exception

@@ -54,7 +54,7 @@ def test_a_thousand_runs(fresh: Callable[..., Any], visit: Callable[..., Any], m
         expect(tab.get_by_role("heading", name="Method", exact=True)).to_be_visible()
     expect(tab.get_by_test_id("stException")).to_have_count(0)
     print("\n1,000 runs: " + ", ".join(f"{page} {seconds:.1f} s" for page, seconds in took.items()))
-    assert all(seconds < 12 for seconds in took.values())  # a hang guard; the bar is a second
+    assert all(seconds < 5 for seconds in took.values())  # the bar is a second on a quiet machine
 
 
 def test_fifty_page_switches_leave_the_server_as_it_was(

@@ -385,6 +385,22 @@ def test_selected_people_are_lifted_out_in_a_picture(store: RunStore, town: Path
     assert sorted(lifted) == chosen
 
 
+def test_contours_are_highest_where_most_people_lie(store: RunStore, town: Path) -> None:
+    data, view = view_of(store, town)
+    nodes = np.arange(200)
+    at = np.where(nodes[:, None] < 150, (-300, 200), (400, -100)) + np.stack([nodes % 7, nodes % 5], axis=1)
+    side = replace(view.before, coordinates=at.astype(np.int16))
+    colours = uge.colouring(data, "attribute:city", store.load(view.wanted[0]))
+    assert all(t.type == "scattergl" for t in projection_figure(data, side, colours, (500, 500)).data)
+    drawn = projection_figure(data, side, colours, (500, 500), density=True).data[-1]
+    z = np.asarray(drawn.z)
+    row, column = np.unravel_index(z.argmax(), z.shape)
+    assert z.max() == 1 and abs(drawn.x[column] + 297) < 20 and abs(drawn.y[row] - 202) < 20
+    # A third as many people make a hill a third as high, and between the two there is nothing.
+    right = z[:, np.asarray(drawn.x) > 100]
+    assert abs(right.max() - 1 / 3) < 0.1 and z[:, np.abs(drawn.x) < 50].max() < 1e-3
+
+
 def test_names_of_the_data_are_no_markup_in_a_picture(store: RunStore, town: Path) -> None:
     graph = uge.load(town)
     city = graph.attribute("city")

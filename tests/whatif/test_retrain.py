@@ -1,5 +1,8 @@
 """A scenario trained on: through the queue, on a graph of its own, compared in pairs; and put into a report."""
 
+import csv
+import io
+import json
 import os
 import signal
 import time
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import uge_core as uge
-from uge_core import cli
+from uge_core import cli, record
 from uge_core.errors import ConfigError
 from uge_core.jobs.queue import Queue
 from uge_core.screens.whatif import judged_view, retrained_view
@@ -76,7 +79,7 @@ def test_what_cannot_be_trained_is_said(own: uge.RunStore) -> None:
         uge.retrain(run.id, Scenario(run.dataset["fingerprint"]), own)
 
 
-def test_a_report_lists_the_scenarios_asked_for(own: uge.RunStore) -> None:
+def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Path) -> None:
     run = run_of(own, "none")
     scenario = Scenario(run.dataset["fingerprint"], (FlipValue("city", ("p1", "p2"), "A"),), "two <b>people</b>")
     kept = Scenarios(own)
@@ -94,9 +97,43 @@ def test_a_report_lists_the_scenarios_asked_for(own: uge.RunStore) -> None:
         "city of nodes p1, p2 becomes A" in page
         and page.count("<td>re-judge</td>") == len(judged_view(answer).table) > 4
     )
+    out = tmp_path / "made"
     assert (
-        uge.contents([run.id], scenarios=[scenario_id], store=own)["json"]()
-        == uge.contents([run.id], store=own)["json"]()
+        cli.run(
+            [
+                "report",
+                run.id,
+                "--scenarios",
+                scenario.name,
+                "--format",
+                "json,csv",
+                "--out",
+                str(out),
+                "--store",
+                str(own.root),
+            ]
+        )
+        == 0
     )
+    audit, edited = json.loads((out / "report.json").read_text())
+    assert audit == own.load(run.id).audit and edited["sha256"] == scenario.hash and edited["data"] == scenario.data
+    assert edited["edits"] == [e.words for e in scenario.edits]
+    (result,) = edited["results"]
+    assert (
+        result["run_id"] == run.id and result["tier"] == answer["tier"] and len(result["rows"]) == len(answer["rows"])
+    )
+    for pair, found in zip(result["rows"], answer["rows"], strict=True):
+        for side in ("before", "after"):
+            assert "cells" not in pair[side] and pair[side]["value"] == found[side]["value"]
+    lines = list(csv.DictReader(io.StringIO((out / "report.csv").read_text("utf-8-sig"), newline="")))
+    after = [x for x in lines if x["kind"] == "scenario, after"]
+    assert [x["value"] for x in after] == [
+        "" if p["after"]["value"] is None else repr(p["after"]["value"]) for p in result["rows"]
+    ]
+    assert {x["scenario"] for x in after} == {scenario.name} and {x["sha256"] for x in after} == {scenario.hash}
+    # Who checks the report checks its audits.
+    assert [r["run_id"] for r in record.read(out / "report.json")] == [run.id]
+    with pytest.raises(ConfigError, match="there is no scenario 'other'; name one by its id; stored: " + scenario_id):
+        uge.report([run.id], out, scenarios=["other"], store=own)
     own.delete(run.id)
     assert not (own.root / "runs" / run.id).exists()

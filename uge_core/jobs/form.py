@@ -18,7 +18,7 @@ from uge_core.graph import AttributedGraph
 from uge_core.jobs.queue import Queue, gpu
 from uge_core.registry import build_options, find, names
 from uge_core.runs import Planned, plan, usable
-from uge_core.store import RunStore
+from uge_core.store import RunStore, StoredRun
 
 # Seconds per number that one member's step holds: a rough guess, which the first stored run replaces.
 _RULE = 3e-9
@@ -280,7 +280,8 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
     except ConfigError as error:
         return Estimate(refusal=str(error))
     wanted = set() if settings["force"] else {p.run_id for p in planned}
-    there = {run.id for run in store.list(audits=False) if run.id in wanted and usable(run)}
+    runs = store.list(audits=False)
+    there = {run.id for run in runs if run.id in wanted and usable(run)}
     todo = [p for p in planned if p.run_id not in there]
     stored = len(planned) - len(todo)
     already = f" {_count(stored, 'run')} of the {len(planned)} are stored already." if stored else ""
@@ -288,7 +289,7 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
         return Estimate(0, stored, None, f"All {len(planned)} runs are stored already, so there is nothing to train.")
     seconds, source = 0.0, ""
     for p in todo:
-        pace, source = _pace(form.graph, p, store)
+        pace, source = _pace(form.graph, p, runs)
         c = p.config
         seconds += (c.epochs + c.warm_epochs) * (2 if c.exposure == "both" else 1) * pace
     seconds += max(p.config.epochs + p.config.warm_epochs for p in todo) * _STEP
@@ -302,11 +303,11 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _pace(graph: AttributedGraph, planned: Planned, store: RunStore) -> tuple[float, str]:
+def _pace(graph: AttributedGraph, planned: Planned, runs: Sequence[StoredRun]) -> tuple[float, str]:
     """Seconds a member's epoch takes, and where that is known from."""
     backbone = planned.config.backbone
     measured: list[float] = []
-    for run in store.list(audits=False):
+    for run in runs:
         c = run.config
         same = run.dataset.get("fingerprint") == graph.fingerprint and c.get("backbone") == backbone
         if run.finished is None or not run.seconds or not same or c.get("dim") != planned.config.dim:

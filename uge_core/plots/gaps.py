@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _STEPS = 10
 _SEQUENTIAL = {False: ("#EAF3FA", "#004B78"), True: ("#12283A", "#8FD0F5")}
 _LOWER, _HIGHER = "#0072B2", "#D55E00"
-_OUTLINE = "#E69F00"
+OUTLINE = "#E69F00"
 
 
 def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
@@ -36,19 +36,19 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
 
     groups, color = list(view.groups), ink(dark)
     place = {g: i for i, g in enumerate(groups)}
-    reach = _reach(view)
+    reach = largest_change(view)
     figure = go.Figure()
     shapes: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     hover: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
-    extremes = {} if which == "difference" else dict(_extremes(view, which))
+    marked = {} if which == "difference" else dict(extreme_cells(view, which))
     outlines = []
     for cell in records(view.table):
         if cell["a"] not in place or cell["b"] not in place:
             continue
         y, x = sorted((place[cell["a"]], place[cell["b"]]), reverse=True)
         box = {"x0": x - 0.48, "x1": x + 0.48, "y0": y - 0.48, "y1": y + 0.48}
-        text, fill = _face(cell, which, view.scale, reach, dark)
+        text, fill = cell_face(cell, which, view.scale, reach, dark)
         words = text.replace("<br>", ", ")
         if fill is None:
             shapes += _hatch(box, color)
@@ -57,12 +57,12 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
         else:
             shapes.append({"type": "rect", **box, "fillcolor": fill, "line": {"width": 0}, "layer": "below"})
             notes.append(_note(x, y, text, readable_on(fill), len(groups)))
-        if (cell["a"], cell["b"]) in extremes:
-            outlines.append({"type": "rect", **box, "line": {"width": 4, "color": _OUTLINE}})
-            words += f", {extremes[cell['a'], cell['b']]}"
+        if (cell["a"], cell["b"]) in marked:
+            outlines.append({"type": "rect", **box, "line": {"width": 4, "color": OUTLINE}})
+            words += f", {marked[cell['a'], cell['b']]}"
         hover["x"].append(x)
         hover["y"].append(y)
-        hover["text"].append(f"{cell['a']} with {cell['b']}: {words}{_ends(cell, which)}")
+        hover["text"].append(f"{cell['a']} with {cell['b']}: {words}{cell_ends(cell, which)}")
     # A transparent marker per cell carries the hover text and the numbers a test or a screen reader can read.
     figure.add_trace(
         go.Scatter(
@@ -72,7 +72,7 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
     )  # fmt: skip
     ticks = {
         "tickvals": list(range(len(groups))),
-        "ticktext": [_short(g) for g in groups],
+        "ticktext": [short_name(g) for g in groups],
         "showgrid": False,
         "zeroline": False,
     }
@@ -108,12 +108,12 @@ def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
         ends = [(r[f"{name}_value"], r[f"{name}_low"], r[f"{name}_high"]) for r in rows]
         figure.add_trace(
             go.Bar(
-                x=values, y=[_short(r["a"]) for r in rows], orientation="h", name=side.label, marker=bars,
+                x=values, y=[short_name(r["a"]) for r in rows], orientation="h", name=side.label, marker=bars,
                 error_x={
                     "type": "data", "array": [h - v if known(h) else 0 for v, _, h in ends],
                     "arrayminus": [v - low if known(low) else 0 for v, low, _ in ends], "color": color, "thickness": 1.5,
                 },
-                text=[f" {v:.3f}, n = {_count(r[f'{name}_n'])}" if known(v) else " no pair" for v, r in zip(values, rows, strict=True)],
+                text=[f" {v:.3f}, n = {rough_count(r[f'{name}_n'])}" if known(v) else " no pair" for v, r in zip(values, rows, strict=True)],
                 textposition="inside", insidetextanchor="start", hovertemplate="%{y}: %{text}<extra></extra>",
                 textfont={"color": readable_on(style.color)},
             )
@@ -128,7 +128,7 @@ def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
     return figure
 
 
-def _face(cell: Mapping[str, Any], which: str, scale: float, reach: float, dark: bool) -> tuple[str, str | None]:
+def cell_face(cell: Mapping[str, Any], which: str, scale: float, reach: float, dark: bool) -> tuple[str, str | None]:
     """A cell's text and colour; no colour where it does not count."""
     if which == "difference":
         value = float(cell.get("difference", math.nan))
@@ -137,13 +137,13 @@ def _face(cell: Mapping[str, Any], which: str, scale: float, reach: float, dark:
         shade = mixed(middle(dark), _HIGHER if value > 0 else _LOWER, _step(abs(value) / reach))
         return f"{value:+.3f}", shade
     value, n = cell[f"{which}_value"], cell[f"{which}_n"]
-    text = f"{value:.3f}<br>{_count(n)}" if known(value) else f"none<br>{_count(n)}"
+    text = f"{value:.3f}<br>{rough_count(n)}" if known(value) else f"none<br>{rough_count(n)}"
     if not cell[f"{which}_counts"]:
         return text, None
     return text, mixed(*_SEQUENTIAL[dark], _step(value / scale))
 
 
-def _reach(view: GapView) -> float:
+def largest_change(view: GapView) -> float:
     """The largest change of a cell, where the difference map's colours end."""
     if "difference" not in view.table or not view.table["difference"].notna().any():
         return 1.0
@@ -155,19 +155,22 @@ def _step(share: float) -> float:
     return min(int(max(share, 0.0) * _STEPS), _STEPS - 1) / (_STEPS - 1)
 
 
-def _count(n: float) -> str:
+def rough_count(n: float) -> str:
+    """A count short enough for a cell: in full, in thousands or in millions."""
     n = int(n)
     return f"{n / 1e6:.3g}M" if n >= 1_000_000 else f"{n / 1e3:.3g}k" if n >= 10_000 else f"{n:,}"
 
 
-def _ends(cell: Mapping[str, Any], which: str) -> str:
+def cell_ends(cell: Mapping[str, Any], which: str) -> str:
+    """A cell's interval in words; nothing where there is none."""
     if which == "difference":
         return ""
     words = interval(cell[f"{which}_low"], cell[f"{which}_high"])
     return f", 95 %{words}" if words else ""
 
 
-def _extremes(view: GapView, which: str) -> Iterator[tuple[tuple[str, str | None], str]]:
+def extreme_cells(view: GapView, which: str) -> Iterator[tuple[tuple[str, str | None], str]]:
+    """The highest and the lowest cell of a run, each with that word."""
     side = view.sides[0 if which == "before" else 1]
     yield from zip(side.extremes, ("the highest", "the lowest"), strict=False)
 
@@ -197,5 +200,6 @@ def _note(x: int, y: int, text: str, color: str, count: int) -> dict[str, Any]:
     }
 
 
-def _short(label: str) -> str:
+def short_name(label: str) -> str:
+    """A group's name that fits beside a cell."""
     return label if len(label) <= 18 else label[:17] + "…"

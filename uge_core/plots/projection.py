@@ -43,6 +43,7 @@ def projection_figure(
     reach: tuple[int, int],
     *,
     selected: Collection[int] = (),
+    density: bool = False,
     dark: bool = False,
 ) -> go.Figure:
     """One picture; both of a page share `reach`, so that they can be compared.
@@ -53,6 +54,7 @@ def projection_figure(
         colours: who gets which colour.
         reach: half width and half height of the frame.
         selected: node numbers that are lifted out; none leaves all alike.
+        density: contours of where people are dense lie over the points.
         dark: the page is dark.
     """
     import plotly.graph_objects as go
@@ -77,6 +79,8 @@ def projection_figure(
             )
         )  # fmt: skip
     color = ink(dark)
+    if density:
+        traces.append(_contours(go, side, reach, color))
     axis = {
         "showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "showline": True, "mirror": True,
         "linecolor": _GREY[dark],
@@ -94,6 +98,27 @@ def projection_figure(
         },
     }  # fmt: skip
     return go.Figure(traces, layout)
+
+
+_GRID = 64  # cells along each side of the frame
+_SPREAD = 1.5  # cells, the Gaussian that people are smoothed with
+
+
+def _contours(go: Any, side: Side, reach: tuple[int, int], color: str) -> Any:
+    """Lines of equal density, from a tenth of the highest on: a histogram of the frame, smoothed by a Gaussian."""
+    edges = [np.linspace(-1.04 * r, 1.04 * r, _GRID + 1) for r in reach]
+    count, _, _ = np.histogram2d(side.coordinates[:, 0], side.coordinates[:, 1], bins=edges)
+    step = np.arange(_GRID)
+    kernel = np.exp(-0.5 * ((step[:, None] - step) / _SPREAD) ** 2)
+    kernel /= kernel.sum(axis=1, keepdims=True)
+    smooth = kernel @ count @ kernel.T
+    top = float(smooth.max()) or 1.0
+    middle_x, middle_y = ((e[:-1] + e[1:]) / 2 for e in edges)
+    return go.Contour(
+        x=middle_x.astype(np.float32), y=middle_y.astype(np.float32), z=(smooth.T / top).astype(np.float32),
+        name="density", showscale=False, showlegend=False, hoverinfo="skip", line={"color": color, "width": 1.5},
+        contours={"coloring": "none", "start": 0.1, "end": 0.9, "size": 0.16},
+    )  # fmt: skip
 
 
 def _shades(colours: Colouring, dark: bool) -> list[str]:

@@ -17,14 +17,12 @@ _STATUS = {"best": "", "dominated": "-open", "tied": "-open-dot"}
 _DASHES = {"random embeddings": "dot", "majority": "dashdot", "a coin": "dashdot"}
 
 
-def tradeoff_figure(
-    view: TradeoffView, *, selected: tuple[str, float | None] | None = None, dark: bool = False, height: int = 540
-) -> go.Figure:
+def tradeoff_figure(view: TradeoffView, *, rings: bool = False, dark: bool = False, height: int = 540) -> go.Figure:
     """The chart; better is to the upper left.
 
     Args:
         view: what to draw.
-        selected: series and lambda of the point that gets a ring.
+        rings: each point with a lambda gets a ring that is not seen until `ring_style` shows it.
         dark: the page is dark.
         height: in pixels.
     """
@@ -52,12 +50,13 @@ def tradeoff_figure(
     for series in dict.fromkeys(r["series"] for r in rows):
         mine = [(r, label) for r, label in zip(rows, labels, strict=True) if r["series"] == series]
         figure.add_trace(_series(go, series, [r for r, _ in mine], [label for _, label in mine], color))
-    ringed = next((r for r in rows if selected and (r["series"], r["lambda"]) == selected), None)
-    if ringed:
+    if rings:
+        ringed = [r for r in rows if known(r["lambda"])]
         figure.add_trace(
             go.Scatter(
-                x=[ringed["value"]], y=[ringed["ndcg"]], mode="markers", name="chosen", hoverinfo="skip",
-                marker={"symbol": "circle-open", "size": 28, "color": color, "line": {"width": 3}},
+                x=[r["value"] for r in ringed], y=[r["ndcg"] for r in ringed], mode="markers", name="chosen", hoverinfo="skip",
+                showlegend=False,
+                marker={"symbol": "circle-open", "size": 28, "color": color, "opacity": 0, "line": {"width": 3}},
             )
         )  # fmt: skip
     label = TRADEOFF_METRICS[view.metric]
@@ -72,6 +71,21 @@ def tradeoff_figure(
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}, uirevision=f"{view.attribute} {view.metric}",
     )  # fmt: skip
     return figure
+
+
+def ring_style(view: TradeoffView, selected: tuple[str, float | None] | None, within: str) -> str:
+    """A style sheet that shows one ring of a chart drawn with `rings`, so that a step of a slider leaves the chart as it is.
+
+    Args:
+        view: what the chart shows.
+        selected: series and lambda of the point; None shows no ring.
+        within: a CSS selector of what holds the chart.
+    """
+    ringed = [(r["series"], r["lambda"]) for r in records(view.table) if known(r["lambda"])]
+    if selected not in ringed:
+        return ""
+    point = f"path:nth-of-type({ringed.index(selected) + 1})"
+    return f"<style>{within} .scatterlayer .trace:last-child .points {point} {{ opacity: 1 !important; }}</style>"
 
 
 def _series(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from uge_core.audit.leakage import attack
 from uge_core.graph import Attribute, FloatArray, IntArray
 
 FOLDS = 5
@@ -26,6 +25,8 @@ def probe_confidence(embedding: FloatArray, attribute: Attribute, nodes: IntArra
     Returns:
         (n,) float32 in [0, 1]; NaN where the value is not known, or where there are no two values to tell apart.
     """
+    from uge_core.audit.leakage import attack  # its scipy loads in the job, not in pages that read what it made
+
     out = np.full(len(nodes), np.nan, dtype=np.float32)
     codes = attribute.codes[nodes]
     known = np.nonzero(codes >= 0)[0]

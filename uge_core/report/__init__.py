@@ -1,8 +1,8 @@
 """Reports of stored audits: one offline HTML file, PDF, JSON and CSV, all made from the same records.
 
 Every format prints the SHA-256 of each record. The JSON file is the records themselves, what `uge verify`
-takes; the HTML file holds them too. No format holds a node: aggregates only. Text is escaped in HTML, and
-in CSV a cell that would start a formula is quoted.
+takes; the HTML file holds them too. No format holds a node but those a what-if scenario names that was asked
+for: aggregates only. Text is escaped in HTML, and in CSV a cell that would start a formula is quoted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from uge_core.record import seal
 from uge_core.registry import unknown_name
 from uge_core.report.document import document
 from uge_core.report.pdf import browser, print_pdf
+from uge_core.report.scenarios import scenario_ids, scenario_lines, scenario_records
 from uge_core.report.table import rows_csv
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def report(
     *,
     formats: Sequence[str] | None = None,
     sheet: Sheet | None = None,
+    scenarios: Sequence[str] = (),
     store: RunStore | None = None,
 ) -> list[Path]:
     """Writes the report of some audited runs.
@@ -58,13 +60,14 @@ def report(
         out: a file whose ending says the format (``out.html``), or a folder for ``report.html`` and so on.
         formats: some of html, pdf, json, csv; None: what the file's ending says, for a folder html.
         sheet: title, author and purpose.
+        scenarios: stored what-if scenarios, by id or name.
         store: where the runs lie; None means ``$UGE_STORE``, else ``./uge-store``.
 
     Returns:
         The files written.
 
     Raises:
-        ConfigError: no run, a run without an audit, an unknown format, or a PDF where no browser is found.
+        ConfigError: no run, a run without an audit, an unknown format or scenario, or a PDF where no browser is found.
         RunNotFound: there is no such run.
     """
     from uge_core.store import RunStore
@@ -84,7 +87,7 @@ def report(
             "a PDF is printed by Chromium or Chrome, and none was found; install one, name it with BROWSER_PATH, "
             "or take html, which prints well"
         )
-    made = contents(runs, sheet=sheet, store=store)
+    made = contents(runs, sheet=sheet, scenarios=scenario_ids(store, scenarios), store=store)
     paths = []
     for name in chosen:
         path = out if single else out / f"report.{name}"
@@ -99,7 +102,7 @@ def contents(
 ) -> Mapping[str, Callable[[], bytes]]:
     """By format, what makes the file's bytes; arguments and errors as for `report`.
 
-    `scenarios` are ids of what-if scenarios that HTML and PDF list, with what the What-if page found for these runs.
+    `scenarios` are ids of what-if scenarios, which every format holds with what the What-if page found for these runs.
     """
     found = [store.load(r if isinstance(r, str) else r.id) for r in runs]
     if not found:
@@ -111,14 +114,18 @@ def contents(
     # A record of before there were seals gets one; another's is left alone, so that a wrong one shows.
     records = [run.audit if "sha256" in run.audit else seal(run.audit) for run in found if run.audit is not None]
 
+    edited = scenario_records(store, scenarios, [run.id for run in found])
+
     def page() -> str:
         return document(found, records, sheet or Sheet(), store, scenarios)
 
     return {
         "html": lambda: page().encode("utf-8"),
         "pdf": lambda: print_pdf(page()),
-        "json": lambda: json.dumps(_one(records), indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace"),
-        "csv": lambda: rows_csv(records).encode("utf-8-sig", "backslashreplace"),
+        "json": lambda: json.dumps(_one([*records, *edited]), indent=1, ensure_ascii=False).encode(
+            "utf-8", "backslashreplace"
+        ),
+        "csv": lambda: rows_csv(records, list(scenario_lines(edited))).encode("utf-8-sig", "backslashreplace"),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -15,15 +15,23 @@ _ROW = [f.name for f in fields(Row) if f.name != "cells"]
 _CELL = [f.name for f in fields(Cell)]
 
 
-def rows_csv(records: Iterable[Mapping[str, Any]]) -> str:
-    """One line per row, and one per group pair beneath the row it belongs to; `kind` tells them apart."""
+def rows_csv(records: Iterable[Mapping[str, Any]], scenarios: Sequence[Mapping[str, Any]] = ()) -> str:
+    """One line per row, and one per group pair beneath the row it belongs to; `kind` tells them apart.
+
+    Args:
+        records: sealed audit records.
+        scenarios: lines of `scenarios.scenario_lines`, which come last and bring columns of their own.
+    """
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     columns = ["sha256", "run_id", "dataset", "kind", *_ROW, "group_a", "group_b", "excluded"]
+    columns += ["scenario", "tier", "edits"] if scenarios else []
     writer.writerow(columns)
     for record in records:
         for line in _lines(record):
             writer.writerow([quoted(line.get(c)) for c in columns])
+    for edited in scenarios:
+        writer.writerow([quoted(edited.get(c)) for c in columns])
     return out.getvalue()
 
 

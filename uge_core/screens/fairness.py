@@ -280,7 +280,9 @@ def _remarks(
             more = f" and {len(thin) - 8} more" if len(thin) > 8 else ""
             out.append(f"{names[run.id]}: too few {unit} to count: {', '.join(shown)}{more}.")
         if "no calibration" in (row.get("note") or ""):
-            out.append(f"{names[run.id]}: trained by BPR, so the sigmoid of a score is no calibrated probability.")
+            out.append(
+                f"{names[run.id]}: not trained to tell the chance of a link, so the sigmoid of a score is no calibrated probability."
+            )
     if ranked:
         out.append(f"Drawn are the {len(groups)} groups with the most {unit}; the table ranks all cells.")
     return out

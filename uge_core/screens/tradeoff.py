@@ -17,7 +17,7 @@ from uge_core.screens.points import Point, Reading, points, settings
 from uge_core.screens.tables import interval, known, records
 from uge_core.spreadsheet import to_csv
 from uge_core.store import RunStore
-from uge_core.views import LeakageView
+from uge_core.views import LeakageView, run_order
 
 TRADEOFF_METRICS: Mapping[str, str] = {
     "auc": "AUC", "micro_f1": "Micro-F1", "normalised": "Normalised leakage", "dp": "DP gap", "eo": "EO gap",
@@ -105,11 +105,13 @@ def tradeoff_view(
         setting: one of `TradeoffView.settings`; None takes that of `like`, else the first.
         like: a run's id.
     """
-    ids = [r.id for r in store.list(audits=False) if r.audited and r.dataset["fingerprint"][:8] == data]
-    groups = settings(store.load(i) for i in ids)
+    # Rows are read of the chosen setting alone.
+    light = (r for r in store.list(audits=False) if r.audited and r.dataset["fingerprint"][:8] == data)
+    groups = settings(light)
     default = next((name for name, runs in groups.items() if any(r.id == like for r in runs)), next(iter(groups), ""))
     setting = setting if setting in groups else default
-    runs = groups.get(setting, ())
+    ids = [r.id for r in groups.get(setting, ())]
+    runs = sorted((r for r in store.list(only=ids) if r.audited), key=run_order)
     measured, found, floors = [], [], []
     for point in points(runs, attribute):
         if metric in _LEAKAGE:
@@ -241,7 +243,7 @@ class LambdaView:
         point: what was measured, or None.
         sentence: what it says in plain words, or that nothing was measured.
         figures: name, value, what it rests on (interval, n, chance) and the change from no debiasing, of each number.
-        bars: leakage of every attribute beside the untreated run's, for `attributes_figure`.
+        bars: leakage of every attribute beside the untreated run's, for `leakage_light`.
         command: trains the point where nothing was measured, or None.
     """
 
@@ -343,7 +345,7 @@ def _rests_on(reading: Reading) -> str:
 
 
 def _bars(view: TradeoffView, point: Point, plain: Point | None) -> LeakageView:
-    """Every attribute's leakage with and without debiasing, as `attributes_figure` draws it."""
+    """Every attribute's leakage with and without debiasing, as `leakage_light` draws it."""
     metric = "micro_f1" if view.metric == "micro_f1" else "auc"
     rows: list[dict[str, Any]] = []
     seen: list[str] = []

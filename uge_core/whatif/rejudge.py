@@ -16,7 +16,6 @@ from uge_core.audit.base import Audit
 from uge_core.audit.run import audit_embedding
 from uge_core.config import RunConfig
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
-from uge_core.registry import find
 from uge_core.runs import attributes_read
 from uge_core.split import LinkSplit, probe_split
 from uge_core.values import BoolArray
@@ -77,7 +76,7 @@ def judge(
         attributes=attributes, attackers=tuple(attackers), parts=parts, threshold=threshold, quick=True,
         unknown=c.unknown if c else None, split_seed=c.split_seed if c else 0, treated=c.sensitive if c else (),
         read=attributes_read(c, graph) if c else (), twin=subject.twin,
-        calibrated=c is None or find("backbones", c.backbone).loss != "bpr", floors=floors,
+        calibrated=c is None or c.calibrated, floors=floors,
     )  # fmt: skip
     return Audit(
         tuple(
