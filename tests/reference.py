@@ -372,3 +372,252 @@ def ndkl(groups_in_order, top=10):
         total += divergence / math.log2(i + 1)
         weight += 1 / math.log2(i + 1)
     return total / weight
+
+
+# Priors
+
+
+def maximum_entropy(pairs, sums_of, wanted, steps=100):
+    """{pair: P} of the independent pairs of largest entropy whose expected sums are the wanted ones, by Newton over all pairs.
+
+    sums_of: function pair -> the names of the sums it counts in; wanted: {name: sum}. A pair in a sum of 0 has P = 0.
+    """
+    free = [p for p in pairs if all(wanted[s] > 0 for s in sums_of(p))]
+    names = sorted({s for p in free for s in sums_of(p)}, key=repr)
+    design = np.array([[s in sums_of(p) for s in names] for p in free], float).reshape(len(free), len(names))
+    goal = np.array([wanted[s] for s in names], float)
+    theta = np.zeros(len(names))
+
+    def objective(at):
+        return goal @ at - np.logaddexp(0.0, design @ at).sum()
+
+    for _ in range(steps if free else 0):
+        p = 1.0 / (1.0 + np.exp(-design @ theta))
+        slope = goal - design.T @ p
+        if np.abs(slope).max() < 1e-9:
+            break
+        move = np.linalg.lstsq(design.T @ (design * (p * (1 - p))[:, None]), slope, rcond=1e-13)[0]
+        move *= min(1.0, 3.0 / max(np.abs(move).max(), 1e-12))
+        size = 1.0
+        while objective(theta + size * move) < objective(theta) and size > 1e-8:
+            size /= 2
+        theta = theta + size * move
+    p = 1.0 / (1.0 + np.exp(-design @ theta))
+    return {**dict.fromkeys(pairs, 0.0), **dict(zip(free, p.tolist(), strict=True))}
+
+
+# Walks
+
+
+def step_chances(roads, node, before=None, *, p=1.0, q=1.0, group=None):
+    """{next node: chance} of a walk at `node` that came from `before`.
+
+    roads: {u: {v: weight}}; group: a group of neighbours is chosen first, each alike.
+    """
+
+    def pull(x):
+        if before is None:
+            return roads[node][x]
+        alpha = 1 / p if x == before else (1.0 if x in roads[before] else 1 / q)
+        return roads[node][x] * alpha
+
+    blocks = {}
+    for x in roads[node]:
+        blocks.setdefault(None if group is None else int(group[x]), []).append(x)
+    return {x: pull(x) / sum(map(pull, block)) / len(blocks) for block in blocks.values() for x in block}
+
+
+def roads_of(edges, num_nodes, own=None, directions=None):
+    """{u: {v: weight}} of the ways edges can be gone."""
+    roads = {u: {} for u in range(num_nodes)}
+    for i, (u, v) in enumerate(edges.T.tolist()):
+        way = 0 if directions is None else int(directions[i])
+        w = 1.0 if own is None else float(own[i])
+        if way >= 0:
+            roads[u][v] = w
+        if way <= 0:
+            roads[v][u] = w
+    return roads
+
+
+def walk_pairs(walks, window, num_users=None):
+    """All ordered pairs of different nodes at most `window` steps apart, across sides on a bipartite graph."""
+    found = []
+    for walk in walks.tolist():
+        nodes = [x for x in walk if x >= 0]
+        for i, j in product(range(len(nodes)), repeat=2):
+            u, v = nodes[i], nodes[j]
+            if 0 < abs(i - j) <= window and u != v and (num_users is None or (u < num_users) != (v < num_users)):
+                found.append((u, v))
+    return found
+
+
+def crosswalk_boundary(roads, group, length):
+    """0.001 + the mean share of other groups' nodes among the nodes of all walks of `length` steps, by their chances."""
+
+    def others(start, node, left):
+        if left == 0:
+            return 0.0
+        chances = step_chances(roads, node)
+        return sum(c * ((group[x] != group[start]) + others(start, x, left - 1)) for x, c in chances.items())
+
+    return [0.001 + (others(v, v, length) / length if roads[v] else 0.0) for v in sorted(roads)]
+
+
+def crosswalk_chances(roads, node, group, near, alpha, power):
+    """{next node: chance} by CrossWalk's weights."""
+    blocks = {}
+    for x in roads[node]:
+        blocks.setdefault(int(group[x]), []).append(x)
+    mine, others = int(group[node]) in blocks, len([g for g in blocks if g != group[node]])
+    found = {}
+    for g, block in blocks.items():
+        within = 1 - alpha if others else 1.0
+        mass = within if g == group[node] else (alpha if mine else 1.0) / others
+        total = sum(roads[node][x] * near[x] ** power for x in block)
+        found |= {x: mass * roads[node][x] * near[x] ** power / total for x in block}
+    return found
+
+
+def edge_factors(edges, roads, chances):
+    """What each edge counts: the mean over both directions of a step's chance against a plain walk's. chances: {u: {v: chance}}."""
+    plain = {u: {v: w / sum(roads[u].values()) for v, w in row.items()} for u, row in roads.items()}
+    return [(chances[u][v] / plain[u][v] + chances[v][u] / plain[v][u]) / 2 for u, v in edges.T.tolist()]
+
+
+# Erasure and learned ratios
+
+
+def least_erasure(z, attributes):
+    """z - D (z - m) with the least D S_zz^1/2 that erases: D = S_za (S_zz^-1/2 S_za)^+ S_zz^-1/2, S by loops."""
+    x = np.asarray(z, float)
+    centre = x.mean(axis=0)
+    cross = np.concatenate(
+        [
+            np.stack([sum(x[i] - centre for i, c in enumerate(codes) if c == g) / len(x) for g in sorted(set(codes))])
+            for codes in attributes
+        ]
+    ).T
+    spread = sum(np.outer(row - centre, row - centre) for row in x) / len(x)
+    level, axes = np.linalg.eigh(spread)
+    root = axes @ np.diag(level**-0.5) @ axes.T
+    return np.stack([row - cross @ np.linalg.pinv(root @ cross, rcond=1e-9) @ root @ (row - centre) for row in x])
+
+
+def log_linear_slope(mean, seen, values, first, second, a, b):
+    """Of sum over ordered cells of (mean - seen), those whose ends have value `a` of attribute `first`, `b` of `second`."""
+    total = 0.0
+    for i, j in product(range(len(values)), repeat=2):
+        if values[i][first] == a and values[j][second] == b:
+            total += mean[i][j] - seen[i][j]
+    return total
+
+
+def negative_binomial(seen, mean, size):
+    """Log likelihood of counts around means."""
+    return sum(
+        math.lgamma(n + size) - math.lgamma(size) - math.lgamma(n + 1)
+        + size * math.log(size / (size + m)) + n * math.log(m / (size + m))
+        for n, m in zip(seen, mean, strict=True)
+    )  # fmt: skip
+
+
+def discriminator_loss(x, soft, layers):
+    """Mean cross-entropy of a perceptron over the entropy of the mean label. layers: [(weight, bias)]; rows of 0 in `soft` take no part."""
+    losses, shares, n = [], [0.0] * len(soft[0]), 0
+    for row, label in zip(x, soft, strict=True):
+        if sum(label) == 0:
+            continue
+        h = [float(a) for a in row]
+        for at, (weight, bias) in enumerate(layers):
+            h = [bias[j] + sum(h[i] * weight[i][j] for i in range(len(h))) for j in range(len(bias))]
+            if at + 1 < len(layers):
+                h = [a if a > 0 else 0.2 * a for a in h]
+        whole = math.log(sum(math.exp(a) for a in h))
+        losses.append(sum(p * (whole - a) for p, a in zip(label, h, strict=True)))
+        shares = [s + p for s, p in zip(shares, label, strict=True)]
+        n += 1
+    return (sum(losses) / n) / -sum(s / n * math.log(s / n) for s in shares if s > 0)
+
+
+def filtered(z, filters):
+    """Mean over filters of BN(lrelu(lrelu(z W1 + b1) W2 + b2)). filters: [(W1, b1, W2, b2, scale, shift)]."""
+    found = []
+    for w1, b1, w2, b2, scale, shift in filters:
+        h = [[float(a) for a in row] for row in z]
+        for w, b in ((w1, b1), (w2, b2)):
+            h = [[b[j] + sum(row[i] * w[i][j] for i in range(len(row))) for j in range(len(b))] for row in h]
+            h = [[a if a > 0 else 0.01 * a for a in row] for row in h]
+        for j in range(len(scale)):
+            column = [row[j] for row in h]
+            mean = sum(column) / len(column)
+            deviation = math.sqrt(sum((a - mean) ** 2 for a in column) / len(column) + 1e-5)
+            for row in h:
+                row[j] = (row[j] - mean) / deviation * scale[j] + shift[j]
+        found.append(h)
+    return [[sum(f[u][j] for f in found) / len(found) for j in range(len(z[0]))] for u in range(len(z))]
+
+
+def link_covariance(z, soft, num_users=None):
+    """Of having the same value (bipartite: of each of the user's values) with the score, over pairs of labelled nodes (users x items)."""
+    labelled = [u for u in range(len(z)) if sum(soft[u]) > 0]
+
+    def covariance(pairs, label):
+        n = len(pairs)
+        s, y = [label(u, v) for u, v in pairs], [dot(z, u, v) for u, v in pairs]
+        return sum(a * b for a, b in zip(s, y, strict=True)) / n - sum(s) / n * sum(y) / n
+
+    if num_users is None:
+        return abs(covariance(list(product(labelled, labelled)), lambda u, v: dot(soft, u, v)))
+    across = list(product(labelled, range(num_users, len(z))))
+    return sum(abs(covariance(across, lambda u, _, c=c: float(soft[u][c]))) for c in range(len(soft[0])))
+
+
+def skip_gram(z, met, edges, weight, offset, blocks, num_users=None):
+    """1/2 the mean over pairs met on walks of w softplus(-s) + 1/2 E[softplus(s)] over sources as often as they were met.
+
+    met: ordered pairs; blocks: nodes per side, of which a source's strangers are those it has no edge to.
+    """
+    n = len(z)
+    known = {(u, v) for u, v in edges.T.tolist()} | {(v, u) for u, v in edges.T.tolist()}
+
+    def score(u, v):
+        return float(np.dot(z[u], z[v])) + offset(u, v)
+
+    positive = sum(weight(u, v) * softplus(-score(u, v)) for u, v in met) / len(met)
+    negative = 0.0
+    for u in range(n):
+        nodes = blocks[0] if num_users is None or u < num_users else blocks[1]
+        strangers = [v for v in nodes if (u, v) not in known and v != u]
+        often = sum(a == u for a, _ in met)
+        if strangers and often:
+            negative += often / len(met) * sum(softplus(score(u, v)) for v in strangers) / len(strangers)
+    return 0.5 * positive + 0.5 * negative
+
+
+def second_order(z, context, edges, weight, offset, blocks, num_users=None, own=None):
+    """LINE's second order: each edge both ways as node and context; strangers both ways too.
+
+    blocks: nodes per side of nodes' strangers (contexts), then of contexts' strangers (nodes).
+    """
+    n = len(z)
+    known = {(u, v) for u, v in edges.T.tolist()} | {(v, u) for u, v in edges.T.tolist()}
+    own = np.ones(edges.shape[1]) if own is None else own
+
+    def score(u, v):
+        return float(np.dot(z[u], context[v])) + offset(u, v)
+
+    positive, degree = 0.0, [0.0] * n
+    for (u, v), w in zip(edges.T.tolist(), own, strict=True):
+        positive += w * weight(u, v) * (softplus(-score(u, v)) + softplus(-score(v, u)))
+        degree[u] += w
+        degree[v] += w
+    positive /= 2 * edges.shape[1]
+    negative, sides = 0.0, 1 if num_users is None else 2
+    for way, u in product((0, 1), range(n)):
+        side = 0 if num_users is None or u < num_users else 1
+        strangers = [v for v in blocks[sides * way + side] if (u, v) not in known]
+        if strangers:
+            scores = [score(u, v) if way == 0 else score(v, u) for v in strangers]
+            negative += degree[u] / sum(degree) / 2 * sum(map(softplus, scores)) / len(strangers)
+    return 0.5 * positive + 0.5 * negative

@@ -13,15 +13,16 @@ PACKAGE = ROOT / "uge_core"
 
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
-    ("errors", "autograd", "environment", "progress", "_kernels", "strict_yaml", "spreadsheet"),
+    ("errors", "autograd", "environment", "progress", "_kernels", "_prior_kernels", "_walk_kernels", "strict_yaml", "spreadsheet"),
     ("registry", "memory", "record", "checkpoint"),
     ("graph",),
-    ("split", "values", "group_means", "planted", "association"),
+    ("split", "values", "group_means", "planted", "association", "priors", "walks"),
     ("bias_free",),
     ("datasets", "backbones", "penalties", "edge_factors", "heads", "audit", "samples"),
     ("finishes", "learned_ratio"),
     ("debias", "embeddings", "policy"),
-    ("edge_loss",),
+    ("edge_loss", "steps"),
+    ("losses",),
     ("config",),
     ("evidence",),
     ("watch",),

@@ -117,3 +117,16 @@ def test_no_outside_hosts() -> None:
             fetched = path.name == "pyg_names.py" and scheme == "https" and host in named
             example = path.name == "_download.py" and host == "HOST"
             assert host.startswith("127.0.0.1") or fetched or example, f"{path}: {host}"
+
+
+def test_every_method_has_a_mark_of_its_own():
+    """Colour and symbol tell methods apart, and plotly knows each symbol hollow and with a dot."""
+    import plotly.graph_objects as go
+
+    from uge_core.plots.tradeoff import _STATUS
+
+    methods = [find("debias", name) for name in names("debias")]
+    assert len({(m.color, m.symbol) for m in methods}) == len({m.position for m in methods}) == len(methods)
+    for method in methods:
+        for status in _STATUS.values():
+            go.Scatter(marker={"symbol": method.symbol + status})  # raises for one it does not know

@@ -176,3 +176,15 @@ def test_a_large_score_overflows_nothing():
     z[:, ::2] *= -1
     loss, gradient = loss_of("cross-entropy", graph)(z, 1, True)
     assert torch.isfinite(loss).all() and torch.isfinite(gradient).all()
+
+
+@given(graphs(min_nodes=8), st.sampled_from(["cross-entropy", "bpr"]), st.sampled_from(["shared", "listed"]))
+def test_staged_draws_are_those_of_their_epoch(graph, kind, negatives):
+    """In places that stay, filled up to one size; nothing but what `load` puts there is read."""
+    z = embeddings(graph)
+    plain, staged = (loss_of(kind, graph, passes=edge_loss.TorchPasses, negatives=negatives) for _ in range(2))
+    load = staged.stage()
+    for epoch in (3, 1, 2):
+        load(epoch)
+        for a, b in zip(plain(z, epoch, True), staged(z, -1, True), strict=True):
+            torch.testing.assert_close(a, b)

@@ -14,6 +14,9 @@ from uge_core.split import probe_split, split_links
 from uge_core.train import Progress, bias_free_gains, edge_weights, ensembles, fit
 
 BACKBONES, METHODS = registry.names("backbones"), registry.names("debias")
+PEOPLE_ALONE = ("crosswalk", "fairdrop")  # they speak of edges between people, of which a bipartite graph has none
+ERASERS = ("inlp", "leace")
+ADVERSARIES = ("cfc", "fairgnn")
 
 
 def town(n=90, seed=0, **extra):
@@ -51,16 +54,28 @@ def run(graph, *configs, **kwargs):
     return fit(list(configs), graph, split_links(graph), device="cpu", **kwargs)
 
 
+def run_all(graph, *configs):
+    """In as many passes as they need."""
+    return [f for group in ensembles(configs) for f in run(graph, *(configs[i] for i in group))]
+
+
 @pytest.mark.parametrize("make", [town, shop])
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_every_method_trains_on_every_backbone(make, backbone):
     graph = make()
-    fitted = run(graph, *(config(graph, m, backbone) for m in METHODS))
+    refused = PEOPLE_ALONE if graph.bipartite else ()
+    for m in refused:
+        with pytest.raises(ConfigError, match="bipartite"):
+            run(graph, config(graph, m, backbone))
+    # BPR's strangers and walks are others each epoch, so that losses are noisy; half of LINE's columns meet contexts alone
+    epochs = {"mf": 40, "deepwalk": 40, "line": 80}.get(backbone, 20)
+    fitted = run_all(graph, *(config(graph, m, backbone, epochs=epochs) for m in METHODS if m not in refused))
     for f in fitted:
-        total = f.history["total"]
+        # an adversary's part of the total rises as it learns
+        total = f.history["edge_loss" if f.config.method in ADVERSARIES else "total"]
         assert f.embedding.shape == (graph.num_nodes, 16) and np.isfinite(f.embedding).all()
         assert total[-1] < total[0], f.config.method
-        assert (f.twin is None) == (f.config.method == "none")
+        assert (f.twin is None) == (not registry.find("debias", f.config.method).reads_attributes)
         u, v = split_links(graph).train
         rng = np.random.default_rng(0)
         seen = (f.embedding[u] * f.embedding[v]).sum(1).mean()
@@ -72,7 +87,7 @@ def test_every_method_trains_on_every_backbone(make, backbone):
 def test_a_member_equals_the_same_run_alone(backbone):
     graph = town()
     configs = [config(graph, m, backbone, epochs=50, exposure="seen", seed=s) for m in METHODS for s in (0, 1)]
-    for together in run(graph, *configs):
+    for together in run_all(graph, *configs):
         alone = run(graph, together.config)[0]
         gap = np.linalg.norm(together.embedding - alone.embedding) / np.linalg.norm(alone.embedding)
         assert gap <= 1e-4, together.config.method
@@ -130,7 +145,7 @@ def test_lambda_lowers_its_penalty():
 
 
 @pytest.mark.parametrize("hidden", ["impute", "exclude"])
-@pytest.mark.parametrize("method", [m for m in METHODS if m != "none"])
+@pytest.mark.parametrize("method", [m for m in METHODS if registry.find("debias", m).reads_attributes])
 def test_the_twin_never_sees_the_probe_tests_values(method, hidden):
     graph = town()
     before = run(graph, config(graph, method, hidden=hidden))[0]
@@ -148,8 +163,8 @@ def test_the_twin_never_sees_the_probe_tests_values(method, hidden):
     after = fit_with_mask(changed, config(changed, method, hidden=hidden), mask)
     assert (after.twin == before.twin).all()
     assert len(moved.test) == len(probe.test)
-    # the exported embedding did see them
-    assert (after.embedding != before.embedding).any()
+    # the exported embedding did see them, but for what is fitted where no attacker is tested
+    assert (after.embedding != before.embedding).any() != (method in ERASERS)
 
 
 def fit_with_mask(graph, settings, mask):

@@ -13,14 +13,14 @@ from reference import bpr, cross_entropy, ratio_weights, softplus
 from strategies import graphs
 from test_bias_free import PLAIN, evidence
 from test_edge_loss import embeddings, lookups
-from test_training import BACKBONES, METHODS, config, run, shop, town
+from test_training import ADVERSARIES, BACKBONES, METHODS, config, run, shop, town
 
 from uge_core import edge_loss
 from uge_core.bias_free import CellTable, offset_cells, weight_cells
 from uge_core.cli import run as uge
 from uge_core.registry import find
 from uge_core.split import split_links
-from uge_core.train import bias_free_gains, edge_weights, fit
+from uge_core.train import bias_free_gains, edge_weights, ensembles, fit
 
 CPU = torch.device("cpu")
 SIZES = {"negatives": "shared", "block_size": 4, "num_negatives": 3}
@@ -233,19 +233,22 @@ def test_ignoring_weights_and_directions_is_the_graph_without_to_the_bit(backbon
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
-def test_directions_reach_messages_alone(backbone):
+def test_directions_reach_messages_and_walks_alone(backbone):
     graph = town()
     a, b = (run(g, config(g, backbone=backbone))[0].embedding for g in (graph, directed(graph)))
-    assert (a == b).all() == (find("backbones", backbone).messages == "none")
+    kind = find("backbones", backbone)
+    assert (a == b).all() == (kind.messages == "none" and not kind.walks_follow)
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_every_method_trains_on_a_weighted_directed_graph(backbone):
     graph = directed(weighted(town()))
     split = split_links(graph, validation_share=0.05)
-    fitted = fit([config(graph, m, backbone, validation=0.05) for m in METHODS], graph, split, device="cpu")
-    for f in fitted:
-        assert np.isfinite(f.embedding).all() and f.history["total"][-1] < f.history["total"][0]
+    configs = [config(graph, m, backbone, validation=0.05) for m in METHODS]
+    for group in ensembles(configs):
+        for f in fit([configs[i] for i in group], graph, split, device="cpu"):
+            total = f.history["edge_loss" if f.config.method in ADVERSARIES else "total"]
+            assert np.isfinite(f.embedding).all() and total[-1] < total[0], f.config.method
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)

@@ -53,13 +53,13 @@ if TYPE_CHECKING:
     from uge_core.jobs.projection import enqueue_projection, projection_estimate
     from uge_core.jobs.retrain import retrain, retrained
     from uge_core.jobs.screen import cancel, delete, forget, history_view, jobs_view, queue_words, removal, resume
-    from uge_core.plots.attributes import attributes_figure
     from uge_core.plots.data import groups_figure, mixing_map, weights_figure
     from uge_core.plots.ego import ego_figure
     from uge_core.plots.gaps import gap_bars, gap_map
+    from uge_core.plots.light import gap_light, leakage_light
     from uge_core.plots.losses import loss_figure
     from uge_core.plots.projection import PROJECTION_CONFIG, projection_alt, projection_figure
-    from uge_core.plots.tradeoff import tradeoff_figure
+    from uge_core.plots.tradeoff import ring_style, tradeoff_figure
     from uge_core.report import Sheet, browser, contents, report
     from uge_core.runs import audit, plan, sweep, train
     from uge_core.sample_audit import first_start
@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from uge_core.screens.tables import plain_text
     from uge_core.screens.tradeoff import TRADEOFF_METRICS, TradeoffView, lambda_view, tradeoff_view
     from uge_core.screens.whatif import TIER_WORDS, EgoView, JudgedView, RetrainedView
+    from uge_core.startup import warm_up
     from uge_core.store import RunStore, StoredRun
     from uge_core.uploads import (
         LARGEST_MB,
@@ -161,12 +162,12 @@ _HOMES = {
     "jobs.lambdas": ("LambdaOffer", "enqueue_lambda", "lambda_offer"),
     "jobs.screen": ("cancel", "delete", "forget", "history_view", "jobs_view", "queue_words", "removal", "resume"),
     "report": ("Sheet", "browser", "contents", "report"),
-    "plots.attributes": ("attributes_figure",),
     "plots.data": ("groups_figure", "mixing_map", "weights_figure"),
     "plots.gaps": ("gap_bars", "gap_map"),
+    "plots.light": ("gap_light", "leakage_light"),
     "plots.losses": ("loss_figure",),
     "plots.projection": ("PROJECTION_CONFIG", "projection_alt", "projection_figure"),
-    "plots.tradeoff": ("tradeoff_figure",),
+    "plots.tradeoff": ("ring_style", "tradeoff_figure"),
     "runs": ("audit", "plan", "sweep", "train"),
     "sample_audit": ("first_start",),
     "screens.data": (
@@ -201,6 +202,7 @@ _HOMES = {
     ),
     "screens.tables": ("plain_text",),
     "screens.tradeoff": ("TRADEOFF_METRICS", "TradeoffView", "lambda_view", "tradeoff_view"),
+    "startup": ("warm_up",),
     "store": ("RunStore", "StoredRun"),
     "uploads": (
         "LARGEST_MB",
@@ -275,7 +277,6 @@ __all__ = [
     "Use",
     "WhatifEnded",
     "WhatifGraph",
-    "attributes_figure",
     "audit",
     "begin_mapping",
     "browser",
@@ -301,6 +302,7 @@ __all__ = [
     "frame",
     "full_space",
     "gap_bars",
+    "gap_light",
     "gap_map",
     "groups_csv",
     "groups_figure",
@@ -314,6 +316,7 @@ __all__ = [
     "lambda_view",
     "leakage_choices",
     "leakage_figure",
+    "leakage_light",
     "leakage_view",
     "list_uploads",
     "live_assets",
@@ -348,6 +351,7 @@ __all__ = [
     "resume",
     "retrain",
     "retrained",
+    "ring_style",
     "save_upload",
     "selected_groups",
     "selected_ids",
@@ -361,6 +365,7 @@ __all__ = [
     "training_form",
     "upload_removal",
     "uploads_folder",
+    "warm_up",
     "web_routes",
     "weights_figure",
     "weights_view",

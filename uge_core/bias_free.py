@@ -173,7 +173,8 @@ class Evidence:
         weights: (E_train,) what each training edge counts, 1 on average; None: 1 each.
         probed: (N,) nodes that attackers of a sensitive attribute are tested on; None: nobody. Only what is fitted to a
             finished embedding must leave them out; that training saw their values is what `exposure` says.
-        loss: what the backbone is trained on, "cross-entropy" or "bpr".
+        loss: the backbone's, "cross-entropy" or "bpr".
+        pairs: what it learns from: "edges", or "walks" for the pairs that meet on walks.
     """
 
     graph: AttributedGraph
@@ -183,6 +184,7 @@ class Evidence:
     weights: FloatArray | None = None
     probed: BoolArray | None = None
     loss: str = "cross-entropy"
+    pairs: str = "edges"
 
     @cached_property
     def side(self) -> IntArray:

@@ -67,7 +67,7 @@ class RunConfig:
     )
     direction: str = option(
         "follow",
-        "follow: messages run as edges do; ignore: both ways; the loss has no direction",
+        "follow: messages and walks run as edges do; ignore: both ways; the loss has no direction",
         choices=("follow", "ignore"),
     )
     backbone_options: dict[str, Any] = field(default_factory=dict)
@@ -191,6 +191,12 @@ class RunConfig:
         """The run from whose end this one starts; itself where it starts from its seed."""
         return self if self.warm_from is None else replace(self, lam=self.warm_from, warm_from=None, warm_epochs=0)
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether the sigmoid of its scores is trained as the chance of a link."""
+        backbone: Backbone = build_options(find("backbones", self.backbone), self.backbone_options, self.backbone)
+        return backbone.calibrated
+
     def to_json(self) -> dict[str, Any]:
         """The canonical record; `from_json` is its inverse."""
         record = asdict(self)
@@ -225,7 +231,7 @@ def unread(graph: AttributedGraph, backbone_cls: type[Backbone], negatives: str)
         yield "weight_decay"
     if not graph.weighted:
         yield "edge_weights"
-    if not graph.directed or backbone_cls.messages == "none":
+    if not graph.directed or (backbone_cls.messages == "none" and not backbone_cls.walks_follow):
         yield "direction"
 
 

@@ -22,6 +22,9 @@ class EdgeFactors(Protocol):
     def in_messages(self, epoch: int) -> FloatArray | None:
         """(E,) float32 weight of each training edge's messages, both ways; None: as the graph has them."""
 
+    def in_kept(self) -> FloatArray | None:
+        """The same for the one pass that makes the embedding that is kept."""
+
 
 class NoFactors:
     """Every edge counts once."""
@@ -30,6 +33,9 @@ class NoFactors:
         """Nothing."""
 
     def in_messages(self, epoch: int) -> None:
+        """Nothing."""
+
+    def in_kept(self) -> None:
         """Nothing."""
 
 
@@ -51,4 +57,8 @@ class FixedFactors:
 
     def in_messages(self, epoch: int) -> FloatArray | None:
         """See `EdgeFactors.in_messages`."""
+        return self.messages
+
+    def in_kept(self) -> FloatArray | None:
+        """See `EdgeFactors.in_kept`."""
         return self.messages

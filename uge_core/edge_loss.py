@@ -69,6 +69,11 @@ class Pairs:
         start = np.concatenate([[0], np.cumsum(np.bincount(both[0], minlength=self.num_nodes))])
         return start.astype(np.int64), both[1][order]
 
+    @property
+    def each_once(self) -> IntArray:
+        """(2, E) every pair once."""
+        return self.train_edges
+
     @cached_property
     def entry_edges(self) -> IntArray:
         """(2 E,) the training edge of each CSR entry."""
@@ -144,6 +149,12 @@ class EdgeLoss(Protocol):
     def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """(K,) losses (zeros unless wanted) and the gradient (K, N, d)."""
 
+    def stage(self) -> Callable[[int], None]:
+        """Keeps an epoch's draws in fixed places on the device from now on, for a step that was recorded to run again.
+
+        What is returned puts those of an epoch there, without waiting for the device.
+        """
+
 
 def evaluate(loss: EdgeLoss, z: Tensor, epoch: int, want_loss: bool) -> Tensor:
     """(K,) losses with the closed-form gradient attached."""
@@ -182,9 +193,12 @@ def build(
     passes = CompiledPasses(pairs) if device.type == "cpu" else TorchPasses(pairs, device)
     if kind == "bpr":
         return Bpr(cells, factors, passes)
-    if negatives == "listed":
-        return CrossEntropy(cells, factors, passes, Listed(pairs, num_negatives, passes))
-    return CrossEntropy(cells, factors, passes, SharedBlock(pairs, block_size))
+    return CrossEntropy(cells, factors, passes, strangers(negatives, pairs, passes, block_size, num_negatives))
+
+
+def strangers(kind: str, pairs: Pairs, passes: Passes, block_size: int, num_negatives: int) -> Negatives:
+    """The second half of the cross-entropy, "shared" or "listed"."""
+    return Listed(pairs, num_negatives, passes) if kind == "listed" else SharedBlock(pairs, block_size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,12 +216,56 @@ class Block:
     column: IntArray
 
 
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A block on a device, filled up to a size that is the same at every step.
+
+    Attributes:
+        nodes: (B,) as in `Block`.
+        linked: (M,) as in `Block`, then the side's first source.
+        column: (M,) as in `Block`, then B.
+        counted: (M,) float32 1 for pairs, 0 for what fills up.
+    """
+
+    nodes: Tensor
+    linked: Tensor
+    column: Tensor
+    counted: Tensor
+
+    @classmethod
+    def of(cls, block: Block, first: int, most: int) -> Placed:
+        """On the host; `first` source of its side, `most` pairs a block can have."""
+        fill = most - len(block.linked)
+        return cls(
+            torch.as_tensor(block.nodes),
+            torch.as_tensor(np.concatenate([block.linked, np.full(fill, first)])),
+            torch.as_tensor(np.concatenate([block.column, np.full(fill, len(block.nodes))])),
+            (torch.arange(most) < len(block.linked)).float(),
+        )
+
+    @property
+    def parts(self) -> tuple[Tensor, ...]:
+        """Its tensors."""
+        return self.nodes, self.linked, self.column, self.counted
+
+    def to(self, device: torch.device) -> Placed:
+        """Its copy on `device`, which the device fetches when it comes to it."""
+        return Placed(*(_send(t, device) for t in self.parts))
+
+
+def _send(tensor: Tensor, device: torch.device) -> Tensor:
+    pinned = tensor.pin_memory() if device.type == "cuda" else tensor
+    return pinned.to(device, non_blocking=True)
+
+
 _NOBODY = np.zeros(0, np.int64)
 _EMPTY = Block(_NOBODY, _NOBODY, _NOBODY)
 
 
 Factors = list[FloatArray | None]
 """Per member what each training edge's weight is multiplied by, or None."""
+Triples = tuple[IntArray, IntArray, IntArray] | tuple[Tensor, Tensor, Tensor]
+"""(P,) each: a source, who it is linked to, and a stranger of it, or -1."""
 
 
 class Passes(Protocol):
@@ -216,7 +274,7 @@ class Passes(Protocol):
     device: torch.device
 
     def contrast(
-        self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block], want_loss: bool
+        self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block | Placed], want_loss: bool
     ) -> tuple[Tensor, Tensor]:
         """1/(2 * 2E) sum over both directions of w softplus(-s) + 1/2 E[softplus(s)] over a block per side.
 
@@ -229,9 +287,12 @@ class Passes(Protocol):
         """Adds 1/2 mean softplus(s) over listed pairs to `loss`, and its gradient to `gradient`."""
 
     def rank(
-        self, z: Tensor, cells: list[Cells], factors: Factors, epoch: int, want_loss: bool
+        self, z: Tensor, cells: list[Cells], factors: Factors, triples: Triples, want_loss: bool
     ) -> tuple[Tensor, Tensor]:
-        """Mean BPR loss over observed pairs with fresh strangers: (K,) losses, (K, N, d) gradient."""
+        """Mean BPR loss over observed pairs with their strangers: (K,) losses, (K, N, d) gradient."""
+
+    def triples(self, epoch: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Observed pairs (u, i) and a fresh stranger j of each, -1 where none was found; the same on every device."""
 
 
 class CompiledPasses:
@@ -239,14 +300,14 @@ class CompiledPasses:
 
     device = torch.device("cpu")
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: Pairs, pool: ThreadPoolExecutor | None = None) -> None:
         from uge_core import _kernels
 
         self.kernels, self.pairs = _kernels, pairs
         self.threads = cores()
-        self.pool = ThreadPoolExecutor(self.threads)
+        self.pool = pool or ThreadPoolExecutor(self.threads)
         start, neighbour = pairs.rows
-        self.neighbour = neighbour.astype(np.int32)
+        self.neighbour = neighbour.astype(np.int32, copy=False)
         self.entries: dict[Cells, tuple[FloatArray, FloatArray]] = {}
         self.factored: dict[int, tuple[FloatArray, FloatArray]] = {}
         # (side, first row, last row) of about equal work; eight a side whatever the cores, as sums depend on them
@@ -257,17 +318,18 @@ class CompiledPasses:
             self.tasks += [(i, a, b) for a, b in pairwise([*cuts[:-1].tolist(), side.stop])]
 
     def contrast(
-        self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block], want_loss: bool
+        self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block | Placed], want_loss: bool
     ) -> tuple[Tensor, Tensor]:
         """See `Passes.contrast`."""
         start, _ = self.pairs.rows
+        drawn = [b for b in blocks if isinstance(b, Block)]
         gradient, scale = torch.zeros_like(z), np.float32(0.5 / len(self.neighbour))
-        nodes = [torch.as_tensor(b.nodes) for b in blocks]
-        linked = [_ascending(b, self.pairs.num_nodes) for b in blocks]
+        nodes = [torch.as_tensor(b.nodes) for b in drawn]
+        linked = [_ascending(b, self.pairs.num_nodes) for b in drawn]
         few = [[zk.index_select(0, n).T.contiguous().numpy() for n in nodes] for zk in z]
         push = [[np.zeros_like(few[k][side]) for side, _, _ in self.tasks] for k in range(len(cells))]
         tables = [
-            (*self._weighed(k, c, f), c.group.numpy(), [_columns(c, b) for b in blocks])
+            (*self._weighed(k, c, f), c.group.numpy(), [_columns(c, b) for b in drawn])
             for k, (c, f) in enumerate(zip(cells, factors, strict=True))
         ]
 
@@ -294,6 +356,8 @@ class CompiledPasses:
         if cells not in self.entries:
             weight, offset, group = cells.weight.numpy(), cells.offset.numpy(), cells.group.numpy()
             own, none = self.pairs.entry_weights, np.zeros(0, np.float32)
+            if own is None and cells.neutral and (weight == 1).all():
+                return self.entries.setdefault(cells, (none, none))
             source, target = group[self.pairs.sources], group[self.neighbour]
             factor = none if own is None and (weight == 1).all() else weight[source, target]
             if own is not None:
@@ -337,10 +401,10 @@ class CompiledPasses:
         loss += torch.tensor(self._map(work, tasks)).view(len(cells), -1).sum(1).float()
 
     def rank(
-        self, z: Tensor, cells: list[Cells], factors: Factors, epoch: int, want_loss: bool
+        self, z: Tensor, cells: list[Cells], factors: Factors, triples: Triples, want_loss: bool
     ) -> tuple[Tensor, Tensor]:
         """See `Passes.rank`; a member's triples meet in its item rows, so a member is one task."""
-        source, liked, other = self.triples(epoch)
+        source, liked, other = (np.asarray(t) for t in triples)
         gradient = torch.zeros_like(z)
         scale = np.float32(1.0 / len(source))
         common = self.pairs.entry_weights
@@ -370,7 +434,7 @@ class CompiledPasses:
         return torch.tensor(self._map(work, list(range(len(cells)))), dtype=torch.float32), gradient
 
     def triples(self, epoch: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Observed pairs (u, i) and a fresh stranger j of each, -1 where none was found."""
+        """See `Passes.triples`."""
         start, neighbour = self.pairs.rows
         source, liked = _observed(self.pairs)
         low, high = _range(self.pairs)
@@ -393,7 +457,7 @@ class TorchPasses:
 
     def __init__(self, pairs: Pairs, device: torch.device) -> None:
         self.pairs, self.device = pairs, device
-        self.edges = torch.as_tensor(pairs.train_edges, device=device)
+        self.edges = torch.as_tensor(pairs.each_once, device=device)
         weights, entries = pairs.weights, pairs.entry_weights
         self.weights = None if weights is None else torch.as_tensor(weights, device=device)
         self.entries = None if entries is None else torch.as_tensor(entries, device=device)
@@ -409,7 +473,7 @@ class TorchPasses:
         return self.factored[k][1]
 
     def contrast(
-        self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block], want_loss: bool
+        self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block | Placed], want_loss: bool
     ) -> tuple[Tensor, Tensor]:
         """See `Passes.contrast`; each edge once, as both directions have the same term."""
         gradient = torch.zeros_like(z)
@@ -433,29 +497,29 @@ class TorchPasses:
                 gradient[k].index_add_(0, v, slope * zu)
         for (sources, _, _), block in zip(self.pairs.sides, blocks, strict=True):
             if len(block.nodes):
-                self._repel(z, cells, sources, block, want_loss, loss, gradient)
+                self._repel(z, cells, sources, self._placed(block, sources), want_loss, loss, gradient)
         return loss, gradient
+
+    def _placed(self, block: Block | Placed, sources: slice) -> Placed:
+        if isinstance(block, Placed):
+            return block
+        return Placed.of(block, sources.start, len(block.linked)).to(self.device)
 
     def _repel(
         self,
         z: Tensor,
         cells: list[Cells],
         sources: slice,
-        block: Block,
+        block: Placed,
         want_loss: bool,
         loss: Tensor,
         gradient: Tensor,
     ) -> None:
-        nodes, linked, column = (
-            torch.as_tensor(a, device=self.device) for a in (block.nodes, block.linked, block.column)
-        )
-        linked = linked - sources.start
-        share = self.share[sources]
-        strangers = len(nodes) - torch.zeros_like(share).index_add_(
-            0, linked, torch.ones_like(linked, dtype=share.dtype)
-        )
-        counts = torch.where(strangers > 0, share / strangers.clamp_min(1), 0.0)[:, None].repeat(1, len(nodes))
-        counts[linked, column] = 0.0
+        nodes, linked, share = block.nodes, block.linked - sources.start, self.share[sources]
+        strangers = len(nodes) - torch.zeros_like(share).index_add_(0, linked, block.counted)
+        counts = torch.where(strangers > 0, share / strangers.clamp_min(1), 0.0)[:, None].repeat(1, len(nodes) + 1)
+        counts.index_put_((linked, block.column), counts.new_zeros(()))
+        counts = counts[:, :-1]
         for k, c in enumerate(cells):
             rows, few = z[k, sources], z[k].index_select(0, nodes)
             s = rows @ few.T
@@ -494,25 +558,24 @@ class TorchPasses:
                 gradient[k].index_add_(0, v, slope * zu)
 
     def rank(
-        self, z: Tensor, cells: list[Cells], factors: Factors, epoch: int, want_loss: bool
+        self, z: Tensor, cells: list[Cells], factors: Factors, triples: Triples, want_loss: bool
     ) -> tuple[Tensor, Tensor]:
         """See `Passes.rank`."""
         gradient = torch.zeros_like(z)
         loss = z.new_zeros(len(cells))
-        triples = [torch.as_tensor(t, device=self.device) for t in self.triples(epoch)]
-        found = triples[2] >= 0
-        u, i, j = (t[found] for t in triples)
-        scale = 1.0 / len(triples[0])
-        edges = torch.as_tensor(self.pairs.entry_edges[: len(found)], device=self.device)[found]
+        u, i, j = (_send(torch.as_tensor(t), self.device) for t in triples)
+        # a pair without a stranger counts nothing; leaving it out would ask the device how many there are
+        scale = (j >= 0).float() / len(j)
+        j = j.clamp_min(0)
         for k, (c, f) in enumerate(zip(cells, factors, strict=True)):
             factor = self._factor(k, f)
             zu, zi, zj = (z[k].index_select(0, t) for t in (u, i, j))
             s = (zu * (zi - zj)).sum(1) + c.offsets(u, i) - c.offsets(u, j)
             w = c.weight[c.group.index_select(0, u), c.group.index_select(0, i)] * scale
             if self.entries is not None:
-                w = w * self.entries[: len(found)][found]
+                w = w * self.entries[: len(u)]
             if factor is not None:
-                w = w * factor.index_select(0, edges)
+                w = w * factor.index_select(0, self.entry_edges[: len(u)])
             if want_loss:
                 loss[k] = (w * torch.nn.functional.softplus(-s)).sum()
             slope = (-w * torch.sigmoid(-s))[:, None]
@@ -520,6 +583,11 @@ class TorchPasses:
             gradient[k].index_add_(0, i, slope * zu)
             gradient[k].index_add_(0, j, -slope * zu)
         return loss, gradient
+
+    @cached_property
+    def entry_edges(self) -> Tensor:
+        """(2 E,) see `Pairs.entry_edges`."""
+        return torch.as_tensor(self.pairs.entry_edges, device=self.device)
 
     @cached_property
     def _drawing(self) -> CompiledPasses:
@@ -572,19 +640,38 @@ def _range(pairs: Pairs) -> tuple[int, int]:
 class Bpr:
     """Pairwise logistic loss."""
 
+    fixed: tuple[Tensor, Tensor, Tensor] | None = None
+
     def __init__(self, cells: list[Cells], factors: Sequence[EdgeFactors], passes: Passes) -> None:
         self.cells, self.factors, self.passes = cells, factors, passes
 
     def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `EdgeLoss`."""
-        return self.passes.rank(z.contiguous(), self.cells, [f.in_loss(epoch) for f in self.factors], epoch, want_loss)
+        factors = [f.in_loss(epoch) for f in self.factors]
+        return self.passes.rank(
+            z.contiguous(), self.cells, factors, self.fixed or self.passes.triples(epoch), want_loss
+        )
+
+    def stage(self) -> Callable[[int], None]:
+        """See `EdgeLoss.stage`; who is liked stays, the strangers change."""
+        device = self.passes.device
+        u, i, j = (torch.as_tensor(t, device=device) for t in self.passes.triples(1))
+        self.fixed = (u, i, j)
+
+        def load(epoch: int) -> None:
+            j.copy_(_send(torch.as_tensor(self.passes.triples(epoch)[2]), device), non_blocking=True)
+
+        return load
 
 
 class Negatives(Protocol):
     """The second half of the cross-entropy."""
 
-    def blocks(self, epoch: int) -> Sequence[Block]:
+    def blocks(self, epoch: int) -> Sequence[Block | Placed]:
         """A step's random nodes by side."""
+
+    def stage(self, device: torch.device) -> Callable[[int], None]:
+        """See `EdgeLoss.stage`."""
 
     def add(self, z: Tensor, cells: list[Cells], want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
         """Adds what no block stands for: 1/2 E[softplus(s)] to `loss`, and its gradient to `gradient`."""
@@ -606,15 +693,45 @@ class CrossEntropy:
         self.negatives.add(z, self.cells, want_loss, loss, gradient)
         return loss, gradient
 
+    def stage(self) -> Callable[[int], None]:
+        """See `EdgeLoss.stage`."""
+        return self.negatives.stage(self.passes.device)
+
 
 class SharedBlock:
     """One block of random nodes a step and side, scored against every source."""
 
     def __init__(self, pairs: Pairs, block_size: int) -> None:
         self.pairs, self.block_size = pairs, block_size
+        self.fixed: list[Placed] | None = None
 
-    def blocks(self, epoch: int) -> Sequence[Block]:
+    def blocks(self, epoch: int) -> Sequence[Block | Placed]:
         """See `Negatives.blocks`."""
+        return self._drawn(epoch) if self.fixed is None else self.fixed
+
+    def stage(self, device: torch.device) -> Callable[[int], None]:
+        """See `EdgeLoss.stage`; a block has no more pairs than its size of the nodes with most edges."""
+        start, _ = self.pairs.rows
+        most = []
+        for _, low, high in self.pairs.sides:
+            size = min(self.block_size, high - low)
+            own = size if self.pairs.num_users is None else 0
+            most.append(int(np.sort(np.diff(start)[low:high])[-size:].sum()) + own)
+
+        def placed(epoch: int) -> list[Placed]:
+            sides = zip(self.pairs.sides, self._drawn(epoch), most, strict=True)
+            return [Placed.of(block, sources.start, m) for (sources, _, _), block, m in sides]
+
+        fixed = self.fixed = [block.to(device) for block in placed(1)]
+
+        def load(epoch: int) -> None:
+            for old, new in zip(fixed, placed(epoch), strict=True):
+                for kept, fresh in zip(old.parts, new.parts, strict=True):
+                    kept.copy_(_send(fresh, device), non_blocking=True)
+
+        return load
+
+    def _drawn(self, epoch: int) -> list[Block]:
         rng = self.pairs.rng(epoch)
         return [self._block(rng, low, high) for _, low, high in self.pairs.sides]
 
@@ -680,6 +797,10 @@ class Listed:
     def blocks(self, epoch: int) -> Sequence[Block]:
         """None: the list stands for all."""
         return self.nobody
+
+    def stage(self, device: torch.device) -> Callable[[int], None]:
+        """See `EdgeLoss.stage`: nothing is drawn."""
+        return lambda epoch: None
 
     def add(self, z: Tensor, cells: list[Cells], want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
         """See `Negatives.add`."""

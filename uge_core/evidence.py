@@ -34,11 +34,14 @@ def evidence_of(
     """
     hidden: dict[str, BoolArray] = {}
     values = {}
+    probed = np.zeros(graph.num_nodes, dtype=bool)
     for a in graph.audited if config.sensitive else ():
-        if twin and a.name in config.sensitive:
-            probe = probe_split(a, unknown=config.unknown, seed=config.split_seed)
-            hidden[a.name] = np.zeros(graph.num_nodes, dtype=bool)
-            hidden[a.name][probe.test] = True
+        if a.name in config.sensitive:
+            test = probe_split(a, unknown=config.unknown, seed=config.split_seed).test
+            probed[test] = True
+            if twin:
+                hidden[a.name] = np.zeros(graph.num_nodes, dtype=bool)
+                hidden[a.name][test] = True
         values[a.name] = resolve_values(
             a,
             graph,
@@ -50,4 +53,4 @@ def evidence_of(
         )
     sensitive = tuple(values[n] for n in config.sensitive)
     other = tuple(v for n, v in values.items() if n not in config.sensitive)
-    return Evidence(graph, split.train, sensitive, other, weights), hidden
+    return Evidence(graph, split.train, sensitive, other, weights, probed), hidden

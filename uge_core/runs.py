@@ -553,7 +553,7 @@ def audit_run(
         read=attributes_read(config, graph),
         twin=None if run.twin is None else np.asarray(run.twin),
         bias_free=_bias_free(config, graph, split),
-        calibrated=find("backbones", config.backbone).loss != "bpr",
+        calibrated=config.calibrated,
         notes=run.diagnostics.get("notes", {}),
         twin_notes=run.diagnostics.get("twin_notes", {}),
         floors=store.floors if store else None,

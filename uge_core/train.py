@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -25,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from uge_core import edge_loss, memory
+from uge_core import edge_loss, losses, memory, steps
 from uge_core.association import PROXY, association
 from uge_core.audit.ndcg import BiasFree
 from uge_core.backbones._inputs import Inputs
@@ -34,7 +33,7 @@ from uge_core.bias_free import THIN, CellTable, Evidence
 from uge_core.checkpoint import Checkpoint, Held
 from uge_core.config import RunConfig
 from uge_core.debias.base import Method
-from uge_core.edge_factors import EdgeFactors
+from uge_core.edge_factors import EdgeFactors, FixedFactors, NoFactors
 from uge_core.errors import ConfigError, OutOfMemory, TooManyGroups, TrainingDiverged
 from uge_core.evidence import evidence_of, own_weights
 from uge_core.finishes.base import Finish, Keep
@@ -44,6 +43,7 @@ from uge_core.penalties.base import Penalty
 from uge_core.registry import build_options, find
 from uge_core.split import LinkSplit, split_links
 from uge_core.values import BoolArray
+from uge_core.walks import StepRule
 from uge_core.watch import BestEpoch, LastEpoch, Watch
 
 _SHARED = (
@@ -51,6 +51,7 @@ _SHARED = (
     "test_share", "validation", "negatives", "block_size", "num_negatives", "edge_weights", "direction",
 )  # fmt: skip
 _LOG_EVERY = 10
+_LATE = 10  # logged epochs whose numbers a GPU may hold back
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,7 @@ class _Member:
     evidence: Evidence
     cells: CellTable
     edges: EdgeFactors
+    steps: StepRule | None
     penalty: Penalty
     head: Head
     finish: Finish
@@ -132,8 +134,13 @@ class _Member:
     @property
     def plain(self) -> bool:
         """The exported embedding is what the encoder gives on the graph as it is."""
-        own = self.edges.in_messages(1) is not None
+        own = self.edges.in_kept() is not None
         return isinstance(self.head, NoHead) and isinstance(self.finish, Keep) and not own
+
+    @property
+    def fixed(self) -> bool:
+        """Its steps do the same at every epoch but for the draws of negatives and penalty."""
+        return isinstance(self.head, NoHead) and isinstance(self.edges, (NoFactors, FixedFactors))
 
 
 def ensembles(configs: Sequence[RunConfig], graph: AttributedGraph | None = None) -> list[list[int]]:
@@ -146,6 +153,7 @@ def ensembles(configs: Sequence[RunConfig], graph: AttributedGraph | None = None
     for i in sorted(range(len(configs)), key=lambda i: configs[i].warm_from is None):
         c = configs[i]
         key = repr([getattr(c, name) for name in _SHARED])
+        key += c.method if find("debias", c.method).widens else ""
         if c.warm_from is None or warm.setdefault(key, c.warm_epochs) == c.warm_epochs:
             groups.setdefault(key, []).append(i)
         else:
@@ -270,7 +278,7 @@ def _fit(
     first = configs[0]
     backbone: Backbone = build_options(find("backbones", first.backbone), first.backbone_options, first.backbone)
     weights = own_weights(first, split)
-    build = _Builder(graph, split, backbone.loss, weights)
+    build = _Builder(graph, split, backbone, weights)
     exported = [build.member(c, twin=False, position=i) for i, c in enumerate(configs)]
     twins = [build.member(c, twin=True, position=i) for i, c in enumerate(configs) if c.exposure == "both"]
     members = exported + twins
@@ -314,6 +322,7 @@ def _fit(
                     "beside_edges": _beside_edges(first, backbone, split),
                     "validation": end.seen,
                     "resumed_at_epoch": loop.resumed,
+                    "steps": loop.how,
                 },
                 members=[x.label for x in members],
                 device=str(where) if where.type == "cpu" else torch.cuda.get_device_name(where),
@@ -346,11 +355,11 @@ class _Views:
         self.alike = [shared] * len(members)
         self.own: dict[int, tuple[FloatArray, Inputs]] = {}
 
-    def __call__(self, epoch: int) -> list[Inputs]:
-        """One per member; the same object where they see the same."""
+    def __call__(self, epoch: int | None) -> list[Inputs]:
+        """One per member; the same object where they see the same. No epoch: of the embedding that is kept."""
         views = list(self.alike)
         for k, m in enumerate(self.members):
-            factor = m.edges.in_messages(epoch)
+            factor = m.edges.in_kept() if epoch is None else m.edges.in_messages(epoch)
             if factor is None:
                 continue
             if k not in self.own or self.own[k][0] is not factor:
@@ -424,7 +433,10 @@ def _beside_edges(config: RunConfig, backbone: Backbone, split: LinkSplit) -> di
         said["weights"] = "ignored" if config.edge_weights == "ignore" else used
     if split.directions is not None:
         followed = "ignored: messages run both ways" if config.direction == "ignore" else "followed by messages"
-        followed = "not used, as there are no messages" if backbone.messages == "none" else followed
+        if backbone.walks_follow:
+            followed = "ignored: walks go both ways" if config.direction == "ignore" else "followed by walks"
+        elif backbone.messages == "none":
+            followed = "not used, as there are no messages"
         said["directions"] = f"{followed}; the loss is over unordered pairs"
     return said
 
@@ -446,8 +458,8 @@ def weights_in_training(config: RunConfig, graph: AttributedGraph, split: LinkSp
 
 
 def _alone(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> _Member:
-    loss = find("backbones", config.backbone).loss
-    return _Builder(graph, split, loss, own_weights(config, split)).member(config, twin=False)
+    backbone: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
+    return _Builder(graph, split, backbone, own_weights(config, split)).member(config, twin=False)
 
 
 def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequence[str], *, unknown: str) -> BiasFree:
@@ -478,10 +490,14 @@ def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequenc
 class _Builder:
     """Builds members; equal evidence and equal tables are made once and shared."""
 
-    def __init__(self, graph: AttributedGraph, split: LinkSplit, loss: str, weights: FloatArray | None) -> None:
-        self.graph, self.split, self.loss, self.weights = graph, split, loss, weights
+    def __init__(
+        self, graph: AttributedGraph, split: LinkSplit, backbone: Backbone, weights: FloatArray | None
+    ) -> None:
+        self.graph, self.split, self.loss, self.weights = graph, split, backbone.loss, weights
+        self.pairs = "edges" if backbone.plan() is None else "walks"
         self.evidences: dict[str, tuple[Evidence, dict[str, BoolArray]]] = {}
         self.tables: dict[str, CellTable] = {}
+        self.steps: dict[str, tuple[EdgeFactors, StepRule | None]] = {}
 
     def member(self, config: RunConfig, *, twin: bool, position: int = 0) -> _Member:
         """One member of the ensemble; `position` is its config's among those given."""
@@ -490,7 +506,7 @@ class _Builder:
         key = repr((config.sensitive, config.unknown, config.hidden if twin else None, twin, drawn, config.split_seed))
         if key not in self.evidences:
             found, hidden = evidence_of(config, self.graph, self.split, self.weights, twin=twin)
-            self.evidences[key] = replace(found, loss=self.loss), hidden
+            self.evidences[key] = replace(found, loss=self.loss, pairs=self.pairs), hidden
         evidence, hidden = self.evidences[key]
         method.check(evidence, self.loss)
         if method.dimensions(evidence) >= config.dim:
@@ -498,13 +514,15 @@ class _Builder:
         table_key = repr((key if method.reads_attributes else None, config.method, config.method_options))
         if table_key not in self.tables:
             self.tables[table_key] = method.cells(evidence)
+            self.steps[table_key] = method.edges(evidence), method.walks(evidence)
         penalty = method.penalty(evidence)
         return _Member(
             config=config,
             method=method,
             evidence=evidence,
             cells=self.tables[table_key],
-            edges=method.edges(evidence),
+            edges=self.steps[table_key][0],
+            steps=self.steps[table_key][1],
             penalty=penalty,
             head=method.head(evidence, penalty),
             finish=method.finish(evidence),
@@ -587,6 +605,7 @@ class _Loop:
         self.config, self.backbone, self.inputs, self.pairs = config, backbone, inputs, pairs
         self.graph, self.split, self.on_epoch, self.whole = graph, split, on_epoch, whole
         self.checkpoint = checkpoint
+        self.how = ""  # how steps ran
         self.spent = 0.0  # seconds that earlier processes took
         self.resumed: list[int] = []
 
@@ -594,12 +613,14 @@ class _Loop:
         """Trains `members` from epoch `done` + 1 to `epochs`, from where others ended or from their own seeds."""
         config, backbone, inputs = self.config, self.backbone, self.inputs
         views = _Views(inputs, members, backbone.messages)
-        loss = edge_loss.build(
-            backbone.loss,
+        loss = losses.build(
+            backbone,
             self.pairs,
             [m.cells for m in members],
             inputs.device,
             factors=[m.edges for m in members],
+            rules=[m.steps for m in members],
+            directions=inputs.directions,
             negatives=config.negatives,
             block_size=config.block_size,
             num_negatives=config.num_negatives,
@@ -617,7 +638,13 @@ class _Loop:
         ]
         heads = _Heads(members, begun, config.dim, inputs.device)
         groups[2]["params"] = heads.leaves
-        adam = torch.optim.Adam([g for g in groups if g["params"]], lr=config.learning_rate, eps=1e-15, fused=True)
+        adam = torch.optim.Adam(
+            [g for g in groups if g["params"]],
+            lr=config.learning_rate,
+            eps=1e-15,
+            fused=True,
+            capturable=inputs.device.type == "cuda",
+        )
         for i, part in enumerate((parameters.tables, parameters.layers)):
             for name, leaf in part.items() if begun else ():
                 first, second = (torch.stack([end.tensors[i][name][m] for end in begun or ()]) for m in (1, 2))
@@ -643,31 +670,50 @@ class _Loop:
             self.spent += before
             self.resumed.append(at)
 
+        waiting: list[tuple[int, Tensor, Tensor]] = []
+
+        def log() -> None:
+            nonlocal shown
+            for epoch, edges, gaps in waiting:
+                shown = _log(history, members, epoch, edges.tolist(), gaps.tolist(), lams)
+            waiting.clear()
+
         def keep(epoch: int) -> None:
+            log()
             if self.checkpoint:
                 seconds = before + time.monotonic() - started
                 where = {"epoch": epoch, "shown": shown, "seconds": seconds, "device": inputs.device.type}
                 record, arrays = _state(parameters, adam, streams, watch, history)
                 self.checkpoint.save(stage, record | where, arrays | heads.state(adam))
 
-        def embedded(epoch: int) -> Tensor:
+        def embedded() -> Tensor:
             with torch.no_grad():
-                return heads.exported(_encode(backbone, parameters, views(epoch))).detach()
+                return heads.exported(_encode(backbone, parameters, views(None))).detach()
 
-        for epoch in range(at + 1, epochs + 1):
-            log = epoch % _LOG_EVERY == 0 or epoch in (done + 1, epochs)
+        def step(epoch: int, want_loss: bool, gaps_of: steps.Gaps) -> tuple[Tensor, Tensor]:
             adam.zero_grad(set_to_none=True)
             z = _encode(backbone, parameters, views(epoch))
             apart = z.unbind(0)
             seen = heads.seen(apart)
-            edges = edge_loss.evaluate(loss, _together(z, apart, seen), epoch, log)
-            gaps = [m.penalty(zk, g) for m, zk, g in zip(members, seen, streams, strict=True)]
+            edges = loss(_together(z, apart, seen), backbone.context(parameters), epoch, want_loss)
+            gaps = gaps_of(seen)
             total = edges.sum() + sum((lam * gap for lam, gap in zip(lams, gaps, strict=True)), z.new_zeros(()))
             total.backward()  # type: ignore[no-untyped-call]
             adam.step()
-            if log:
-                shown = _log(history, members, epoch, edges.tolist(), [float(g.detach()) for g in gaps], lams)
-            watch(epoch, partial(embedded, epoch))
+            return edges.detach(), torch.stack([gap.detach().float() for gap in gaps])
+
+        penalties, fixed = [m.penalty for m in members], all(m.fixed for m in members)
+        run = steps.choose(step, loss.stage, penalties, streams, config.dim, inputs.device, adam, fixed=fixed)
+        self.how = run.how
+        for epoch in range(at + 1, epochs + 1):
+            wanted = epoch % _LOG_EVERY == 0 or epoch in (done + 1, epochs)
+            edges, gaps = run(epoch, wanted)
+            if wanted:
+                waiting.append((epoch, edges.clone(), gaps.clone()))
+                # reading a number waits for the device, so a GPU's are read some at a time
+                if inputs.device.type == "cpu" or len(waiting) == _LATE or epoch in (done + 1, epochs):
+                    log()
+            watch(epoch, embedded)
             if self.checkpoint and (self.checkpoint.due() or epoch == epochs < self.whole):
                 keep(epoch)
             if self.on_epoch is not None:
@@ -677,7 +723,7 @@ class _Loop:
                 except BaseException:
                     keep(epoch)
                     raise
-        last = embedded(epochs)
+        last = embedded()
         _refuse(
             members,
             torch.isfinite(last).flatten(1).all(1).tolist(),
@@ -821,11 +867,11 @@ class _Heads:
 
 
 def _together(z: Tensor, apart: Sequence[Tensor], seen: Sequence[Tensor]) -> Tensor:
-    """(K, N, d') of members again, `z` itself where nobody changed anything; narrower ones get zeros, which score nothing."""
+    """(K, N, d') of members again, `z` itself where nobody changed anything; narrower ones get zeros in front, which score nothing."""
     if all(a is b for a, b in zip(apart, seen, strict=True)):
         return z
     width = max(s.shape[1] for s in seen)
-    return torch.stack([torch.nn.functional.pad(s, (0, width - s.shape[1])) for s in seen])
+    return torch.stack([torch.nn.functional.pad(s, (width - s.shape[1], 0)) for s in seen])
 
 
 def _encode(backbone: Backbone, parameters: Parameters, views: Sequence[Inputs]) -> Tensor:

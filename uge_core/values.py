@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from uge_core.graph import Attribute, AttributedGraph, IntArray
+from uge_core.graph import NOT_APPLICABLE, Attribute, AttributedGraph, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 OUT = -1
@@ -126,6 +125,27 @@ def resolve_values(
     return Values(attribute.name, codes, fitted, labels, report)
 
 
+def soft_values(values: Values, graph: AttributedGraph, train_edges: IntArray) -> npt.NDArray[np.float32]:
+    """(N, G) a probability for each value: 1 for one that is known, else the posterior that imputation draws from.
+
+    Rows of nodes that the attribute does not apply to are 0.
+
+    Args:
+        values: the attribute as a member sees it; values that were imputed are not taken for known.
+        graph: for the sides.
+        train_edges: (2, E_train), the only edges it looks at.
+    """
+    num, known = len(values.labels), np.where(values.fitted, values.codes, OUT)
+    soft = np.zeros((graph.num_nodes, num), np.float32)
+    soft[values.fitted, known[values.fitted]] = 1.0
+    wanted = ~values.fitted & (graph.attribute(values.name).codes != NOT_APPLICABLE)
+    if wanted.any():
+        score = _log_posterior(known, num, wanted, graph, train_edges)
+        share = np.exp(score - score.max(axis=1, keepdims=True))
+        soft[wanted] = share / share.sum(axis=1, keepdims=True)
+    return soft
+
+
 def _check(
     name: str,
     codes: IntArray,
@@ -152,6 +172,8 @@ def _log_posterior(
     codes: IntArray, num_values: int, wanted: BoolArray, graph: AttributedGraph, edges: IntArray
 ) -> npt.NDArray[np.float64]:
     """(wanted.sum(), num_values) log of prior times likelihood, up to a constant per row."""
+    from scipy import sparse
+
     n = graph.num_nodes
     known = codes >= 0
     sizes = np.bincount(codes[known], minlength=num_values).astype(float)

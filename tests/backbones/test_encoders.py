@@ -158,7 +158,10 @@ def test_gradients_reach_every_parameter_of_every_member(name):
     data = inputs()
     backbone, parameters = member(name, data, members=2)
     direction = torch.randn(2, 30, 16, generator=torch.Generator().manual_seed(2))
-    (backbone.encode(parameters, data) * direction).sum().backward()
+    reached = (backbone.encode(parameters, data) * direction).sum()
+    context = backbone.context(parameters)
+    assert (context is not None) == backbone.has_context
+    (reached if context is None else reached + context.square().sum()).backward()
     for key, value in {**parameters.tables, **parameters.layers}.items():
         assert value.grad is not None and (value.grad.flatten(1).abs().sum(1) > 0).all(), key
 

@@ -163,7 +163,7 @@ def _rows(
     if job.threshold is not None:
         common.insert(0, f"share of pairs predicted as links, probability {job.threshold:g} and more")
     if not job.calibrated:
-        common.insert(0, "BPR: the sigmoid of the score has no calibration")
+        common.insert(0, "not trained as the chance of a link: the sigmoid of the score has no calibration")
     given: dict[str, Any] = {
         "attribute": name,
         "exposure": job.exposure,

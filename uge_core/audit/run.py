@@ -78,7 +78,7 @@ def audit_embedding(
             gives the "unseen" rows of their leakage, and of NDCG.
         bias_free: by name of what the graph is freed of ("region", "gender+region"), what each
             held-out edge counts; a row `ndcg_at_10_bias_free` each.
-        calibrated: the sigmoid of a score is a probability; False under BPR, and the rows say so.
+        calibrated: the sigmoid of a score is trained as the chance of a link; False under BPR, say, and the rows say so.
         score: of a pair of nodes, "dot" or "cosine", for NDCG, DP and EO; leakage is of the vectors as they are.
         notes: by attribute, a remark for the embedding's rows.
         twin_notes: the same for the twin's rows.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from uge_core.backbones._inputs import Inputs
+    from uge_core.walks import WalkPlan
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Backbone:
         citation: where it comes from.
         loss: "cross-entropy" or "bpr".
         uses_features: given node features enter it.
+        walks_follow: it draws walks, which follow directions.
         messages: how it passes messages along edges: "weighted" by the edges' weights, "plain" or "none". Messages
             follow directions; an encoder gets both from `Inputs`.
     """
@@ -50,7 +52,18 @@ class Backbone:
     citation: ClassVar[str] = ""
     loss: ClassVar[str] = "cross-entropy"
     uses_features: ClassVar[bool] = True
+    walks_follow: ClassVar[bool] = False
     messages: ClassVar[Literal["weighted", "plain", "none"]] = "weighted"
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the sigmoid of z_u . z_v is trained as the chance of a link."""
+        return self.loss == "cross-entropy"
+
+    @property
+    def has_context(self) -> bool:
+        """Whether nodes have vectors besides that others' last columns meet, see `context`."""
+        return False
 
     def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:
         """About how many float32 numbers one member holds during a step: parameters, Adam's state and the graph of a pass.
@@ -65,6 +78,14 @@ class Backbone:
     def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
         """Fresh parameters of one member, without the member axis; all draws from `generator`."""
         raise NotImplementedError
+
+    def plan(self) -> WalkPlan | None:
+        """The walks whose pairs take the place of edges in the loss; None: the edges themselves."""
+        return None
+
+    def context(self, parameters: Parameters) -> Tensor | None:
+        """(K, N, h) contexts that the last h columns of others' embeddings are scored against; None: embeddings alone."""
+        return None
 
     def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:
         """Embeddings (K, N, d) from parameters that carry a leading member axis K."""

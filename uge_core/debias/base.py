@@ -19,6 +19,7 @@ from uge_core.heads.base import Head, NoHead
 if TYPE_CHECKING:
     from uge_core.bias_free import CellTable, Evidence
     from uge_core.penalties.base import Penalty
+    from uge_core.walks import StepRule
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Method:
             `unseen` audit.
         uses_lambda: it has a penalty, weighed by lambda.
         default_lam: lambda where none is given.
+        widens: its head shows the loss more columns than others'; it trains in a pass of its own, as kernels sum other
+            widths in another order, a difference in the last digit that an adversary beside it would enlarge.
         color: its colour in every figure (Okabe-Ito).
         symbol: its marker in every figure, which tells methods of one colour apart.
         position: where it stands in lists; the paper's methods first.
@@ -44,6 +47,7 @@ class Method:
     reads_attributes: ClassVar[bool] = True
     uses_lambda: ClassVar[bool] = False
     default_lam: ClassVar[float] = 0.5
+    widens: ClassVar[bool] = False
     color: ClassVar[str] = "#56B4E9"
     symbol: ClassVar[str] = "triangle-up"
     position: ClassVar[int] = 99
@@ -66,6 +70,10 @@ class Method:
     def edges(self, evidence: Evidence) -> EdgeFactors:
         """What single training edges count, beside their cell's weight."""
         return NoFactors()
+
+    def walks(self, evidence: Evidence) -> StepRule | None:
+        """How steps are chosen by a backbone that walks, in place of `edges`; None: by edges' weights times `edges` in the loss."""
+        return None
 
     def head(self, evidence: Evidence, penalty: Penalty) -> Head:
         """What stands between the encoder and the loss; it may share a step's draw with the member's penalty."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from uge_core.graph import FloatArray, IntArray
 from uge_core.values import BoolArray
@@ -22,6 +23,7 @@ from uge_core.values import BoolArray
 if TYPE_CHECKING:
     from uge_core.audit.logistic import Logistic
 
+_Float64 = npt.NDArray[np.float64]
 _FOLD = 5  # every fifth node of a value is set aside to tell when to stop
 _TRACE = 1e-6  # a direction of less than this part of the largest weight is none
 
@@ -50,7 +52,7 @@ class Inlp:
         out[self.moved] = moved - moved @ basis @ basis.T
         return out
 
-    def basis(self, x: FloatArray) -> FloatArray:
+    def basis(self, x: _Float64) -> _Float64:
         """(d, r) orthonormal directions to take away, of the fitted nodes' rows (n, d)."""
         d = x.shape[1]
         basis = np.zeros((d, 0))
@@ -68,7 +70,7 @@ class Inlp:
         return basis
 
 
-def _readable(x: FloatArray, codes: IntArray) -> FloatArray | None:
+def _readable(x: _Float64, codes: IntArray) -> _Float64 | None:
     """(K, d) weights of a classifier of `codes`, or None where it is at chance on nodes set aside."""
     from uge_core.audit.logistic import fit_logistic
 
@@ -81,7 +83,7 @@ def _readable(x: FloatArray, codes: IntArray) -> FloatArray | None:
     return model.weight[:, :-1] if _above_chance(model, x[aside], codes[aside]) else None
 
 
-def _above_chance(model: Logistic, x: FloatArray, codes: IntArray) -> bool:
+def _above_chance(model: Logistic, x: _Float64, codes: IntArray) -> bool:
     """Whether the mean recall of the values tested lies more than two standard errors above chance."""
     right = model.classes[model.log_odds(x).argmax(axis=1)] == codes
     tested, which, size = np.unique(codes, return_inverse=True, return_counts=True)

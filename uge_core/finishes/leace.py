@@ -16,11 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from uge_core.graph import FloatArray, IntArray
 from uge_core.values import BoolArray
 
-_TRACE = 1e-9  # a canonical correlation below is rounding
+_Float64 = npt.NDArray[np.float64]
+_FLAT = 1e-6  # a spread of less than this part of the largest is float32's rounding
+_TRACE = 1e-7  # so is a canonical correlation below
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +46,10 @@ class Leace:
         centre = x.mean(axis=0)
         x -= centre
         level, axes = np.linalg.eigh(x.T @ x / len(x))
-        kept = level > level[-1] * len(level) * np.finfo(np.float64).eps
+        kept = level > level[-1] * _FLAT**2
         axes, root = axes[:, kept], np.sqrt(level[kept])
         whiten, back = (axes / root) @ axes.T, (axes * root) @ axes.T
-        cross = np.concatenate([indicator_sums(x, code[self.fitted]) for code in self.codes]).T / len(x)
+        cross = np.concatenate([_indicator_sums(x, code[self.fitted]) for code in self.codes]).T / len(x)
         directions, correlation, _ = np.linalg.svd(whiten @ cross, full_matrices=False)
         directions = directions[:, correlation > _TRACE]
         out = z.copy()
@@ -55,6 +58,6 @@ class Leace:
         return out
 
 
-def indicator_sums(x: FloatArray, codes: IntArray) -> FloatArray:
+def _indicator_sums(x: _Float64, codes: IntArray) -> _Float64:
     """(G, d) the sum of the rows of `x` (n, d) by value, codes (n,)."""
     return np.stack([np.bincount(codes, column) for column in x.T], axis=1)

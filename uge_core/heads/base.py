@@ -15,7 +15,10 @@ class Head(Protocol):
         """Parameters that train beside the encoder's, without weight decay; `dim` is d."""
 
     def seen(self, z: Tensor, parameters: dict[str, Tensor], generator: Generator) -> Tensor:
-        """(N, d') what loss and penalty see of `z` (N, d) in one step; draws come from `generator`."""
+        """(N, d') what loss and penalty see of `z` (N, d) in one step; draws come from `generator`.
+
+        The last d columns stand for those of `z`: some backbones' last columns meet contexts.
+        """
 
     def exported(self, z: Tensor, parameters: dict[str, Tensor]) -> Tensor:
         """(N, d) what is kept of `z` (N, d); draws nothing."""

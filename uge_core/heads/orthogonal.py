@@ -4,7 +4,7 @@ r"""MONET's unit: what the attributes explain has dimensions of its own, and the
     z_perp = z - M (M^T M)^+ M^T z
     logit = z_perp_u . z_perp_v + m_u . m_v
 
-so the loss sees [z_perp, m], and z_perp alone is exported. As in Palowitch and Perozzi's Algorithm 1 the
+so the loss sees [m, z_perp], and z_perp alone is exported. As in Palowitch and Perozzi's Algorithm 1 the
 projection is a constant to the gradient: W learns from the logit alone. With C the one-hot codes and
 M = C W, M^T M = W^T (C^T C) W and M^T z = W^T (C^T z): sums over groups, O(N (d + d_m)), in float64.
 With d_m at least the number of values the columns of M span those of C, and every group's mean of
@@ -55,12 +55,12 @@ class Orthogonal:
         return {name: t / self.width**0.5 for name, t in made.items()}
 
     def seen(self, z: Tensor, parameters: dict[str, Tensor], generator: Generator) -> Tensor:
-        """(N, d + d_m) [z_perp, m]."""
+        """(N, d + d_m) [m, z_perp]."""
         import torch
 
         m = self.metadata(parameters)
         outside = m if not len(self.free) else m.index_add(0, self._prepared(z.device).free, parameters["free"])
-        return torch.cat([self._projected(z, m.detach(), parameters), outside], dim=1)
+        return torch.cat([outside, self._projected(z, m.detach(), parameters)], dim=1)
 
     def exported(self, z: Tensor, parameters: dict[str, Tensor]) -> Tensor:
         """z_perp."""
@@ -72,8 +72,7 @@ class Orthogonal:
 
         w = parameters["metadata"]
         rows = torch.cat([w, w.new_zeros(1, self.width)])
-        found = [rows.index_select(0, index) for index in self._prepared(w.device).rows]
-        return sum(found[1:], found[0])
+        return torch.stack([rows.index_select(0, index) for index in self._prepared(w.device).rows]).sum(0)
 
     def _projected(self, z: Tensor, m: Tensor, parameters: dict[str, Tensor]) -> Tensor:
         import torch
@@ -82,7 +81,8 @@ class Orthogonal:
         w = parameters["metadata"].detach().double()
         sums = torch.cat([g.means(z) * g.size[:, None] for g in at.groups])
         inverse = torch.linalg.pinv(w.T @ at.together @ w, hermitian=True, rtol=1e-9)
-        return z - m @ (inverse @ (w.T @ sums)).to(z.dtype)
+        perp: Tensor = z - m @ (inverse @ (w.T @ sums)).to(z.dtype)
+        return perp
 
     @cached_property
     def _devices(self) -> dict[str, _Prepared]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -24,9 +24,31 @@ class Penalty(ABC):
         """Takes back what `state` gave, on the CPU, before the first call."""
 
 
+@runtime_checkable
+class Ahead(Protocol):
+    """A penalty whose draws can be made before its step, so that the step may be recorded and run again.
+
+    Calling the penalty is `measure` of what `draw` gives.
+    """
+
+    def draw(self, generator: Generator, dim: int) -> tuple[Tensor, ...] | None:
+        """A step's draws on the host, alike in shape at every step; None, and nothing drawn, where it cannot be so."""
+
+    def measure(self, z: Tensor, drawn: tuple[Tensor, ...]) -> Tensor:
+        """The penalty of `z` (N, d) with draws that lie where `z` does."""
+
+
 class NoPenalty(Penalty):
     """Adds nothing."""
 
     def __call__(self, z: Tensor, generator: Generator) -> Tensor:
+        """Zero."""
+        return z.new_zeros(())
+
+    def draw(self, generator: Generator, dim: int) -> tuple[Tensor, ...]:
+        """Nothing."""
+        return ()
+
+    def measure(self, z: Tensor, drawn: tuple[Tensor, ...]) -> Tensor:
         """Zero."""
         return z.new_zeros(())

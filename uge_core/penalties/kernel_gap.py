@@ -62,18 +62,29 @@ class KernelGap(Penalty):
 
     def __call__(self, z: Tensor, generator: Generator) -> Tensor:
         """The penalty of `z` (N, d), a scalar of at least 0."""
+        return self.measure(z, tuple(t.to(z.device) for t in self.draw(generator, z.shape[1])))
+
+    def draw(self, generator: Generator, dim: int) -> tuple[Tensor, ...]:
+        """See `Ahead.draw`: 2,048 nodes for the median distance; matrix and phase of the features."""
+        import torch
+
+        drawn = torch.randint(len(self._people), (2048,), generator=generator)
+        some = torch.as_tensor(self._people)[drawn]
+        if self.moments:
+            return (some,)
+        scale = torch.tensor(SCALES)[torch.randint(4, (self.num_features,), generator=generator)]
+        weight = torch.randn(dim, self.num_features, generator=generator) * (2.0 / scale).sqrt()
+        return some, weight, torch.rand(self.num_features, generator=generator) * (2 * torch.pi)
+
+    def measure(self, z: Tensor, drawn: tuple[Tensor, ...]) -> Tensor:
+        """See `Ahead.measure`."""
         import torch
 
         from uge_core.penalties._kernel_gap import fourier_gap, moment_gap
 
         with torch.no_grad():
-            drawn = torch.randint(len(self._people), (2048,), generator=generator)
-            some = z.index_select(0, torch.as_tensor(self._people)[drawn].to(z.device))
+            some = z.index_select(0, drawn[0])
             median = (some[:1024] - some[1024:]).square().sum(1).median().clamp_min(1e-12)
         if self.moments:
             return sum((moment_gap(z, g, median) for g in self._prepared(z.device)), z.new_zeros(()))
-        scale = torch.tensor(SCALES)[torch.randint(4, (self.num_features,), generator=generator)]
-        weight = torch.randn(z.shape[1], self.num_features, generator=generator) * (2.0 / scale).sqrt()
-        phase = torch.rand(self.num_features, generator=generator) * (2 * torch.pi)
-        weight = weight.to(z.device) / median.sqrt()
-        return fourier_gap(z, self._prepared(z.device), weight, phase.to(z.device)) * len(SCALES)
+        return fourier_gap(z, self._prepared(z.device), drawn[1] / median.sqrt(), drawn[2]) * len(SCALES)

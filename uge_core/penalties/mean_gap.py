@@ -65,15 +65,31 @@ class MeanGap(Penalty):
 
     def __call__(self, z: Tensor, generator: Generator) -> Tensor:
         """The penalty of `z` (N, d), a float32 scalar."""
+        if self.estimator == "exact":
+            return self.measure(z, ())
+        mean, merged = self._means(z)
+        return self._sampled(z, mean, merged, self._prepared(z.device).fine.size, generator).float()
+
+    def _means(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """(G, d) the mean of each group, and (A, d) of each non-sensitive one."""
+        import torch
+
+        g = self._prepared(z.device)
+        mean = g.fine.means(z)
+        merged = torch.zeros(len(g.total), z.shape[1], dtype=torch.float64, device=z.device)
+        return mean, merged.index_add(0, g.coarse, mean * g.fine.size[:, None]) / g.total[:, None]
+
+    def draw(self, generator: Generator, dim: int) -> tuple[Tensor, ...] | None:
+        """See `Ahead.draw`: the exact form draws nothing, the sampled one draws by what it finds."""
+        return () if self.estimator == "exact" else None
+
+    def measure(self, z: Tensor, drawn: tuple[Tensor, ...]) -> Tensor:
+        """See `Ahead.measure`: the exact form."""
         import torch
 
         g = self._prepared(z.device)
         size, total, coarse = g.fine.size, g.total, g.coarse
-        mean = g.fine.means(z)
-        merged = torch.zeros(len(total), z.shape[1], dtype=torch.float64, device=z.device)
-        merged = merged.index_add(0, coarse, mean * size[:, None]) / total[:, None]
-        if self.estimator == "sampled":
-            return self._sampled(z, mean, merged, size, generator).float()
+        mean, merged = self._means(z)
         if self.pair_weighting == "pairs" and self.norm == "squared":
             left, left_ = _second(mean, size * g.users), _second(merged, total * g.coarse_users)
             if not self.bipartite:

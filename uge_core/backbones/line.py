@@ -1,0 +1,66 @@
+"""LINE: a node's vector says whom it knows, and whom those who are like it know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from uge_core.backbones.base import Parameters
+from uge_core.backbones.node2vec import Node2Vec
+from uge_core.registry import option, register
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+    from uge_core.backbones._inputs import Inputs
+
+
+@register
+@dataclass(frozen=True)
+class LINE(Node2Vec):
+    r"""First order: a pair scores z_u . z_v. Second order: z_u . c_v and z_v . c_u, with a context vector c of each node.
+
+    Nodes with the same neighbours become alike under the second order, linked or not. `both` gives each half of
+    the columns: the first d - d // 2 are the first order's, the rest the second's; the two losses are added. Kept and exported is
+    the table of z, and penalties see it; of the second order, scores z_u . z_v are then no chances of a link.
+
+    Departures: strangers come from the shared block (uniform, no edge to the source) and repel both ways, where LINE draws
+    contexts alone, by degree^(3/4); the orders are trained at once; an edge is gone both ways whatever its direction.
+
+    Shapes: table (N, d), contexts (N, d), of `both` (N, d // 2); embeddings (K, N, d). Features are not used.
+    """
+
+    label: ClassVar[str] = "LINE"
+    citation: ClassVar[str] = "Tang et al., WWW 2015"
+
+    order: str = option(
+        "both", "1: neighbours; 2: neighbours of neighbours; both: half the columns each", choices=("1", "2", "both")
+    )
+
+    @property
+    def calibrated(self) -> bool:
+        """Only of the first order alone."""
+        return self.order == "1"
+
+    @property
+    def has_context(self) -> bool:
+        """All but the first order alone."""
+        return self.order != "1"
+
+    def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:
+        """As `Backbone.step_floats`, with the contexts."""
+        return super().step_floats(num_nodes, num_messages, 2 * dim)
+
+    def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
+        """Normal rows."""
+        import torch
+
+        tables = super().init(inputs, dim, generator).tables
+        width = {"1": 0, "2": dim, "both": dim // 2}[self.order]
+        if width:
+            tables["context"] = torch.randn(inputs.num_nodes, width, generator=generator) * self.init_std
+        return Parameters(tables)
+
+    def context(self, parameters: Parameters) -> Tensor | None:
+        """The contexts' table; None of the first order."""
+        return parameters.tables.get("context")

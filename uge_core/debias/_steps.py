@@ -1,0 +1,94 @@
+"""Walks of one step in closed form: what each edge counts where a method chooses the neighbour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from uge_core.bias_free import Evidence, partition
+from uge_core.graph import FloatArray, IntArray
+
+Numbers = npt.NDArray[np.float64]
+
+
+def sensitive_groups(evidence: Evidence) -> IntArray:
+    """(N,) joint groups of the sensitive attributes; a missing value is one more value, items are one more group."""
+    return partition([v.codes for v in evidence.sensitive], evidence.side).group
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    r"""All single steps along training edges, both ways, by the block of neighbours they lead to.
+
+    A block is the neighbours of one node u that belong to one group c. A rule gives each block of u a share m_uc of
+    u's steps, and each neighbour an appeal f within its block. Against a step of a plain walk, which goes to v in
+    proportion to w_uv, a step of such a walk goes to v
+
+        m_uc S_u f_v / (sum over the block of w_uv' f_v'),   S_u = sum of w_uv' over all of u's neighbours
+
+    times as often: over u's edges this factor has mean 1, weighed by w.
+
+    Attributes:
+        edges: (2, E), each once.
+        groups: (N,).
+        weights: (E,) the edges' own weights, or None for 1 each.
+    """
+
+    edges: IntArray
+    groups: IntArray
+    weights: FloatArray | None = None
+
+    @cached_property
+    def source(self) -> IntArray:
+        """(2 E,) where each step begins; steps from smaller ends come first."""
+        return self.edges.reshape(-1)
+
+    @cached_property
+    def target(self) -> IntArray:
+        """(2 E,) where each step leads."""
+        return self.edges[::-1].reshape(-1)
+
+    @cached_property
+    def own(self) -> Numbers:
+        """(2 E,) w of each step."""
+        weights = np.ones(self.edges.shape[1]) if self.weights is None else self.weights
+        return np.tile(weights.astype(np.float64), 2)
+
+    @cached_property
+    def _blocks(self) -> tuple[IntArray, IntArray, IntArray]:
+        """(B,) node and group of each block; (2 E,) the block each step leads to."""
+        many = np.int64(self.groups.max()) + 1
+        key, block = np.unique(self.source * many + self.groups[self.target], return_inverse=True)
+        return key // many, key % many, block.reshape(-1)
+
+    @property
+    def block_node(self) -> IntArray:
+        """(B,) u of each block."""
+        return self._blocks[0]
+
+    @property
+    def block_group(self) -> IntArray:
+        """(B,) c of each block."""
+        return self._blocks[1]
+
+    def ratios(self, share: Numbers, appeal: Numbers | None = None) -> Numbers:
+        """(2, E) how many times as often each edge is gone from its smaller end, and from its larger.
+
+        Args:
+            share: (B,) m of each block.
+            appeal: (N,) f of each node; None: 1 each.
+        """
+        block = self._blocks[2]
+        fitted = np.ones(len(self.source)) if appeal is None else appeal[self.target]
+        strength = np.bincount(self.source, self.own)
+        inside = np.bincount(block, self.own * fitted)
+        found = share[block] * strength[self.source] * fitted / inside[block]
+        return np.asarray(found.reshape(2, -1))
+
+
+def both_ways(ratios: Numbers) -> FloatArray:
+    """(E,) the mean of both directions, as a score has none."""
+    return np.asarray(ratios.mean(axis=0), np.float32)

@@ -1,0 +1,36 @@
+"""INLP: plain training, then linear classifiers of the attribute are projected away, one after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from uge_core.bias_free import Evidence
+from uge_core.debias._eraser import Eraser, nodes
+from uge_core.finishes.base import Finish
+from uge_core.finishes.inlp import Inlp
+from uge_core.registry import option, register
+
+
+@register
+@dataclass(frozen=True)
+class INLP(Eraser):
+    r"""Projection of the finished embedding: z <- (I - B B^T) z, B spanning the weights of classifiers fitted in turn.
+
+    Rounds end when a logistic regression is at chance on nodes it did not learn from; each takes away as
+    many dimensions as there are values, less one per attribute. Fitted on the nodes that attackers learn
+    from, so `seen` and `unseen` are one embedding. On a bipartite graph people alone are moved.
+    """
+
+    label: ClassVar[str] = "INLP"
+    citation: ClassVar[str] = "Ravfogel et al., ACL 2020, Algorithm 1"
+    color: ClassVar[str] = "#56B4E9"
+    symbol: ClassVar[str] = "diamond-wide"
+    position: ClassVar[int] = 28
+
+    rounds: int = option(0, "at most so many rounds; 0: until a linear classifier is at chance", low=0)
+
+    def finish(self, evidence: Evidence) -> Finish:
+        """The projection."""
+        fit, people = nodes(evidence), evidence.side == 0
+        return Inlp(tuple(v.codes for v in evidence.sensitive), fit, people, self.rounds)

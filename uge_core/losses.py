@@ -1,0 +1,285 @@
+"""The loss a backbone is trained on: that of its edges, of its walks, or of vectors and contexts.
+
+All are the edge loss of `edge_loss` over other rows: pairs that meet on walks are rows of their own each
+epoch, and a node's context vector is one more node, so that cells, factors and negatives work as they do there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from uge_core import edge_loss
+from uge_core.backbones.base import Backbone
+from uge_core.bias_free import CellTable
+from uge_core.edge_factors import EdgeFactors, FixedFactors
+from uge_core.edge_loss import Cells, CompiledPasses, EdgeLoss, Pairs, Passes, TorchPasses
+from uge_core.environment import cores
+from uge_core.graph import DirectionArray, FloatArray, IntArray
+from uge_core.walks import Nodes, Roads, StepRule, Walker, WalkPlan
+
+
+class Objective(Protocol):
+    """What is minimised, but for penalties."""
+
+    def __call__(self, z: Tensor, context: Tensor | None, epoch: int, want_loss: bool) -> Tensor:
+        """(K,) losses of all members at an epoch with their gradients attached; numbers are zeros unless wanted.
+
+        Args:
+            z: (K, N, d) what the loss sees.
+            context: (K, N, h) a backbone's contexts, which the last h columns of `z` meet; None without.
+            epoch: which.
+            want_loss: whether the numbers are wanted.
+        """
+
+    def stage(self) -> Callable[[int], None] | None:
+        """See `EdgeLoss.stage`; None where epochs differ in size, so that no step can be recorded."""
+
+
+def build(
+    backbone: Backbone,
+    pairs: Pairs,
+    tables: list[CellTable],
+    device: torch.device,
+    *,
+    factors: Sequence[EdgeFactors],
+    rules: Sequence[StepRule | None],
+    directions: DirectionArray | None,
+    negatives: str,
+    block_size: int,
+    num_negatives: int,
+) -> Objective:
+    """The loss of members with `tables`, `factors` and, where the backbone walks, step rules.
+
+    `directions` are those of the training edges, where walks follow them.
+    """
+    options = {"negatives": negatives, "block_size": block_size, "num_negatives": num_negatives}
+    plan = backbone.plan()
+    if plan is not None:
+        return _Plain(SkipGram(pairs, tables, device, plan, factors, rules, directions, **options))  # type: ignore[arg-type]
+    first = edge_loss.build(backbone.loss, pairs, tables, device, factors=factors, **options)  # type: ignore[arg-type]
+    if not backbone.has_context:
+        return _Plain(first)
+    both = {id(t): _doubled_table(t) for t in tables}
+    second = edge_loss.build(
+        backbone.loss,
+        doubled(pairs),
+        [both[id(t)] for t in tables],
+        device,
+        factors=[_DoubledFactors(f) for f in factors],
+        **options,  # type: ignore[arg-type]
+    )
+    return _WithContext(first, second)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plain:
+    """A loss of z alone."""
+
+    inner: EdgeLoss
+
+    def __call__(self, z: Tensor, context: Tensor | None, epoch: int, want_loss: bool) -> Tensor:
+        """See `Objective`."""
+        return edge_loss.evaluate(self.inner, z, epoch, want_loss)
+
+    def stage(self) -> Callable[[int], None] | None:
+        """See `Objective.stage`."""
+        return None if isinstance(self.inner, SkipGram) else self.inner.stage()
+
+
+# Walks
+
+
+@dataclass(frozen=True, eq=False)
+class WalkedPairs(Pairs):
+    """An epoch's pairs in place of the edges: each as often as it was met.
+
+    Attributes:
+        start: (N + 1,) where each node's pairs begin.
+        context: (P,) their other ends.
+    """
+
+    start: IntArray = field(default_factory=lambda: np.zeros(1, np.int64))
+    context: Nodes = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    @cached_property
+    def rows(self) -> tuple[IntArray, Nodes]:  # type: ignore[override]
+        """As `Pairs.rows`; in the order of the walks."""
+        return self.start, self.context
+
+    @cached_property
+    def each_once(self) -> IntArray:
+        """As `Pairs.each_once`."""
+        once = self.sources < self.context
+        return np.stack([self.sources[once], self.context[once].astype(np.int64)])
+
+
+class SkipGram:
+    """The edge loss over the pairs of each epoch's walks; members with one rule and equal weights share their walks.
+
+    What a method weighs edges by, in cells or one by one, weighs steps: UGE-W's walks are those of the bias-free graph.
+    """
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        tables: list[CellTable],
+        device: torch.device,
+        plan: WalkPlan,
+        factors: Sequence[EdgeFactors],
+        rules: Sequence[StepRule | None],
+        directions: DirectionArray | None,
+        *,
+        negatives: str,
+        block_size: int,
+        num_negatives: int,
+    ) -> None:
+        made = {id(t): replace(Cells.of(t, device), weight=torch.ones(t.weight.shape, device=device)) for t in tables}
+        weights = {id(t): t.edge_weight(pairs.train_edges) if (t.weight != 1).any() else None for t in tables}
+        self.pairs, self.device, self.factors = pairs, device, factors
+        self.cells, self.weights = [made[id(t)] for t in tables], [weights[id(t)] for t in tables]
+        self.products: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self.pool = ThreadPoolExecutor(cores())
+        walkers = {
+            id(rule): Walker(
+                pairs.train_edges, pairs.num_nodes, plan, pairs.seed, pairs.weights, directions, pairs.num_users,
+                rule or StepRule(), self.pool,
+            )
+            for rule in rules
+        }  # fmt: skip
+        self.rules, self.walkers = rules, [walkers[id(rule)] for rule in rules]
+        self.negatives = edge_loss.strangers(negatives, pairs, self._passes(pairs), block_size, num_negatives)
+        self.roads: dict[tuple[int, int], tuple[FloatArray | None, Roads]] = {}
+
+    def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
+        """See `EdgeLoss`."""
+        z, blocks = z.contiguous(), self.negatives.blocks(epoch)
+        loss, gradient = z.new_zeros(len(z)), torch.zeros_like(z)
+        for walked, members in self._walked(epoch):
+            chosen = torch.tensor(members, device=self.device)
+            few = z if len(members) == len(z) else z.index_select(0, chosen)
+            cells = [self.cells[k] for k in members]
+            found = self._passes(walked).contrast(few, cells, [None] * len(members), blocks, want_loss)
+            loss[chosen], gradient[chosen] = found
+        self.negatives.add(z, self.cells, want_loss, loss, gradient)
+        return loss, gradient
+
+    def stage(self) -> Callable[[int], None]:
+        """Not for walks: epochs differ in size."""
+        raise NotImplementedError
+
+    def _walked(self, epoch: int) -> Iterator[tuple[WalkedPairs, list[int]]]:
+        """The pairs of an epoch with the members that train on them."""
+        alike: dict[tuple[int, int], list[int]] = {}
+        given = [self._factor(k, epoch) for k in range(len(self.cells))]
+        for k, (walker, factor) in enumerate(zip(self.walkers, given, strict=True)):
+            alike.setdefault((id(walker), id(factor)), []).append(k)
+        self.roads = {key: kept for key, kept in self.roads.items() if key in alike}
+        p = self.pairs
+        for key, members in alike.items():
+            walker, factor = self.walkers[members[0]], given[members[0]]
+            if key not in self.roads:
+                self.roads[key] = (factor, walker.roads(factor))
+            met = walker.pairs(walker.walks(self.roads[key][1], epoch))
+            yield WalkedPairs(p.train_edges, p.num_nodes, p.num_users, p.seed, None, *met), members
+
+    def _factor(self, k: int, epoch: int) -> FloatArray | None:
+        """What multiplies member k's weights of steps; the same object while nothing changes."""
+        drawn = None if self.rules[k] is not None else self.factors[k].in_loss(epoch)
+        weight = self.weights[k]
+        if drawn is None or weight is None:
+            return weight if drawn is None else drawn
+        if k not in self.products or self.products[k][0] is not drawn:
+            self.products[k] = (drawn, drawn * weight)
+        return self.products[k][1]
+
+    def _passes(self, pairs: Pairs) -> Passes:
+        return CompiledPasses(pairs, self.pool) if self.device.type == "cpu" else TorchPasses(pairs, self.device)
+
+
+# Vectors and contexts
+
+
+@dataclass(frozen=True, eq=False)
+class _WithContext:
+    """The first columns of z meet each other, the last meet the contexts; the two losses are added."""
+
+    first: EdgeLoss
+    second: EdgeLoss
+
+    def __call__(self, z: Tensor, context: Tensor | None, epoch: int, want_loss: bool) -> Tensor:
+        """See `Objective`."""
+        assert context is not None
+        width = z.shape[2] - context.shape[2]
+        across = torch.cat([z[:, :, width:], context], dim=1)
+        found = edge_loss.evaluate(self.second, across, epoch, want_loss)
+        return found + edge_loss.evaluate(self.first, z[:, :, :width], epoch, want_loss) if width else found
+
+    def stage(self) -> Callable[[int], None]:
+        """See `Objective.stage`."""
+        parts = [part.stage() for part in (self.first, self.second)]
+
+        def load(epoch: int) -> None:
+            for part in parts:
+                part(epoch)
+
+        return load
+
+
+@dataclass(frozen=True, eq=False)
+class DoubledPairs(Pairs):
+    """Each node twice, as itself and as a context (N later): an edge joins each end to the other's context.
+
+    Attributes:
+        single: the pairs that were doubled.
+    """
+
+    single: Pairs | None = None
+
+    @property
+    def sides(self) -> tuple[tuple[slice, int, int], ...]:
+        """As `Pairs.sides`: nodes meet contexts, of a bipartite graph those of the other side."""
+        assert self.single is not None
+        n = self.single.num_nodes
+        nodes = [(side, low + n, high + n) for side, low, high in self.single.sides]
+        contexts = [(slice(side.start + n, side.stop + n), low, high) for side, low, high in self.single.sides]
+        return (*nodes, *contexts)
+
+
+def doubled(pairs: Pairs) -> DoubledPairs:
+    """The pairs of nodes and contexts: 2 E edges among 2 N nodes."""
+    (u, v), n = pairs.train_edges, pairs.num_nodes
+    edges = np.stack([np.concatenate([u, v]), np.concatenate([v, u]) + n])
+    weights = None if pairs.weights is None else np.tile(pairs.weights, 2)
+    return DoubledPairs(edges, 2 * n, n, pairs.seed, weights, pairs)
+
+
+def _doubled_table(table: CellTable) -> CellTable:
+    """A context is of its node's group."""
+    reach = None if table.reach is None else np.tile(table.reach, (2, 1))
+    return CellTable(np.tile(table.group, 2), table.weight, table.offset, reach=reach)
+
+
+class _DoubledFactors(FixedFactors):
+    """The factors of both edges that an edge became."""
+
+    def __init__(self, single: EdgeFactors) -> None:
+        super().__init__()
+        self.single = single
+        self._kept: tuple[FloatArray, FloatArray] | None = None
+
+    def in_loss(self, epoch: int) -> FloatArray | None:
+        """See `EdgeFactors.in_loss`."""
+        factor = self.single.in_loss(epoch)
+        if factor is None:
+            return None
+        if self._kept is None or self._kept[0] is not factor:
+            self._kept = (factor, np.tile(factor, 2))
+        return self._kept[1]
