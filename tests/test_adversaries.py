@@ -119,6 +119,15 @@ def test_a_training_that_was_cut_off_goes_on_to_the_same_bits(backbone, pass_of,
         np.testing.assert_array_equal(a.twin, b.twin)
 
 
+@pytest.mark.parametrize("method", ["cfc", "fairgnn"])
+def test_members_that_go_on_from_one_end_learn_apart(method):
+    graph = town()
+    warm = {"epochs": 6, "exposure": "seen", "warm_from": 0.5, "warm_epochs": 4}
+    path = [config(graph, method, lam=lam, **warm) for lam in (0.1, 20.0)]
+    for alone, beside in zip([run(graph, c)[0] for c in path], run(graph, *path), strict=True):
+        np.testing.assert_allclose(beside.embedding, alone.embedding, rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("method", RIVALS)
 def test_items_are_neither_filtered_nor_asked(method):
     graph = shop()

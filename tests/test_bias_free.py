@@ -267,6 +267,16 @@ def test_no_node_with_every_value_is_refused_with_the_emptiest_attribute():
         weight_cells(evidence(graph, unknown="exclude"), **PLAIN)
 
 
+@pytest.mark.parametrize(("unknown", "way"), [("exclude", "level or impute"), ("impute", "level")])
+def test_who_is_refused_is_not_told_to_do_what_was_tried(unknown, way):
+    known = np.arange(40) < 20
+    columns = [np.where(has, np.arange(40) % 2, UNKNOWN) for has in (known, ~known)]
+    named = zip(("gender", "city"), columns, strict=True)
+    graph = AttributedGraph("halves", 40, np.array([[0], [1]]), tuple(attribute(n, c) for n, c in named))
+    with pytest.raises(ConfigError, match=f"use --unknown {way}$"):
+        weight_cells(evidence(graph, unknown=unknown), **PLAIN)
+
+
 def test_independence_weights_have_mean_one_over_nodes_with_values():
     graph = TestUnknown.graph
     cells = weight_cells(evidence(graph, unknown="exclude"), shrinkage=0.0, independence=True, item_cells="none")

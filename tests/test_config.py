@@ -96,12 +96,16 @@ def test_the_order_of_names_does_not_matter():
     [
         ({"lam": -0.1, "method": "uge-c"}, r"lambda = -0\.1 is out of range; allowed: 0 or more"),
         ({"lam": float("nan"), "method": "uge-c"}, "lambda = nan"),
-        ({"method": "uge-x"}, r"unknown method 'uge-x'; allowed: none, .*Did you mean 'uge-"),
+        ({"method": "uge-x"}, r"unknown method 'uge-x'; allowed: cfc, .*Did you mean 'uge-"),
         ({"backbone": "gcnn"}, "unknown backbone 'gcnn'.*Did you mean 'gcn'"),
         ({"sensitive": "", "method": "uge-w"}, "needs at least one sensitive attribute; this graph has: gender, AGE"),
         ({"sensitive": "constant", "method": "uge-w"}, r"'constant' has one value \(a\)"),
         ({"sensitive": "gender,gender", "method": "uge-w"}, "names an attribute twice"),
         ({"epochs": 0}, "epochs = 0 is out of range; allowed: at least 1"),
+        (
+            {"method": "cfc", "options": {"discriminator_batch": 2**63}},
+            f"discriminator_batch = {2**63} is out of range; allowed: 0 to 1000000",
+        ),
         ({"epochs": "many"}, "epochs must be int, found 'many'"),
         ({"epochs": 1.5}, "epochs must be int"),
         ({"learning_rate": float("inf")}, "learning_rate must be float"),

@@ -106,6 +106,11 @@ def test_every_graph_gets_finite_symmetric_tables(graph, sensitive, use):
     assert not neutral.any() and (table.weight[-1] == 1).all() and (table.offset[-1] == 0).all()
 
 
+def test_without_an_edge_between_known_nodes_nothing_is_learnt():
+    counts = Counts(np.ones(2), np.ones((2, 2)), np.zeros((2, 2)), np.zeros(2, np.int64))
+    assert smooth(counts, np.array([[0], [1]])).counts is counts
+
+
 def test_offset_and_weights_are_one_anothers_inverse():
     known = evidence(path_graph())
     weights, offset = UGEL(use="weights").cells(known).weight, UGEL().cells(known).offset

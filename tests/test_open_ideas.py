@@ -96,6 +96,15 @@ def test_many_drawn_graphs_come_near_uge_w():
     assert apart(g, w) < 0.5 * apart(none, w)
 
 
+def test_a_drawn_graph_without_an_edge_has_no_walks_and_training_goes_on():
+    graph = replace(town(6), edges=np.array([[0], [1]]))
+    made = config(graph, "uge-g", "deepwalk", epochs=8, exposure="seen", options={"every": 1})
+    drawn = UGEG(every=1).edges(evidence(graph, ("city",)))
+    copies = [drawn.in_loss(epoch).sum() for epoch in range(1, 9)]
+    assert 0 in copies and max(copies) > 0
+    assert np.isfinite(run(graph, made)[0].embedding).all()
+
+
 # UGE-A: bias-free aggregation
 
 

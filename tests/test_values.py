@@ -82,3 +82,10 @@ def test_an_attribute_unknown_everywhere_is_out(policy):
     _, edges = blocks(n=30, num_edges=60)
     got = resolve(np.full(30, UNKNOWN), edges, unknown=policy)
     assert (got.codes == (3 if policy == "level" else -1)).all()
+
+
+def test_one_known_value_is_too_few_to_check_an_imputation():
+    codes = np.full(20, UNKNOWN)
+    codes[3] = 2
+    got = resolve(codes, np.array([[3, 4], [4, 5]]))
+    assert got.report is None and (got.codes == np.where(codes >= 0, codes, -1)).all()

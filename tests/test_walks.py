@@ -122,6 +122,16 @@ def test_each_way_of_an_edge_has_its_own_weight_and_weight_0_is_no_road():
         plain.walks(plain.roads(0 * kept), 1)
 
 
+@pytest.mark.parametrize("heavy", [1.0, 1e12])
+def test_light_edges_keep_their_chances_beside_heavy_ones(heavy):
+    edges = np.array([[0, 2, 2, 2], [1, 3, 4, 5]])
+    weights = np.array([heavy, 1e-6, 2e-6, 3e-6])
+    walks = walks_of(Walker(edges, 6, WalkPlan(1, 1, 1000, starts="nodes"), 0, weights))
+    onto = np.bincount(walks[walks[:, 0] == 2, 1], minlength=6)
+    assert onto.sum() == 1000
+    np.testing.assert_allclose(onto[3:] / 1000, [1 / 6, 2 / 6, 3 / 6], atol=0.06)
+
+
 def test_walks_begin_in_proportion_to_degree_or_at_each_node_alike():
     edges, weights, _ = small(weighted=True)
     strength = np.bincount(edges.reshape(-1), np.tile(weights, 2), 10)

@@ -10,7 +10,7 @@ _SLACK = 5e-4  # a type linked to all is fitted as if it lacked this part of a p
 
 @njit(nogil=True, error_model="numpy", cache=True)
 def _step(expected, wanted, room):  # type: ignore[no-untyped-def]
-    """The logit by which `expected` of `room` pairs must move to `wanted`; exact where all are alike, else too short."""
+    """How far the logit of `room` pairs must move from `expected` to `wanted`; exact if all are alike, else short."""
     wanted = min(wanted, room - _SLACK)
     expected = min(max(expected, 1e-300), room * (1.0 - 1e-15))
     return np.log(wanted / (room - wanted)) - np.log(expected / (room - expected))
@@ -18,7 +18,7 @@ def _step(expected, wanted, room):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", cache=True, fastmath={"reassoc", "contract", "nsz"})
 def balance(degree, count, first, x, tolerance, passes):  # type: ignore[no-untyped-def]
-    """Coordinate steps on the parameters of one block until each type's expected degree is its degree; returns the error.
+    """Steps on the parameters of one block, in turn, until each type's expected degree is its own; returns the error.
 
     Args:
         degree: (T,) of each type, above 0.

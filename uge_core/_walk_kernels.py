@@ -58,6 +58,21 @@ def _pick(total, left, right, u):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", cache=True)
+def sums_within(weights, block):  # type: ignore[no-untyped-def]
+    """(M,) running sums of the weights (M,) within each block.
+
+    Not differences of one running sum: light blocks would vanish beside heavy ones.
+    """
+    out = np.empty(len(weights))
+    for b in range(len(block) - 1):
+        total = 0.0
+        for i in range(block[b], block[b + 1]):
+            total += weights[i]
+            out[i] = total
+    return out
+
+
+@njit(nogil=True, error_model="numpy", cache=True)
 def wander(first_block, block, neighbour, total, start, ascending, back, away, key, origin, first, last, out):  # type: ignore[no-untyped-def]
     """Writes the walks `first` to `last` to rows of `out`: nodes in order, -1 after the last.
 

@@ -112,8 +112,8 @@ class CellTable:
         offset: (G + 1, G + 1) float32 added to a pair's logit while training, for positives and negatives.
         uncovered_mass: see `Counts.uncovered_mass`.
         thin_mass: see `Counts.thin_mass`.
-        reach: (N, G + 1) float32 a node's own part of its pairs' offsets, by the other end's group: the offset of a pair is
-            offset[g_u, g_v] + reach[u, g_v] + reach[v, g_u]; None for 0 throughout.
+        reach: (N, G + 1) float32 a node's own part of its pairs' offsets, by the other end's group: the offset of a
+            pair is offset[g_u, g_v] + reach[u, g_v] + reach[v, g_u]; None for 0 throughout.
         notes: what its owner should be told.
     """
 
@@ -249,9 +249,11 @@ class Evidence:
         if not len(keep):
             given = {v.name: int((v.codes >= 0).sum()) for v in (*self.sensitive, *self.other)}
             fewest = min(given, key=lambda name: given[name])
+            # where an imputation was tried and is not used, asking for it would change nothing
+            ways = "level" if self.reports else "level or impute"
             raise ConfigError(
                 f"no node has a value of every attribute; {fewest} is given for {given[fewest]} nodes only: "
-                "leave it out with --attributes, or use --unknown level or impute"
+                f"leave it out with --attributes, or use --unknown {ways}"
             )
         if len(keep) > MAX_GROUPS:
             raise TooManyGroups(

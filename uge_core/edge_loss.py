@@ -4,13 +4,15 @@ Cross-entropy, Eq. (1) and (6), with s_uv = z_u . z_v + offset of the pair's cel
 
     1/2 (1/|E|) sum_e w_e softplus(-s_e) + 1/2 E[softplus(s_uv)]
 
-The weight multiplies the observed edge's term only. The expectation is over sources in proportion to
-their degree and over nodes they have no training edge to. Where edges have weights of their own, scaled
-to mean 1, w_e is multiplied by it and the degree is their sum, so that an edge of weight 2 counts as two
-edges. A method may multiply w_e by a factor of each edge, see `edge_factors`. The score has no direction, and neither has the loss. By default one block of random nodes a
-step stands for those, shared by all sources and members: a dense product, from which connected pairs
-and self-pairs are taken out exactly. ``listed`` is the paper's recipe instead: 20 fixed strangers
-per observed pair.
+The weight multiplies the observed edge's term only. The score has no direction, and neither has the loss.
+Where edges have weights of their own, scaled to mean 1, w_e is multiplied by them and a degree is their
+sum, so that an edge of weight 2 counts as two edges. A method may multiply w_e by a factor of each edge,
+see `edge_factors`.
+
+The expectation is over sources in proportion to their degree and over nodes they have no training edge
+to. By default one block of random nodes a step stands for those, shared by all sources and members: a
+dense product, from which connected pairs and self-pairs are taken out exactly. ``listed`` is the paper's
+recipe instead: 20 fixed strangers per observed pair.
 
 BPR: mean over observed pairs of w_ui softplus(-(s_ui - s_uj)), j a fresh stranger per pair and epoch;
 the weights multiply the whole pair. On a bipartite graph u is a user, else both ends take a turn.
@@ -62,10 +64,15 @@ class Pairs:
     weights: FloatArray | None = None
 
     @cached_property
+    def _both(self) -> tuple[IntArray, IntArray]:
+        """(2, 2 E) the edges in both directions, and (2 E,) their order by row, then neighbour."""
+        both = np.concatenate([self.train_edges, self.train_edges[::-1]], axis=1)
+        return both, np.lexsort((both[1], both[0]))
+
+    @cached_property
     def rows(self) -> tuple[IntArray, IntArray]:
         """CSR of both directions: (N + 1,) starts and (2 E,) neighbours, ascending in each row."""
-        both = np.concatenate([self.train_edges, self.train_edges[::-1]], axis=1)
-        order = np.lexsort((both[1], both[0]))
+        both, order = self._both
         start = np.concatenate([[0], np.cumsum(np.bincount(both[0], minlength=self.num_nodes))])
         return start.astype(np.int64), both[1][order]
 
@@ -77,8 +84,7 @@ class Pairs:
     @cached_property
     def entry_edges(self) -> IntArray:
         """(2 E,) the training edge of each CSR entry."""
-        both = np.concatenate([self.train_edges, self.train_edges[::-1]], axis=1)
-        return np.asarray(np.lexsort((both[1], both[0])) % self.train_edges.shape[1])
+        return np.asarray(self._both[1] % self.train_edges.shape[1])
 
     @cached_property
     def entry_weights(self) -> FloatArray | None:
@@ -149,10 +155,12 @@ class EdgeLoss(Protocol):
     def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """(K,) losses (zeros unless wanted) and the gradient (K, N, d)."""
 
-    def stage(self) -> Callable[[int], None]:
+    def stage(self) -> Callable[[int], None] | None:
         """Keeps an epoch's draws in fixed places on the device from now on, for a step that was recorded to run again.
 
-        What is returned puts those of an epoch there, without waiting for the device.
+        Returns:
+            What puts an epoch's draws there, without waiting for the device; None, and nothing is kept, where epochs
+            differ in size, so that no step can be recorded.
         """
 
 
@@ -185,7 +193,10 @@ def build(
     block_size: int,
     num_negatives: int,
 ) -> EdgeLoss:
-    """The loss `kind` ("cross-entropy" or "bpr") over `pairs` for members with `tables` and `factors`, none for 1 each."""
+    """The loss `kind` ("cross-entropy" or "bpr") over `pairs`.
+
+    `tables` are the members'; so are `factors`, none of which means 1 for every edge.
+    """
     factors = factors or [NoFactors()] * len(tables)
     known = {id(t): t for t in tables}
     made = {i: Cells.of(t, device) for i, t in known.items()}
@@ -611,9 +622,11 @@ def _ascending(block: Block, num_nodes: int) -> tuple[IntArray, IntArray]:
 
 
 def _columns(cells: Cells, block: Block) -> tuple[FloatArray, FloatArray, IntArray]:
-    """(G + 1, B) offsets of a block's nodes by the source's group, (N, G + 1) the sources' own part, (B,) the groups it is read by.
+    """What a block's pairs have for offsets, (0, 0) where there is nothing.
 
-    (0, 0) where there are none.
+    Returns:
+        (G + 1, B) offsets of its nodes by the source's group, (N, G + 1) the sources' own part, (B,) the groups that
+        the own part is read by.
     """
     none = np.zeros((0, 0), np.float32)
     if cells.neutral or not len(block.nodes):

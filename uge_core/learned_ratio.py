@@ -51,7 +51,12 @@ def smooth(counts: Counts, values: IntArray) -> Smoothed:
     Args:
         counts: of the joint groups.
         values: (G, A) the value of each attribute in each group, -1 where it has none.
+
+    Returns:
+        The counts as they are where they hold no edge.
     """
+    if not counts.edges.any():
+        return Smoothed(counts, counts.edges, np.inf)
     mean = _log_linear(counts, values)
     # edges within a group stand twice among ordered pairs
     twice = np.where(np.eye(len(mean), dtype=bool), 2.0, 1.0)

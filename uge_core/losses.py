@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -40,7 +40,7 @@ class Objective(Protocol):
         """
 
     def stage(self) -> Callable[[int], None] | None:
-        """See `EdgeLoss.stage`; None where epochs differ in size, so that no step can be recorded."""
+        """See `EdgeLoss.stage`."""
 
 
 def build(
@@ -60,11 +60,11 @@ def build(
 
     `directions` are those of the training edges, where walks follow them.
     """
-    options = {"negatives": negatives, "block_size": block_size, "num_negatives": num_negatives}
+    options: dict[str, Any] = {"negatives": negatives, "block_size": block_size, "num_negatives": num_negatives}
     plan = backbone.plan()
     if plan is not None:
-        return _Plain(SkipGram(pairs, tables, device, plan, factors, rules, directions, **options))  # type: ignore[arg-type]
-    first = edge_loss.build(backbone.loss, pairs, tables, device, factors=factors, **options)  # type: ignore[arg-type]
+        return _Plain(SkipGram(pairs, tables, device, plan, factors, rules, directions, **options))
+    first = edge_loss.build(backbone.loss, pairs, tables, device, factors=factors, **options)
     if not backbone.has_context:
         return _Plain(first)
     both = {id(t): _doubled_table(t) for t in tables}
@@ -74,7 +74,7 @@ def build(
         [both[id(t)] for t in tables],
         device,
         factors=[_DoubledFactors(f) for f in factors],
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     return _WithContext(first, second)
 
@@ -91,13 +91,13 @@ class _Plain:
 
     def stage(self) -> Callable[[int], None] | None:
         """See `Objective.stage`."""
-        return None if isinstance(self.inner, SkipGram) else self.inner.stage()
+        return self.inner.stage()
 
 
 # Walks
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class WalkedPairs(Pairs):
     """An epoch's pairs in place of the edges: each as often as it was met.
 
@@ -106,8 +106,8 @@ class WalkedPairs(Pairs):
         context: (P,) their other ends.
     """
 
-    start: IntArray = field(default_factory=lambda: np.zeros(1, np.int64))
-    context: Nodes = field(default_factory=lambda: np.zeros(0, np.int32))
+    start: IntArray
+    context: Nodes
 
     @cached_property
     def rows(self) -> tuple[IntArray, Nodes]:  # type: ignore[override]
@@ -124,7 +124,8 @@ class WalkedPairs(Pairs):
 class SkipGram:
     """The edge loss over the pairs of each epoch's walks; members with one rule and equal weights share their walks.
 
-    What a method weighs edges by, in cells or one by one, weighs steps: UGE-W's walks are those of the bias-free graph.
+    What a method weighs edges by, in cells or one by one, weighs steps: UGE-W's walks are those of the bias-free
+    graph.
     """
 
     def __init__(
@@ -171,9 +172,8 @@ class SkipGram:
         self.negatives.add(z, self.cells, want_loss, loss, gradient)
         return loss, gradient
 
-    def stage(self) -> Callable[[int], None]:
-        """Not for walks: epochs differ in size."""
-        raise NotImplementedError
+    def stage(self) -> None:
+        """See `EdgeLoss.stage`: epochs differ in size."""
 
     def _walked(self, epoch: int) -> Iterator[tuple[WalkedPairs, list[int]]]:
         """The pairs of an epoch with the members that train on them."""
@@ -187,8 +187,11 @@ class SkipGram:
             walker, factor = self.walkers[members[0]], given[members[0]]
             if key not in self.roads:
                 self.roads[key] = (factor, walker.roads(factor))
-            met = walker.pairs(walker.walks(self.roads[key][1], epoch))
-            yield WalkedPairs(p.train_edges, p.num_nodes, p.num_users, p.seed, None, *met), members
+            roads = self.roads[key][1]
+            if not roads.strength.any():
+                continue  # a graph drawn by chance may lack every edge, and then nobody meets
+            start, context = walker.pairs(walker.walks(roads, epoch))
+            yield WalkedPairs(p.train_edges, p.num_nodes, p.num_users, p.seed, start=start, context=context), members
 
     def _factor(self, k: int, epoch: int) -> FloatArray | None:
         """What multiplies member k's weights of steps; the same object while nothing changes."""
@@ -222,18 +225,20 @@ class _WithContext:
         found = edge_loss.evaluate(self.second, across, epoch, want_loss)
         return found + edge_loss.evaluate(self.first, z[:, :, :width], epoch, want_loss) if width else found
 
-    def stage(self) -> Callable[[int], None]:
+    def stage(self) -> Callable[[int], None] | None:
         """See `Objective.stage`."""
-        parts = [part.stage() for part in (self.first, self.second)]
+        first, second = self.first.stage(), self.second.stage()
+        if first is None or second is None:
+            return None
 
         def load(epoch: int) -> None:
-            for part in parts:
-                part(epoch)
+            first(epoch)
+            second(epoch)
 
         return load
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DoubledPairs(Pairs):
     """Each node twice, as itself and as a context (N later): an edge joins each end to the other's context.
 
@@ -241,12 +246,11 @@ class DoubledPairs(Pairs):
         single: the pairs that were doubled.
     """
 
-    single: Pairs | None = None
+    single: Pairs
 
     @property
     def sides(self) -> tuple[tuple[slice, int, int], ...]:
         """As `Pairs.sides`: nodes meet contexts, of a bipartite graph those of the other side."""
-        assert self.single is not None
         n = self.single.num_nodes
         nodes = [(side, low + n, high + n) for side, low, high in self.single.sides]
         contexts = [(slice(side.start + n, side.stop + n), low, high) for side, low, high in self.single.sides]
@@ -258,7 +262,7 @@ def doubled(pairs: Pairs) -> DoubledPairs:
     (u, v), n = pairs.train_edges, pairs.num_nodes
     edges = np.stack([np.concatenate([u, v]), np.concatenate([v, u]) + n])
     weights = None if pairs.weights is None else np.tile(pairs.weights, 2)
-    return DoubledPairs(edges, 2 * n, n, pairs.seed, weights, pairs)
+    return DoubledPairs(edges, 2 * n, n, pairs.seed, weights, single=pairs)
 
 
 def _doubled_table(table: CellTable) -> CellTable:

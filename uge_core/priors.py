@@ -9,14 +9,17 @@ Among all models of independent pairs, the one of largest entropy that meets the
 where "by group" fixes, for each node i and group b, the expected number of i's neighbours in b, and "totals"
 fixes the expected number of edges between groups. Written over all pairs each takes O(N^2) an iteration. Here:
 r_{i, b} of a node i in group a meets r_{j, a} of a node j in group b alone, so degrees by group fall apart into
-G (G + 1) / 2 problems, one per pair of groups; and nodes whose sums are equal have equal parameters, as the optimum
-is unique. What is left per block are types: the distinct numbers of neighbours, at most about sqrt(2 E_ab).
+G (G + 1) / 2 problems, one per pair of groups; and nodes whose sums are equal have equal parameters, as the
+optimum is unique. What is left per block are types: the distinct numbers of neighbours, at most about
+sqrt(2 E_ab).
 
-Sums of 0 and of all possible pairs have no finite parameter. A node without a neighbour in a group has probability 0
-there; instead such nodes share `SLIVER` of the block's edges, and an empty block holds about `SLIVER` of an edge, so that
-the logit stays finite. A node linked to all of a
-group gets as large a parameter as the tolerance asks for, and its block is listed as saturated. Edges count once
-whatever they weigh: probabilities are of links, not of weights. On a bipartite graph pairs go across the sides.
+Sums of 0 and of all possible pairs have no finite parameter. A node without a neighbour in a group has
+probability 0 there; so that the logit stays finite, such nodes share `SLIVER` of the block's edges, and an empty
+block holds about `SLIVER` of an edge. A node linked to all of a group gets as large a parameter as the tolerance
+asks for, and its block is listed as saturated.
+
+Edges count once whatever they weigh: probabilities are of links, not of weights. On a bipartite graph pairs go
+across the sides.
 
 Sources: Kang, Lijffijt and De Bie, ICLR 2019; Buyl and De Bie, ICML 2020, Sec. 3; the degree-corrected form as in
 Karrer and Newman, Phys. Rev. E 83, 2011.
@@ -68,8 +71,8 @@ class Prior:
         level: (G, G) part of a pair of groups.
         reach: (N, G) a node's own part towards each group.
         error: the largest relative error of a sum above 0.
-        saturated: blocks with a pair of probability above `SATURATED`, or a sum missed by more than 1e-3; not looked for
-            by `block_totals`.
+        saturated: blocks with a pair of probability above `SATURATED`, or a sum missed by more than 1e-3; not
+            looked for by `block_totals`.
     """
 
     group: IntArray
@@ -92,8 +95,8 @@ def degree_by_group(group: IntArray, side: IntArray, edges: IntArray, smoothing:
         group: (N,) 0 to G - 1; a group lies on one side.
         side: (N,) 0 or 1 on a bipartite graph, else 0.
         edges: (2, E) each once.
-        smoothing: share of a node's neighbours that is spread over the groups as its own group's neighbours are; degrees
-            and block totals stay. 0: as published.
+        smoothing: share of a node's neighbours that is spread over the groups as its own group's neighbours are;
+            degrees and block totals stay. 0: as published.
     """
     num, groups = len(group), int(group.max()) + 1
     across = _across(group, side)

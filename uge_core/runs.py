@@ -699,7 +699,12 @@ def as_embedding(embedding: Any, graph: AttributedGraph) -> npt.NDArray[np.float
 def training_weights(
     run: StoredRun, graph: AttributedGraph
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float32] | None]:
-    """The training edges of a run, (2, E), source first; the weight R~/R of each, (E,); its own weight, or None."""
+    """What a run's training made of its edges.
+
+    Returns:
+        The training edges, (2, E), source first; (E,) what the method weighs each by, as R~/R, of methods that
+        draw anew what they weighed it by in the first epoch; (E,) the edges' own weights, or None.
+    """
     if run.config["method"] == EXTERNAL:
         raise StoreError(f"run {run.id} was not trained here and has no edge weights; leave --what weights out")
     from uge_core.train import weights_in_training

@@ -89,8 +89,8 @@ class Fitted:
         notes: per attribute, a remark for the audit rows of the exported embedding.
         twin_notes: the same for the twin's.
         parameters: of an encoder, what `encode` takes to make the exported embedding again, as
-            ``tables.NAME`` and ``layers.NAME``; empty where another epoch than the last was kept, without an encoder, and
-            where the method does more to an embedding than to train it.
+            ``tables.NAME`` and ``layers.NAME``. Empty without an encoder, where another epoch than the last was
+            kept, and where a head, a finish or weighed messages stand between encoder and embedding.
     """
 
     config: RunConfig
@@ -115,7 +115,7 @@ class _Member:
     evidence: Evidence
     cells: CellTable
     edges: EdgeFactors
-    steps: StepRule | None
+    rule: StepRule | None
     penalty: Penalty
     head: Head
     finish: Finish
@@ -442,7 +442,7 @@ def _beside_edges(config: RunConfig, backbone: Backbone, split: LinkSplit) -> di
 
 
 def edge_weights(config: RunConfig, graph: AttributedGraph, split: LinkSplit, edges: IntArray) -> FloatArray:
-    """(E,) the weight that the config's method gives `edges` by their cells in training; ones where it weighs nothing."""
+    """(E,) the weight that the config's method gives `edges` by their cells; ones where it weighs nothing."""
     return _alone(config, graph, split).cells.edge_weight(edges)
 
 
@@ -467,8 +467,9 @@ def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequenc
 
     The same for every method under one policy for unknown values, so that runs compare: with two
     pseudo-edges a cell, as a held-out edge may fall into a cell that training never saw, and
-    popularity deciles as item cells. An edge counts once, whatever its weight, as in NDCG. Where all attributes form more groups than a table can hold,
-    the independence form of Sec. 5.1 is taken, and the note says so.
+    popularity deciles as item cells. An edge counts once, whatever its weight, as in NDCG. Where all
+    attributes form more groups than a table can hold, the independence form of Sec. 5.1 is taken, and
+    the note says so.
     """
     options = {"shrinkage": 2.0, "item_cells": "popularity" if graph.bipartite else "none"}
 
@@ -497,7 +498,7 @@ class _Builder:
         self.pairs = "edges" if backbone.plan() is None else "walks"
         self.evidences: dict[str, tuple[Evidence, dict[str, BoolArray]]] = {}
         self.tables: dict[str, CellTable] = {}
-        self.steps: dict[str, tuple[EdgeFactors, StepRule | None]] = {}
+        self.factors: dict[str, tuple[EdgeFactors, StepRule | None]] = {}
 
     def member(self, config: RunConfig, *, twin: bool, position: int = 0) -> _Member:
         """One member of the ensemble; `position` is its config's among those given."""
@@ -514,15 +515,16 @@ class _Builder:
         table_key = repr((key if method.reads_attributes else None, config.method, config.method_options))
         if table_key not in self.tables:
             self.tables[table_key] = method.cells(evidence)
-            self.steps[table_key] = method.edges(evidence), method.walks(evidence)
+            self.factors[table_key] = method.edges(evidence), method.walks(evidence)
+        edges, rule = self.factors[table_key]
         penalty = method.penalty(evidence)
         return _Member(
             config=config,
             method=method,
             evidence=evidence,
             cells=self.tables[table_key],
-            edges=self.steps[table_key][0],
-            steps=self.steps[table_key][1],
+            edges=edges,
+            rule=rule,
             penalty=penalty,
             head=method.head(evidence, penalty),
             finish=method.finish(evidence),
@@ -559,8 +561,8 @@ class _End:
     """What a member's training came to.
 
     `tensors` are its parameters, each with Adam's two moments: who goes on from here goes on with them, as a
-    step without moments is a jump of the whole learning rate in every number. `head` is the head's, with what Adam
-    keeps of each, and `learned` what the penalty has learnt.
+    step without moments is a jump of the whole learning rate in every number. `head` holds the head's, with
+    what Adam keeps of each, and `learned` what the penalty has learnt.
     """
 
     tensors: list[dict[str, tuple[Tensor, Tensor, Tensor]]]
@@ -619,7 +621,7 @@ class _Loop:
             [m.cells for m in members],
             inputs.device,
             factors=[m.edges for m in members],
-            rules=[m.steps for m in members],
+            rules=[m.rule for m in members],
             directions=inputs.directions,
             negatives=config.negatives,
             block_size=config.block_size,
@@ -806,7 +808,8 @@ class _Heads:
         self.streams = [_stream(m.config.seed, "head") for m in members]
         started = [m.head.start(dim, g) for m, g in zip(members, self.streams, strict=True)]
         if begun is not None:
-            started = [{name: t for name, (t, _) in end.head.items()} for end in begun]
+            # copies, as several members may go on from one end
+            started = [{name: t.clone() for name, (t, _) in end.head.items()} for end in begun]
             for m, end in zip(members, begun, strict=True):
                 m.penalty.restore(end.learned)
         self.parameters = [_leaves(part, device) for part in started]
@@ -867,7 +870,10 @@ class _Heads:
 
 
 def _together(z: Tensor, apart: Sequence[Tensor], seen: Sequence[Tensor]) -> Tensor:
-    """(K, N, d') of members again, `z` itself where nobody changed anything; narrower ones get zeros in front, which score nothing."""
+    """(K, N, d') the members' embeddings in one, `z` itself where nobody changed anything.
+
+    Narrower ones get zeros in front, which score nothing.
+    """
     if all(a is b for a, b in zip(apart, seen, strict=True)):
         return z
     width = max(s.shape[1] for s in seen)

@@ -115,7 +115,7 @@ def resolve_values(
             wanted = wanted | hidden
     codes[codes < 0] = OUT
     fitted = codes >= 0
-    if not wanted.any() or not fitted.any():
+    if not wanted.any() or np.count_nonzero(fitted) < 2:  # one is masked for the check
         return Values(attribute.name, codes, fitted, labels)
     report = _check(attribute.name, codes, len(labels), int(wanted.sum()), graph, train_edges, rng)
     if report.used:

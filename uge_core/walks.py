@@ -37,8 +37,8 @@ class StepRule:
 
     Attributes:
         groups: (N,) a step chooses a group of neighbours first; None: a neighbour at once.
-        weights: (2, E) float64, 0 or more: of a step along each training edge from its smaller end, and from its larger;
-            None: the edge's own weight both ways.
+        weights: (2, E) float64, 0 or more: of a step along each training edge from its smaller end, and from its
+            larger; None: the edge's own weight both ways.
     """
 
     groups: IntArray | None = None
@@ -118,7 +118,7 @@ class Walker:
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
-        """Source and target of each way an edge can be gone, its place in both edges' ways, by row; and the order by block."""
+        """Source, target and edge (u to v, then v to u) of each step, by row; their order by block; nodes' groups."""
         u, v = self.edges
         forth = back = np.arange(len(u))
         if self.directions is not None:
@@ -154,8 +154,9 @@ class Walker:
         block = np.append(first, len(source))
         total = np.zeros(0)
         if ways is not None:
-            total = np.cumsum(ways)
-            total -= np.repeat(np.concatenate([[0.0], total])[first], np.diff(block))
+            from uge_core import _walk_kernels
+
+            total = _walk_kernels.sums_within(ways, block)
         strength = np.bincount(source, ways, self.num_nodes).astype(np.float64)
         return Roads(start, neighbour, ascending, np.concatenate([[0], np.cumsum(count)]), block, total, strength)
 

@@ -66,7 +66,7 @@ class Backbone:
         return False
 
     def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:
-        """About how many float32 numbers one member holds during a step: parameters, Adam's state and the graph of a pass.
+        """About how many float32 numbers one member holds in a step: parameters, Adam's state, the graph of a pass.
 
         Args:
             num_nodes: N.
@@ -84,7 +84,7 @@ class Backbone:
         return None
 
     def context(self, parameters: Parameters) -> Tensor | None:
-        """(K, N, h) contexts that the last h columns of others' embeddings are scored against; None: embeddings alone."""
+        """(K, N, h) contexts that the last h columns of others' embeddings meet; None: embeddings alone."""
         return None
 
     def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:

@@ -17,15 +17,18 @@ class DeepWalk(Node2Vec):
 
         1/2 mean over pairs of softplus(-z_u . z_v) + 1/2 E[softplus(z_u . z_s)],   s a stranger of u
 
-    Walks are drawn anew each epoch, p = q = 1 as DeepWalk's, else as node2vec's, by the edges' weights, along their
-    directions. A source has as many strangers as pairs; they come from the shared block, and are nodes it has no edge to. With walk
-    length and window 1 this is the backbone node2vec. What a method weighs edges by weighs steps, so that UGE-W walks along
-    the bias-free graph; Fairwalk and CrossWalk choose steps by rules of their own. An offset is that of the pair's cell: R and R~
-    are of edges, and pairs further apart are less biased, so that UGE-O corrects them too much.
+    Walks are drawn anew each epoch, by the edges' weights and along their directions; with p = q = 1 they are
+    DeepWalk's, else node2vec's. Strangers weigh as much as pairs; they come from the shared block, and are nodes the
+    source has no edge to. With walk length and window 1 this is the backbone node2vec on a sample of the edges.
+
+    What a method weighs edges by weighs steps, so that UGE-W walks along the bias-free graph; Fairwalk and CrossWalk
+    choose steps by rules of their own. An offset is that of the pair's cell: R and R~ are of edges, and pairs further
+    apart are less biased, so that UGE-O corrects them too much.
 
     Departures: one table for both ends, as everywhere here, where skip-gram keeps a second for contexts; strangers
-    are uniform rather than by degree^(3/4); every pair within the window counts the same, and a node never meets itself;
-    walks begin as often at a node as it has edges (`starts=nodes`: as often at each); on a bipartite graph pairs go across.
+    are uniform rather than by degree^(3/4); every pair within the window counts the same, and a node never meets
+    itself; walks begin as often at a node as it has edges (`starts=nodes`: as often at each); on a bipartite graph
+    pairs go across.
 
     Shapes: table (N, d); embeddings (K, N, d). Features are not used. Memory is linear in edges and pairs.
     """

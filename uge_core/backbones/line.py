@@ -21,11 +21,12 @@ class LINE(Node2Vec):
     r"""First order: a pair scores z_u . z_v. Second order: z_u . c_v and z_v . c_u, with a context vector c of each node.
 
     Nodes with the same neighbours become alike under the second order, linked or not. `both` gives each half of
-    the columns: the first d - d // 2 are the first order's, the rest the second's; the two losses are added. Kept and exported is
-    the table of z, and penalties see it; of the second order, scores z_u . z_v are then no chances of a link.
+    the columns: the first d - d // 2 are the first order's, the rest the second's; the two losses are added. Kept and
+    exported is the table of z, and penalties see it; with the second order, scores z_u . z_v are no chances of a link.
 
-    Departures: strangers come from the shared block (uniform, no edge to the source) and repel both ways, where LINE draws
-    contexts alone, by degree^(3/4); the orders are trained at once; an edge is gone both ways whatever its direction.
+    Departures: strangers come from the shared block (uniform, no edge to the source) and repel both ways, where LINE
+    draws contexts alone, by degree^(3/4); the orders are trained at once; an edge is gone both ways whatever its
+    direction.
 
     Shapes: table (N, d), contexts (N, d), of `both` (N, d // 2); embeddings (K, N, d). Features are not used.
     """

@@ -1,4 +1,4 @@
-"""What erasers share: plain training, then a map of the finished embedding that is fitted where no attacker is tested."""
+"""What erasers share: plain training, then a map of the embedding, fitted where no attacker is tested."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uge_core.bias_free import CellTable, Evidence
+from uge_core.bias_free import Evidence
 from uge_core.debias.base import Method
 from uge_core.errors import ConfigError
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.values import BoolArray
 
 
@@ -19,25 +18,17 @@ class Eraser(Method):
 
     def check(self, evidence: Evidence, loss: str) -> None:
         """Refuses where no node is left to fit it on."""
-        if not nodes(evidence).any():
+        if not learnable(evidence).any():
             names = ", ".join(v.name for v in evidence.sensitive)
             raise ConfigError(f"{self.name}: no node outside the probe's test has a known value of {names}")
 
     def dimensions(self, evidence: Evidence) -> int:
         """One a value, less one per attribute."""
-        fit = nodes(evidence)
+        fit = learnable(evidence)
         return sum(len(np.unique(v.codes[fit])) - 1 for v in evidence.sensitive)
 
-    def cells(self, evidence: Evidence) -> CellTable:
-        """Weight 1, offset 0."""
-        return CellTable.neutral(evidence.graph.num_nodes)
 
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()
-
-
-def nodes(evidence: Evidence) -> BoolArray:
+def learnable(evidence: Evidence) -> BoolArray:
     """(N,) people whose values of all sensitive attributes are really known and are no probe's test."""
     fit: BoolArray = evidence.side == 0
     if evidence.probed is not None:

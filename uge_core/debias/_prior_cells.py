@@ -6,9 +6,10 @@ at random. A pair is drawn as a stranger q_ij times as often as it would be seen
     q_ij = (r_i + r_j) / 2,   r_i = (degree of i) / (strangers of i),
 
 so with a prior P the loss is right where the logit is z_i . z_j + logit P_ij - log q_ij (case-control sampling:
-Prentice and Pyke, Biometrika 66, 1979). log q has no exact form offset[g_i, g_j] + reach[i, g_j] + reach[j, g_i]; within
-classes of like r it is linear to second order, at most 1/8 of the classes' width squared off. Under BPR the rate
-cancels, as the ends are compared for one source and strangers are drawn evenly.
+Prentice and Pyke, Biometrika 66, 1979). log q has no exact form offset[g_i, g_j] + reach[i, g_j] + reach[j, g_i].
+Nodes are put into classes of like r, within which log q is taken as linear in log r; that is at most 1/8 of the
+classes' width squared off. Under BPR the rate cancels, as the ends are compared for one source and strangers are
+drawn evenly.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from uge_core.priors import Array, Prior
 
 _WIDTH = 0.7  # of a class, in log r: at most 0.06 off
 _ENTRIES = 1 << 25  # reach entries beyond which classes get wider
-_MOST = 1 << 30
+_MOST = 1 << 30  # numbers of a prior, 8 GB
 
 
 def prior_cells(evidence: Evidence, prior: Prior, *, sampled: bool, notes: tuple[str, ...] = ()) -> CellTable:
@@ -74,12 +75,13 @@ def check_size(num_nodes: int, num_groups: int) -> None:
     """Each node has a number per group."""
     if num_nodes * num_groups > _MOST:
         raise ConfigError(
-            f"a prior of {num_nodes} nodes and {num_groups} groups does not fit; name fewer attributes, or bin them coarser"
+            f"a prior of {num_nodes} nodes and {num_groups} groups holds more than {_MOST} numbers; "
+            "name fewer attributes, or bin them coarser"
         )
 
 
 def _log_rate(evidence: Evidence) -> Array:
-    """(N,) log r: a node's (weighted) degree over how many nodes it has no edge to; half an edge where it has none."""
+    """(N,) log r: a node's (weighted) degree over the nodes it has no edge to; half an edge where it has none."""
     num, users = evidence.graph.num_nodes, evidence.graph.num_users
     ends = evidence.train_edges.ravel()
     weights = None if evidence.weights is None else np.tile(evidence.weights, 2)

@@ -1,9 +1,9 @@
 """What a debiasing method is: the slots it fills in the one training loop.
 
-A method yields a cell table (what each observed edge counts, and what is added to each pair's
-logit while training) and a penalty on the embeddings; some also weigh single edges, put a head
-between the encoder and the loss, or finish the embedding after training. Slots a method has no use
-for hold do-nothing objects, so the loop has no branch per method. A subclass is a frozen dataclass
+A method may yield a cell table (what each observed edge counts, and what is added to each pair's
+logit while training), a penalty on the embeddings, factors of single edges, rules for walks, a head
+between the encoder and the loss, and a finish for the embedding after training. Slots it does not
+fill hold do-nothing objects, so the loop has no branch per method. A subclass is a frozen dataclass
 whose fields are its options, one file per method.
 """
 
@@ -12,13 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
+from uge_core.bias_free import CellTable
 from uge_core.edge_factors import EdgeFactors, NoFactors
 from uge_core.finishes.base import Finish, Keep
 from uge_core.heads.base import Head, NoHead
+from uge_core.penalties.base import NoPenalty, Penalty
 
 if TYPE_CHECKING:
-    from uge_core.bias_free import CellTable, Evidence
-    from uge_core.penalties.base import Penalty
+    from uge_core.bias_free import Evidence
     from uge_core.walks import StepRule
 
 
@@ -34,7 +35,7 @@ class Method:
             `unseen` audit.
         uses_lambda: it has a penalty, weighed by lambda.
         default_lam: lambda where none is given.
-        widens: its head shows the loss more columns than others'; it trains in a pass of its own, as kernels sum other
+        widens: its head shows the loss more columns than others'. It trains in a pass of its own: kernels sum other
             widths in another order, a difference in the last digit that an adversary beside it would enlarge.
         color: its colour in every figure (Okabe-Ito).
         symbol: its marker in every figure, which tells methods of one colour apart.
@@ -60,19 +61,22 @@ class Method:
         """Raises ConfigError where the method cannot serve this graph or loss, with the reason."""
 
     def cells(self, evidence: Evidence) -> CellTable:
-        """The weight and the logit offset of every pair of groups."""
-        raise NotImplementedError
+        """The weight and the logit offset of every pair of groups; 1 and 0 where a method says nothing."""
+        return CellTable.neutral(evidence.graph.num_nodes)
 
     def penalty(self, evidence: Evidence) -> Penalty:
         """What is added to the loss, before lambda."""
-        raise NotImplementedError
+        return NoPenalty()
 
     def edges(self, evidence: Evidence) -> EdgeFactors:
         """What single training edges count, beside their cell's weight."""
         return NoFactors()
 
     def walks(self, evidence: Evidence) -> StepRule | None:
-        """How steps are chosen by a backbone that walks, in place of `edges`; None: by edges' weights times `edges` in the loss."""
+        """How a backbone that walks chooses steps, in place of `edges`.
+
+        None: by the edges' weights times what their cells and `edges` weigh them in the loss.
+        """
         return None
 
     def head(self, evidence: Evidence, penalty: Penalty) -> Head:
@@ -84,5 +88,8 @@ class Method:
         return Keep()
 
     def dimensions(self, evidence: Evidence) -> int:
-        """How many dimensions its finish takes away, at least; as many as an embedding has are refused, half of them advised against."""
+        """How many dimensions its finish takes away, if it takes any.
+
+        As many as an embedding has are refused, half of them advised against.
+        """
         return 0

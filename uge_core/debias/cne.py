@@ -8,7 +8,6 @@ from typing import ClassVar
 from uge_core.bias_free import CellTable, Evidence
 from uge_core.debias._prior_cells import prior_cells
 from uge_core.debias.base import Method
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.priors import degree_by_group
 from uge_core.registry import register
 
@@ -35,7 +34,3 @@ class CNE(Method):
         """Weight 1, offset the degree prior's log odds at the rate pairs are drawn."""
         prior = degree_by_group(evidence.side, evidence.side, evidence.train_edges)
         return prior_cells(evidence, prior, sampled=evidence.loss == "cross-entropy")
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()

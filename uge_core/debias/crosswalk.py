@@ -8,12 +8,11 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from uge_core.bias_free import CellTable, Evidence
+from uge_core.bias_free import Evidence
 from uge_core.debias._steps import Numbers, Steps, both_ways, sensitive_groups
 from uge_core.debias.base import Method
 from uge_core.edge_factors import EdgeFactors, FixedFactors
 from uge_core.errors import ConfigError
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.registry import option, register
 from uge_core.walks import StepRule
 
@@ -43,7 +42,7 @@ def boundary(steps: Steps, num_nodes: int, length: int) -> Numbers:
 
 
 def crossing_shares(steps: Steps, alpha: float) -> Numbers:
-    """(B,) what part of a node's steps leads to each block: 1 - alpha to its own group, alpha to the others, each alike."""
+    """(B,) the part of a node's steps to each block: 1 - alpha to its own group, alpha to the others, each alike."""
     node = steps.block_node
     own = steps.block_group == steps.groups[node]
     others, has_own = (np.bincount(node, kind) for kind in (~own, own))
@@ -57,17 +56,19 @@ def crossing_shares(steps: Steps, alpha: float) -> Numbers:
 class CrossWalk(Method):
     r"""Edge weights that draw walks to the boundary between groups, and over it.
 
-        w'_uv = w_uv m_v^p (1 - alpha) / sum over u's neighbours v' of its own group of w_uv' m_v'^p         same group
-        w'_uv = w_uv m_v^p (alpha / C_u) / sum over those of v's group of w_uv' m_v'^p                       another
+        w'_uv = w_uv m_v^p (1 - alpha) / sum over u's neighbours v' of its own group of w_uv' m_v'^p    same group
+        w'_uv = w_uv m_v^p (alpha / C_u) / sum over those of v's group of w_uv' m_v'^p                  another
 
-    m_v = 0.001 + the share of other groups' nodes on a walk of `boundary_length` steps from v, C_u the number of other
-    groups among u's neighbours; where u has neighbours of its own group alone, or of others alone, they get the whole.
+    m_v = 0.001 + the share of other groups' nodes on a walk of l = `boundary_length` steps from v; C_u is the number
+    of other groups among u's neighbours. Where u has neighbours of its own group alone, or of others alone, they get
+    the whole. m is exact (l sparse products) where the authors count on 1,000 walks.
 
-    With real walks (backbone deepwalk) steps are drawn by w'. For every other backbone walks of one step in closed form:
-    the edge's term counts the mean of both directions' w'_uv S_u / w_uv, whose mean over the training edges is 1.
-    m is exact (l sparse products) where the authors count on 1,000 walks. Groups are the combinations of the sensitive attributes; people
-    without a value are a group of their own. On a bipartite graph every edge leads to the other side, so there is no
-    boundary between groups: refused.
+    With real walks (backbone deepwalk) steps are drawn by w', which on a directed graph is of edges taken both ways.
+    For every other backbone walks of one step in closed form: the edge's term counts the mean of both directions'
+    w'_uv S_u / w_uv, S_u the sum of u's w, whose mean over the training edges, weighed by w, is 1.
+
+    Groups are the combinations of the sensitive attributes; people without a value are a group of their own. On a
+    bipartite graph every edge leads to the other side, so there is no boundary between groups: refused.
     """
 
     label: ClassVar[str] = "CrossWalk"
@@ -87,14 +88,6 @@ class CrossWalk(Method):
                 "crosswalk: every edge of a bipartite graph joins a person and an item, so groups of people have no boundary "
                 "for walks to cross; use fairwalk, or a graph of people"
             )
-
-    def cells(self, evidence: Evidence) -> CellTable:
-        """Weight 1, offset 0."""
-        return CellTable.neutral(evidence.graph.num_nodes)
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()
 
     def edges(self, evidence: Evidence) -> EdgeFactors:
         """What a walk of one step by w' counts each edge."""

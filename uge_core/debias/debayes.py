@@ -10,7 +10,6 @@ from uge_core.debias._prior_cells import check_size, prior_cells, without
 from uge_core.debias.base import Method
 from uge_core.errors import ConfigError
 from uge_core.graph import IntArray
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.priors import Prior, block_totals, degree_by_group
 from uge_core.registry import option, register
 
@@ -25,23 +24,25 @@ class DeBayes(Method):
     r"""Biased prior: train on logit = z_u . z_v + logit P_uv, drop the prior after training.
 
     P is the maximum-entropy prior that meets, for each node, the number of its neighbours in each sensitive group:
-    logit P_uv = r_{u, g_v} + r_{v, g_u}. What the prior explains the embedding need not hold. The original then scores
-    pairs by distance with the degree prior P0 in P's place, or by distance alone. Here the exported embedding is scored
-    by the dot product alone, as every method's, and ``degrees=learned`` (the default) stands for the former: the offset is
-    logit P - logit P0, what the attribute adds to the degrees, and the dot product learns the degrees itself.
-    ``degrees=prior`` stands for the latter, and ranks links without knowing who is popular (LastFM Asia, 200 epochs of
-    node2vec: NDCG@10 .22 in place of .34, the country about as readable).
+    logit P_uv = r_{u, g_v} + r_{v, g_u}. What the prior explains the embedding need not hold.
+
+    The original then scores pairs by distance with the degree prior P0 in P's place, or by distance alone. Here the
+    exported embedding is scored by the dot product alone, as every method's. ``degrees=learned`` (the default)
+    stands for the former: the offset is logit P - logit P0, what the attribute adds to the degrees, and the dot
+    product learns the degrees itself. ``degrees=prior`` stands for the latter, and ranks links without knowing who
+    is popular (LastFM Asia, 200 epochs of node2vec: NDCG@10 .22 in place of .34, the country about as readable).
 
     Several attributes form joint groups; the original adds up a term per attribute instead, which has no short way
-    to its optimum. Above 64 joint groups nearly all numbers of neighbours are 0 or 1 and the prior would be the edges
-    themselves, so ``auto`` then meets degrees and the groups' totals, logit P_uv = t_u + t_v + w_{g_u g_v}. Nodes without a value
-    form a group of their own, imputed values count as values, and attributes that are not sensitive play no part. The
-    prior counts every edge once, whatever it weighs. A node without a neighbour in a group has probability
-    0 there and, as that has no logit, a ten-thousandth of the block's edges shared among such nodes.
+    to its optimum. Above 64 joint groups nearly all numbers of neighbours are 0 or 1 and the prior would be the
+    edges themselves, so ``auto`` then meets degrees and the groups' totals, logit P_uv = t_u + t_v + w_{g_u g_v}.
 
-    Bipartite: pairs across the sides; items without an attribute are one group, so a user's part is its degree and an
-    item's is its popularity in each user group, which also stays under BPR. Where a backbone learns from walks the prior
-    is still that of edges; pairs that meet need not be linked, so ``smoothing`` is at least a half there.
+    Nodes without a value form a group of their own, imputed values count as values, and attributes that are not
+    sensitive play no part. The prior counts every edge once, whatever it weighs. A node without a neighbour in a
+    group has probability 0 there, which has no logit: such nodes share a ten-thousandth of the block's edges.
+
+    Bipartite: pairs across the sides. Items without an attribute are one group, so a user's part is its degree and
+    an item's is its popularity in each user group, which also stays under BPR. Where a backbone learns from walks
+    the prior is still that of edges; pairs that meet need not be linked, so ``smoothing`` is at least a half there.
     """
 
     label: ClassVar[str] = "DeBayes"
@@ -84,10 +85,6 @@ class DeBayes(Method):
             prior = without(prior, degree_by_group(evidence.side, evidence.side, evidence.train_edges))
         sampled = not learned and evidence.loss == "cross-entropy"
         return prior_cells(evidence, prior, sampled=sampled, notes=_notes(part, prior, evidence))
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()
 
     def _fit(self, evidence: Evidence) -> tuple[Partition, Prior]:
         items = evidence.item_cells(self.item_cells)

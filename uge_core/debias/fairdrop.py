@@ -9,13 +9,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.bias_free import CellTable, Evidence
+from uge_core.bias_free import Evidence
 from uge_core.debias._steps import sensitive_groups
 from uge_core.debias.base import Method
 from uge_core.edge_factors import EdgeFactors
 from uge_core.errors import ConfigError
 from uge_core.graph import FloatArray
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.registry import option, register
 
 _PURPOSE = 52  # tells the stream of draws from others of the same seed
@@ -57,11 +56,13 @@ class Dropped:
 class FairDrop(Method):
     r"""An edge stays with chance 1/2 + delta where its ends' groups differ, 1/2 - delta where they are equal.
 
-    Dropped edges are in neither loss nor messages nor walks until the next draw, every `every` epochs (the authors: 10 for
-    GCN, 1 for node2vec); the loss is the mean over those that stay. GAT's attention does not weigh messages, so that
-    dropped edges are in its messages and out of its loss. The embedding kept is the encoder's on the whole graph. Draws are keyed
-    by `draw_seed` alone: members and twins share them. Groups are the combinations of the sensitive attributes; people
-    without a value are a group of their own. On a bipartite graph no edge joins two people: refused.
+    Dropped edges are in neither loss nor messages nor walks until the next draw, every `every` epochs (the authors:
+    10 for GCN, 1 for node2vec); the loss is the mean over those that stay. GAT's attention does not weigh messages,
+    so dropped edges stay in its messages. The embedding kept is the encoder's on the whole graph. Draws are keyed by
+    `draw_seed` alone: members and twins share them.
+
+    Groups are the combinations of the sensitive attributes; people without a value are a group of their own. On a
+    bipartite graph no edge joins two people: refused.
     """
 
     label: ClassVar[str] = "FairDrop"
@@ -83,14 +84,6 @@ class FairDrop(Method):
             )
         if not self._keep(evidence).any():
             raise ConfigError("fairdrop: delta = 0.5 drops every edge, as all join equal groups; use a smaller delta")
-
-    def cells(self, evidence: Evidence) -> CellTable:
-        """Weight 1, offset 0."""
-        return CellTable.neutral(evidence.graph.num_nodes)
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()
 
     def edges(self, evidence: Evidence) -> EdgeFactors:
         """The edges that stay."""

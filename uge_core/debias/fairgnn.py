@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from uge_core.bias_free import CellTable, Evidence
+from uge_core.bias_free import Evidence
 from uge_core.debias.base import Method
 from uge_core.penalties.adversary import Build
 from uge_core.penalties.base import Penalty
@@ -45,10 +45,6 @@ class FairGNN(Method):
     def unread(self, bipartite: bool) -> set[str]:
         """Without hidden layers they have no width."""
         return super().unread(bipartite) | ({"discriminator_width"} if not self.discriminator_depth else set())
-
-    def cells(self, evidence: Evidence) -> CellTable:
-        """Weight 1, offset 0."""
-        return CellTable.neutral(evidence.graph.num_nodes)
 
     def penalty(self, evidence: Evidence) -> Penalty:
         """The adversary on soft labels, and the covariance."""

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from uge_core.bias_free import CellTable, Evidence
+from uge_core.bias_free import Evidence
 from uge_core.debias._steps import Numbers, Steps, both_ways, sensitive_groups
 from uge_core.debias.base import Method
 from uge_core.edge_factors import EdgeFactors, FixedFactors
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.registry import register
 from uge_core.walks import StepRule
 
@@ -28,7 +27,8 @@ class Fairwalk(Method):
     r"""At u one of the groups present among its neighbours, each alike, then a neighbour v of that group.
 
     With real walks (backbone deepwalk) steps are drawn so, p and q acting within the group. For every other backbone
-    walks of one step, as the paper extends it (Sec. 6.1), in closed form: the edge's term counts the mean of w_{u->v} and w_{v->u},
+    walks of one step, as the UGE paper extends it (Sec. 6.1), in closed form: the edge's term counts the mean of
+    w_{u->v} and w_{v->u},
 
         w_{u->v} = S_u / (G_u S_uc),   c the group of v, G_u the number of groups among u's neighbours,
 
@@ -36,8 +36,8 @@ class Fairwalk(Method):
     mean over the training edges, weighed by the edges' own weights, is 1.
 
     Groups are the combinations of the sensitive attributes; people without a value are a group of their own. On a
-    bipartite graph users see one group of items, so that steps to users alone change: the paper leaves Fairwalk out there,
-    as it has nothing to balance in what a user chooses. Under BPR the factor multiplies the whole pair.
+    bipartite graph users see one group of items, so that steps to users alone change: the UGE paper leaves Fairwalk
+    out there, as it has nothing to balance in what a user chooses. Under BPR the factor multiplies the whole pair.
     """
 
     label: ClassVar[str] = "Fairwalk"
@@ -45,14 +45,6 @@ class Fairwalk(Method):
     color: ClassVar[str] = "#E69F00"
     symbol: ClassVar[str] = "square"
     position: ClassVar[int] = 10
-
-    def cells(self, evidence: Evidence) -> CellTable:
-        """Weight 1, offset 0."""
-        return CellTable.neutral(evidence.graph.num_nodes)
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()
 
     def edges(self, evidence: Evidence) -> EdgeFactors:
         """What a fair walk of one step counts each edge."""

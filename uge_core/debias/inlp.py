@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.bias_free import Evidence
-from uge_core.debias._eraser import Eraser, nodes
+from uge_core.debias._eraser import Eraser, learnable
 from uge_core.finishes.base import Finish
 from uge_core.finishes.inlp import Inlp
 from uge_core.registry import option, register
@@ -32,5 +32,5 @@ class INLP(Eraser):
 
     def finish(self, evidence: Evidence) -> Finish:
         """The projection."""
-        fit, people = nodes(evidence), evidence.side == 0
+        fit, people = learnable(evidence), evidence.side == 0
         return Inlp(tuple(v.codes for v in evidence.sensitive), fit, people, self.rounds)

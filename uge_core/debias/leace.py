@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.bias_free import Evidence
-from uge_core.debias._eraser import Eraser, nodes
+from uge_core.debias._eraser import Eraser, learnable
 from uge_core.finishes.base import Finish
 from uge_core.finishes.leace import Leace
 from uge_core.registry import register
@@ -31,4 +31,4 @@ class LEACE(Eraser):
 
     def finish(self, evidence: Evidence) -> Finish:
         """The erasure."""
-        return Leace(tuple(v.codes for v in evidence.sensitive), nodes(evidence), evidence.side == 0)
+        return Leace(tuple(v.codes for v in evidence.sensitive), learnable(evidence), evidence.side == 0)

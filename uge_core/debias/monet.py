@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from uge_core.bias_free import CellTable, Evidence
+from uge_core.bias_free import Evidence
 from uge_core.debias.base import Method
 from uge_core.heads.base import Head
 from uge_core.heads.orthogonal import Orthogonal
-from uge_core.penalties.base import NoPenalty, Penalty
+from uge_core.penalties.base import Penalty
 from uge_core.registry import option, register
 
 _WIDEST = 32
@@ -25,9 +25,11 @@ class MONET(Method):
     The metadata embeddings m = onehot(a) W take up what the attributes say of the links; z_perp is
     orthogonal to them in every step and is what is exported (see `uge_core.heads.orthogonal`). What M's
     columns span is out of reach of a linear attacker on the nodes that training saw; attackers that are
-    not linear, and nodes whose value was hidden, are not spoken for. Palowitch and Perozzi train GloVe on walks, with two embeddings of
-    each kind; here there is one of each and the loss of the other methods. Metadata that is wider than
-    the number of values gains nothing; narrower, it takes out so many directions alone.
+    not linear, and nodes whose value was hidden, are not spoken for. Metadata that is wider than the number
+    of values gains nothing; narrower, it takes out so many directions alone.
+
+    Departure: Palowitch and Perozzi train GloVe on walks, with two embeddings of each kind; here there is
+    one of each and the loss of the other methods.
     """
 
     label: ClassVar[str] = "MONET (links)"
@@ -38,14 +40,6 @@ class MONET(Method):
     widens: ClassVar[bool] = True
 
     metadata_dim: int = option(0, "width of m; 0: the number of values, at most 32", low=0, high=1024)
-
-    def cells(self, evidence: Evidence) -> CellTable:
-        """Weight 1, offset 0."""
-        return CellTable.neutral(evidence.graph.num_nodes)
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()
 
     def head(self, evidence: Evidence, penalty: Penalty) -> Head:
         """The metadata embeddings and the projection."""

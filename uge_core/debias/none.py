@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from uge_core.bias_free import CellTable, Evidence
 from uge_core.debias.base import Method
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.registry import register
 
 
@@ -22,11 +20,3 @@ class NoDebiasing(Method):
     symbol: ClassVar[str] = "circle"
     position: ClassVar[int] = 0
     reads_attributes: ClassVar[bool] = False
-
-    def cells(self, evidence: Evidence) -> CellTable:
-        """Weight 1 and offset 0 everywhere."""
-        return CellTable.neutral(evidence.graph.num_nodes)
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()

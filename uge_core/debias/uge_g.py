@@ -53,9 +53,10 @@ class UGEG(UGEW):
 
     A draw from the bias-free model among the pairs that are observed: cells hold on average the edges
     the bias-free graph has there, and every node its part of them. What no observed edge can stand for
-    (`uncovered_mass`) no draw can bring. In expectation the loss is UGE-W's; encoders aggregate over the
-    drawn graph too (GAT attends to all edges), the embedding kept over all at their mean. `every` as large as the epochs embeds one graph. Draws are
-    keyed by `draw_seed` alone: members and twins share them.
+    (`uncovered_mass`) no draw can bring. In expectation the loss is UGE-W's. Encoders aggregate over the
+    drawn graph too (GAT attends to all edges), and over all edges at their mean for the embedding that is
+    kept. `every` as large as the epochs embeds one graph. Draws are keyed by `draw_seed` alone: members and
+    twins share them.
     """
 
     label: ClassVar[str] = "UGE-G (ours)"

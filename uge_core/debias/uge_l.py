@@ -10,7 +10,6 @@ import numpy as np
 from uge_core.bias_free import CellTable, Evidence, joint_weights
 from uge_core.debias import _options
 from uge_core.debias.base import Method
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.registry import option, register
 
 
@@ -48,7 +47,3 @@ class UGEL(Method):
         if self.use == "weights":
             return table
         return replace(table, weight=np.ones_like(table.weight), offset=-np.log(table.weight))
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()

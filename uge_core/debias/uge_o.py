@@ -8,7 +8,6 @@ from typing import ClassVar
 from uge_core.bias_free import CellTable, Evidence, offset_cells
 from uge_core.debias import _options
 from uge_core.debias.base import Method
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.registry import option, register
 
 
@@ -40,7 +39,3 @@ class UGEO(Method):
         return offset_cells(
             evidence, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
         )
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()

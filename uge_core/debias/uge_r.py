@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from uge_core.bias_free import CellTable, Evidence
+from uge_core.bias_free import Evidence
 from uge_core.debias import _options
 from uge_core.debias.base import Method
 from uge_core.penalties.base import Penalty
@@ -43,10 +43,6 @@ class UGER(Method):
     def check(self, evidence: Evidence, loss: str) -> None:
         """Refuses sigmoid scores with the exact estimator."""
         _options.check_scores(self.scores, self.estimator)
-
-    def cells(self, evidence: Evidence) -> CellTable:
-        """Weight 1, offset 0."""
-        return CellTable.neutral(evidence.graph.num_nodes)
 
     def penalty(self, evidence: Evidence) -> Penalty:
         """The gap between Q and Q~."""

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from uge_core.bias_free import CellTable, Evidence, weight_cells
 from uge_core.debias.base import Method
-from uge_core.penalties.base import NoPenalty, Penalty
 from uge_core.registry import option, register
 
 
@@ -37,7 +36,3 @@ class UGEW(Method):
         return weight_cells(
             evidence, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
         )
-
-    def penalty(self, evidence: Evidence) -> Penalty:
-        """Nothing."""
-        return NoPenalty()

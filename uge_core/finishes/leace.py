@@ -23,7 +23,7 @@ from uge_core.values import BoolArray
 
 _Float64 = npt.NDArray[np.float64]
 _FLAT = 1e-6  # a spread of less than this part of the largest is float32's rounding
-_TRACE = 1e-7  # so is a canonical correlation below
+_TRACE = 1e-7  # so is a covariance with the whitened embedding below
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class Leace:
         axes, root = axes[:, kept], np.sqrt(level[kept])
         whiten, back = (axes / root) @ axes.T, (axes * root) @ axes.T
         cross = np.concatenate([_indicator_sums(x, code[self.fitted]) for code in self.codes]).T / len(x)
-        directions, correlation, _ = np.linalg.svd(whiten @ cross, full_matrices=False)
-        directions = directions[:, correlation > _TRACE]
+        directions, strength, _ = np.linalg.svd(whiten @ cross, full_matrices=False)
+        directions = directions[:, strength > _TRACE]
         out = z.copy()
         moved = z[self.moved].astype(np.float64)
         out[self.moved] = moved - (moved - centre) @ (whiten @ directions) @ (back @ directions).T

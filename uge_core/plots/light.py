@@ -36,7 +36,7 @@ _STYLE = """<style>
 .uge-light .tick { top: 0; bottom: 0; border-left: 2.5px solid currentColor; }
 .uge-light .cross { top: 0; line-height: 26px; width: 16px; margin-left: -8px; text-align: center; font-size: 18px; }
 .uge-light .gap td, .uge-light .gap th { height: 10px; }
-.uge-light .said { padding-left: 10px; font-variant-numeric: tabular-nums; }
+.uge-light .bars .said { padding-left: 14px; font-variant-numeric: tabular-nums; }
 .uge-light .key { display: flex; flex-wrap: wrap; gap: 4px 18px; margin-bottom: 6px; }
 .uge-light .key i { display: inline-block; width: 14px; height: 14px; margin-right: 6px; vertical-align: -2px; }
 .uge-light .axis { position: relative; height: 18px; font-size: 12.5px; }
