@@ -14,7 +14,7 @@ from scipy import stats
 import uge_core as uge
 from uge_core import cli
 from uge_core.audit.base import METRICS
-from uge_core.plots.gaps import gap_bars, gap_map
+from uge_core.plots.gaps import gap_bars, gap_map, rough_count
 from uge_core.plots.light import gap_light, leakage_light
 from uge_core.plots.look import readable_on
 from uge_core.plots.tradeoff import ring_style, tradeoff_figure
@@ -417,3 +417,19 @@ def test_names_from_data_are_no_markup_in_light_charts(store: RunStore) -> None:
 
 def test_text_is_readable_on_every_step_of_the_maps() -> None:
     assert readable_on("#004B78") == "#FFFFFF" and readable_on("#EAF3FA") == "#000000"
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [
+        (0, "0"),
+        (9_999, "9,999"),
+        (10_000, "10k"),
+        (999_949, "1M"),
+        (582_240_750, "582M"),
+        (999_900_000, "1bn"),
+        (2_215_682_596, "2.22bn"),
+    ],
+)
+def test_counts_in_cells_stay_short(n, words):
+    assert rough_count(n) == words

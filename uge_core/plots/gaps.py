@@ -156,9 +156,12 @@ def _step(share: float) -> float:
 
 
 def rough_count(n: float) -> str:
-    """A count short enough for a cell: in full, in thousands or in millions."""
-    n = int(n)
-    return f"{n / 1e6:.3g}M" if n >= 1_000_000 else f"{n / 1e3:.3g}k" if n >= 10_000 else f"{n:,}"
+    """A count short enough for a cell: in full, in thousands, millions or billions."""
+    if n < 10_000:
+        return f"{int(n):,}"
+    n = float(f"{n:.3g}")
+    size, unit = next(((size, unit) for size, unit in ((1e9, "bn"), (1e6, "M")) if n >= size), (1e3, "k"))
+    return f"{n / size:.3g}{unit}"
 
 
 def cell_ends(cell: Mapping[str, Any], which: str) -> str:
