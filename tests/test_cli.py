@@ -252,7 +252,7 @@ def test_export(seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ),
         (["--lam", "-1"], "allowed: 0 or more"),
         (["--lam", "much"], "'much' is not a number"),
-        (["--method", "uge-x"], "allowed: none, uge-c"),
+        (["--method", "uge-x"], "allowed: cfc, cne"),
         (["--backbone", "node2vek"], "Did you mean 'node2vec'?"),
         (["--method", "uge-w"], "needs at least one sensitive attribute; this graph has: city, gender, age"),
         (["--method", "uge-w", "--sensitive", "town"], "unknown attribute 'town'; allowed: city, gender, age"),

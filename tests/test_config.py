@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -158,4 +159,4 @@ def test_options_reach_method_backbone_and_training():
 @pytest.mark.parametrize("name", registry.names("debias"))
 def test_each_method_describes_itself(name):
     cls = registry.find("debias", name)
-    assert cls.label and cls.citation and cls.__doc__ and ("Eq." in cls.__doc__ or "MMD" in cls.__doc__)
+    assert cls.label and cls.citation and re.search(r"Eq\.|MMD|[=+^|/]|<-|\*", cls.__doc__ or "")  # its formula
