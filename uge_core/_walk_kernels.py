@@ -133,16 +133,17 @@ def _meets(u, v, across):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", cache=True)
-def tally(walks, window, across, low, high, count):  # type: ignore[no-untyped-def]
-    """Adds to `count` how many pairs within the window each node from `low` to `high` has.
+def lay_out(walks, window, across, low, high, at, context):  # type: ignore[no-untyped-def]
+    """Writes the other ends of all pairs within the window, row by row, in the order of the walks; or counts them.
 
     Args:
         walks: (W, L + 1) nodes, -1 after the last.
         window: the most steps between the two nodes of a pair.
         across: the first side's size of a bipartite graph, else -1.
-        low: the first node.
+        low: the first node whose pairs are taken.
         high: the one after the last.
-        count: (N,).
+        at: (N,) where the next entry of each node goes; moved on by one for each.
+        context: (P,) the entries; empty: nothing is written, so that `at` counts.
     """
     for w in range(len(walks)):
         for i in range(walks.shape[1]):
@@ -152,29 +153,6 @@ def tally(walks, window, across, low, high, count):  # type: ignore[no-untyped-d
             for j in range(max(0, i - window), min(walks.shape[1], i + window + 1)):
                 v = walks[w, j]
                 if v >= 0 and _meets(u, v, across):
-                    count[u] += 1
-
-
-@njit(nogil=True, error_model="numpy", cache=True)
-def lay_out(walks, window, across, low, high, at, context):  # type: ignore[no-untyped-def]
-    """Writes the other ends of the pairs that `tally` counted, row by row, in the order of the walks.
-
-    Args:
-        walks: as in `tally`.
-        window: as in `tally`.
-        across: as in `tally`.
-        low: the first node.
-        high: the one after the last.
-        at: (N,) where the next entry of each node goes; moved on.
-        context: (P,) the entries.
-    """
-    for w in range(len(walks)):
-        for i in range(walks.shape[1]):
-            u = walks[w, i]
-            if u < low or u >= high:
-                continue
-            for j in range(max(0, i - window), min(walks.shape[1], i + window + 1)):
-                v = walks[w, j]
-                if v >= 0 and _meets(u, v, across):
-                    context[at[u]] = v
+                    if len(context):
+                        context[at[u]] = v
                     at[u] += 1

@@ -211,11 +211,15 @@ class Walker:
         cuts = np.searchsorted(often, np.linspace(0, often[-1], _PIECES + 1)[1:-1]).tolist()
         spans = list(pairwise([0, *cuts, self.num_nodes]))
         count = np.zeros(self.num_nodes, np.int64)
-        window = self.plan.window
-        self._spread(lambda s: _walk_kernels.tally(walks, window, across, s[0], s[1], count), spans)
+
+        def lay_out(at: IntArray, context: Nodes) -> None:
+            window = self.plan.window
+            self._spread(lambda s: _walk_kernels.lay_out(walks, window, across, s[0], s[1], at, context), spans)
+
+        lay_out(count, np.empty(0, np.int32))
         start = np.concatenate([[0], np.cumsum(count)])
-        context, at = np.empty(start[-1], np.int32), start[:-1].copy()
-        self._spread(lambda s: _walk_kernels.lay_out(walks, window, across, s[0], s[1], at, context), spans)
+        context = np.empty(start[-1], np.int32)
+        lay_out(start[:-1].copy(), context)
         return start, context
 
     def _spread(self, work: Callable[[Any], None], pieces: Iterable[Any]) -> None:
