@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,8 @@ from streamlit.web.server.server_util import get_cookie_secret
 from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 
 import uge_core as uge
+
+PAINTED = 6.0  # seconds after which a browser that opened at once shows its first page
 
 
 def admitted(request: Any) -> bool:
@@ -36,7 +39,10 @@ def hosts() -> tuple[str, ...]:
 @asynccontextmanager
 async def warmed(_: Any) -> AsyncIterator[None]:
     """Loads what the first page needs while its browser still loads Streamlit's scripts."""
-    asyncio.get_running_loop().run_in_executor(None, uge.warm_up)
+    uge.answer_at_once()
+    loop = asyncio.get_running_loop()
+    loop.run_in_executor(None, uge.warm_up)
+    loop.call_later(PAINTED, lambda: loop.run_in_executor(None, partial(uge.warm_up, later=True)))
     yield
 
 

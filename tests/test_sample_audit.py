@@ -105,6 +105,7 @@ def test_the_overview_begins_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_dashboards_start_makes_it_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
     uge.warm_up()
+    uge.warm_up(later=True)
     assert len(uge.RunStore().list()) == 42
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "file" / "store"))

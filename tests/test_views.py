@@ -67,6 +67,17 @@ def test_unseen_rows_lead_and_missing_ones_are_said(store: RunStore) -> None:
     assert "80.0 % of the time (n = 100, 95 % interval 75.0 to 85.0)" in str(overview(store).sentences[0])
 
 
+def test_what_there_is_to_choose_from_of_every_audit(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9, "seen"), row(metric="dp", attribute="age", exposure="unseen", value=0.1)])
+    add(store, "b2", [leak(0.6, None, "micro_f1") | {"attacker": "mlp", "attribute": "gender"}], seed=1)
+    found = leakage_choices(store)
+    assert found.attributes == ("city", "gender") and found.attackers == ("worst", "mlp")
+    assert list(found.metrics) == ["auc", "micro_f1"] and found.exposures == ("unseen", "seen")
+    with store.writing() as db:
+        db.execute("UPDATE runs SET audit = 'no JSON' WHERE id = 'b2'")
+    assert leakage_choices(store).attackers == ("worst",)
+
+
 def test_thin_evidence_is_said_not_drawn_as_zero(store: RunStore) -> None:
     add(
         store,

@@ -18,7 +18,7 @@ import pandas as pd
 from uge_core import registry
 from uge_core.debias.base import Method
 from uge_core.spreadsheet import to_csv
-from uge_core.store import RunStore, StoredRun
+from uge_core.store import LEADING, RunStore, StoredRun
 
 METRIC_LABELS = {
     "micro_f1": "Micro-F1", "balanced_accuracy": "balanced accuracy", "auc": "AUC", "usable_bits": "usable information (bits)",
@@ -340,16 +340,15 @@ class LeakageChoices:
 
 def leakage_choices(store: RunStore) -> LeakageChoices:
     """What there is to choose from in the stored audits."""
-    runs = sorted((r for r in store.list() if r.audited), key=run_order)
-    rows = [r for run in runs for r in audit_rows(run) if r["attacker"] and r["metric"] in _LEAKAGE]
-    exposures = {r["exposure"] for r in rows}
-    attackers = sorted({r["attacker"] for r in rows}, key=lambda a: (_ATTACKER_ORDER.get(a, 9), a))
+    runs = sorted((r for r in store.list(audits=False) if r.audited), key=run_order)
+    kinds = [k for k in store.kinds([run.id for run in runs]) if k[2] and k[3] in _LEAKAGE]
+    attributes, exposures, attackers, metrics = ({kind[i] for kind in kinds} for i in range(4))
     return LeakageChoices(
         labels(runs),
-        tuple(dict.fromkeys(r["attribute"] for r in rows)),
+        tuple(sorted(attributes)),
         tuple(e for e in ("unseen", "seen") if e in exposures or None in exposures),
-        tuple(attackers),
-        {m: METRIC_LABELS[m] for m in _LEAKAGE if any(r["metric"] == m for r in rows)},
+        tuple(sorted(attackers, key=lambda a: (_ATTACKER_ORDER.get(a, 9), a))),
+        {m: METRIC_LABELS[m] for m in _LEAKAGE if m in metrics},
     )
 
 
@@ -397,7 +396,9 @@ def leakage_view(
         runs: run ids; None takes all.
         attributes: names; None takes all.
     """
-    chosen = sorted((r for r in store.list(only=runs) if r.audited), key=run_order)
+    # A thousand runs' leading rows are read in a tenth of the time of all.
+    leads = attacker == "worst" and metric in LEADING
+    chosen = sorted((r for r in store.list(audits="lead" if leads else True, only=runs) if r.audited), key=run_order)
     names = labels(chosen)
     records, other = [], []
     for run in chosen:
