@@ -8,7 +8,7 @@ import streamlit as st
 
 import uge_core as uge
 
-KINDS = ["csv", "tsv", "txt", "gz", "parquet", "npz", "graphml", "gexf", "gml"]
+KINDS = ["csv", "tsv", "txt", "gz", "parquet", "npz", "pt", "graphml", "gexf", "gml"]
 SEPARATORS = {"": "by the first line", ",": "comma", ";": "semicolon", "\t": "tab", " ": "blank", "|": "bar |"}
 ENCODINGS = {"": "UTF-8", "iso8859-1": "Latin-1", "cp1252": "Windows-1252", "utf-16": "UTF-16"}
 SIDES = {
@@ -100,7 +100,7 @@ def sources() -> None:
         left, right = st.columns(2)
         edges = left.file_uploader(
             "Edges: one row per link", type=KINDS, max_upload_size=uge.LARGEST_MB, key=f"data_edges_{turn}",
-            help="A table with a header and two columns of ids; or a graph file (GraphML, GEXF, GML), which needs no second one.",
+            help="A table with a header and two columns of ids; or a graph file (GraphML, GEXF, GML, PyG's .pt), which needs no second one.",
         )  # fmt: skip
         nodes = right.file_uploader(
             "Nodes: one row per person", type=KINDS, max_upload_size=uge.LARGEST_MB, key=f"data_nodes_{turn}",
@@ -478,6 +478,42 @@ def show(view: uge.DataView) -> None:
         weights(view)
 
 
+def read_it(name: str) -> None:
+    try:
+        uge.enqueue_reading(name, store)
+    except uge.UgeError as error:
+        state["data_said"] = "error", str(error)
+
+
+def read_progress(name: str) -> None:
+    """How far the reading of a file is; when it ends, the page is drawn again, once."""
+    card = uge.reading(name, store)
+    if card is None or not card.can_cancel:
+        st.rerun()
+    facts = " · ".join(f"{label} {value}" for label, value in card.facts)
+    st.progress(card.share or 0.0, text=plain(" · ".join(filter(None, (card.stage, facts)))))
+    st.button("Cancel", key="data_read_cancel", icon=":material/stop:", on_click=uge.cancel, args=(card.id, store))
+
+
+def torch_file(name: str) -> None:
+    """A file of torch: a process of its own reads it, as the dashboard does not load torch."""
+    card = uge.reading(name, store)
+    if card and card.can_cancel:
+        st.fragment(run_every=1)(read_progress)(name)
+        return
+    if card and card.reason:
+        st.error(f"**Blocking.** {plain(card.reason)}", icon=":material/block:")
+        st.caption(f":material/build: {plain(card.remedy or '')}")
+    st.info(
+        "A file of torch. A process of its own reads it, tensors alone: objects in it are never loaded. The numbers are kept "
+        "in the store beside the runs, until the upload is deleted or the store is purged.",
+        icon=":material/info:",
+    )
+    st.button(
+        "Read the file", type="primary", icon=":material/play_arrow:", on_click=read_it, args=(name,), key="data_read"
+    )
+
+
 st.title("Data")
 st.write("Bring a graph, see what is in it before anything is measured, and say what its columns are.")
 with st.container(border=True):
@@ -501,6 +537,8 @@ else:
         ):
             stamp = uge.data_stamp(spec, store, may_fetch=fetch)
         view = graph_of(spec, stamp, str(store.root))
+    except uge.NotReadYet:
+        torch_file(spec)
     except uge.UgeError as error:
         text, _, layouts = str(error).partition(" Recognised: ")
         st.error(f"**Blocking.** {plain(text)}", icon=":material/block:")
@@ -509,7 +547,7 @@ else:
                 st.markdown("\n".join(f"- {plain(line)}" for line in layouts.split("; ")))
     if view is not None:
         show(view)
-    elif (folder := uge.mapping_folder(spec)) is not None:
+    elif not spec.endswith(".pt") and (folder := uge.mapping_folder(spec)) is not None:
         st.header("What the columns are")
         st.write(
             "Guessed from the names and from the ids that both files share. Change what is wrong, then write it down."

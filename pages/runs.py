@@ -10,6 +10,10 @@ EPOCHS = 100_000
 DONE = {"finished": "green", "failed": "red", "cancelled": "gray", "interrupted": "orange"}
 ICONS = {"finished": "check_circle", "failed": "error", "cancelled": "cancel", "interrupted": "pause_circle"}
 
+INSPECT = [
+    ("tradeoff.py", "Trade-off", "show_chart"), ("fairness.py", "Fairness", "balance"), ("leakage.py", "Leakage", "visibility"),
+]  # fmt: skip
+
 store = uge.RunStore()
 
 
@@ -171,11 +175,32 @@ def grid_form() -> None:
         st.warning(estimate.refusal, icon=":material/info:")
     else:
         st.write(estimate.words)
+        if not estimate.known:
+            measure(settings)
     if st.button(
         "Train", type="primary", icon=":material/play_arrow:", key="runs_train", disabled=not estimate.to_train
     ):
         number = uge.enqueue(form, settings, store)
         st.toast(f"Job {number} is in the queue", icon=":material/schedule:")
+
+
+def measure(settings: dict[str, Any]) -> None:
+    """Offers to measure what is estimated by rule of thumb."""
+    if job := uge.measuring(settings, store):
+        st.caption(f":material/speed: Job {job.id} measures this choice; the estimate follows.")
+        return
+    st.button(
+        "Measure this choice, some ten seconds", key="runs_measure", icon=":material/speed:", on_click=begin_measuring,
+        args=(settings,),
+        help="Trains each method for a few epochs and attacks one attribute, through the queue. Nothing but the speed is kept.",
+    )  # fmt: skip
+
+
+def begin_measuring(settings: dict[str, Any]) -> None:
+    try:
+        uge.enqueue_measure(settings, store)
+    except uge.UgeError as error:
+        st.toast(str(error), icon=":material/error:")
 
 
 def draw(card: Any) -> None:
@@ -234,16 +259,23 @@ def queue() -> None:
 
 
 def history() -> None:
-    # What the two widgets below hold, so that a thousand runs are read once.
-    asked = st.session_state.get("runs_filter", ""), st.session_state.get("runs_status", [])
-    view = uge.history_view(store, text=asked[0], statuses=asked[1])
-    left, right = st.columns([2, 3], vertical_alignment="bottom")
+    # What the widgets below hold, so that a thousand runs are read once.
+    state = st.session_state
+    asked = state.get("runs_filter", ""), state.get("runs_status", []), state.get("runs_archived", False)
+    view = uge.history_view(store, text=asked[0], statuses=asked[1], archived=asked[2])
+    left, middle, right = st.columns([4, 5, 2], vertical_alignment="bottom")
     left.text_input("Filter", key="runs_filter", placeholder="a method, a graph, a seed, an id")
-    right.pills("Status", view.statuses, selection_mode="multi", key="runs_status")
+    middle.pills("Status", view.statuses, selection_mode="multi", key="runs_status")
+    hidden = len(view.archived)
+    right.toggle(f"Archived ({hidden:,})", key="runs_archived", disabled=not hidden and not asked[2])
     if not view.total:
-        st.info("No run is stored yet. Choose a graph and press Train.", icon=":material/info:")
+        words = "All runs are archived." if hidden else "No run is stored yet. Choose a graph and press Train."
+        st.info(words, icon=":material/info:")
         return
-    st.caption(f"{len(view.table):,} of {view.total:,} runs")
+    st.caption(
+        f"{len(view.table):,} of {view.total:,} runs. Tick two to compare them, any number to archive or delete."
+    )
+    table = f"runs_table_{hash(view.ids)}"  # ticks are row numbers, so other rows are another table
     st.dataframe(
         view.table,
         hide_index=True,
@@ -254,6 +286,9 @@ def history() -> None:
             "Trained in": st.column_config.TextColumn(help="The whole pass, with the runs that trained beside it."),
             "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
         },
+        key=table,
+        on_select=lambda: choose([view.ids[i] for i in state[table].selection.rows]),
+        selection_mode="multi-row",
         alt="Stored runs, the newest first",
     )
     if view.cut_off:
@@ -261,21 +296,133 @@ def history() -> None:
             "A run that was cut off goes on from its checkpoint: press Resume at its job, "
             f"or type `uge runs resume {view.cut_off[0]}`."
         )
-    with st.expander("Delete runs", icon=":material/delete:"):
-        doomed = st.multiselect(
-            "Runs to delete", list(view.labels), format_func=lambda r: view.labels.get(r, r), key="runs_doomed"
+    state["runs_chosen"] = [r for r in state.get("runs_chosen", []) if r in view.labels]
+    chosen = st.multiselect(
+        "Chosen runs", list(view.labels), format_func=lambda r: view.labels.get(r, r), key="runs_chosen",
+        help="Those ticked above, or typed here. Of two, the first is run A.", placeholder="tick runs above, or type here",
+    )  # fmt: skip
+    if chosen:
+        with_chosen(chosen, view)
+    if len(chosen) == 2:
+        compared(*chosen)
+
+
+def choose(ids: list[str]) -> None:
+    """What was ticked; those that stay chosen keep their order."""
+    kept = [r for r in st.session_state.get("runs_chosen", []) if r in ids]
+    st.session_state["runs_chosen"] = kept + [r for r in ids if r not in kept]
+
+
+def with_chosen(chosen: list[str], view: Any) -> None:
+    """Archive, bring back, delete."""
+    trains = bool(view.trains.intersection(chosen))
+    counted = f"{len(chosen)} run{'s' * (len(chosen) != 1)}"
+    with st.container(horizontal=True):
+        back = [r for r in chosen if r in view.archived]
+        if len(back) < len(chosen):
+            st.button(
+                f"Archive {counted}", key="runs_archive", icon=":material/archive:", on_click=archive, disabled=trains,
+                args=([r for r in chosen if r not in view.archived],),
+                help="Out of lists and choices, until they are brought back. Nothing is removed.",
+            )  # fmt: skip
+        if back:
+            st.button("Bring back", key="runs_back", icon=":material/unarchive:", on_click=archive, args=(back, True))
+        with st.popover("Delete", icon=":material/delete:", disabled=trains):
+            st.write("This removes for good:")
+            st.markdown("\n".join(f"- {line}" for line in uge.removal(chosen, store)))
+            st.button(
+                f"Delete {counted}",
+                key="runs_delete",
+                icon=":material/delete_forever:",
+                on_click=remove,
+                args=(chosen,),
+            )
+    if trains:
+        st.caption("A run that is being trained can be archived or deleted once it is done; Cancel ends it.")
+
+
+def compared(before: str, after: str) -> None:
+    """Two runs side by side."""
+    plain = uge.plain_text
+    view = uge.comparison_view(store, before, after)
+    st.subheader("A against B")
+    st.markdown(f"**A:** {plain(view.names[0])} · `{before}`  \n**B:** {plain(view.names[1])} · `{after}`")
+    for sentence in view.sentences:
+        st.markdown(plain(sentence))
+    if view.address:
+        with st.container(horizontal=True):
+            for page, label, icon in INSPECT:
+                st.page_link(page, label=label, icon=f":material/{icon}:", query_params=view.address)
+    else:
+        st.caption(f":material/link_off: {plain(view.no_address)}")
+    pairing(before, after, view)
+    if len(view.table):
+        whole = len(view.full) > len(view.table) and st.toggle(
+            f"All {len(view.full)} measures",
+            key="runs_all",
+            help="Each attacker, each variant; else what reports lead with.",
         )
-        if not doomed:
-            return
-        st.write("This removes for good:")
-        st.markdown("\n".join(f"- {line}" for line in uge.removal(doomed, store)))
+        number = st.column_config.NumberColumn(format="%.3f")
+        st.dataframe(
+            view.full if whole else view.table,
+            hide_index=True,
+            column_config=dict.fromkeys(("A", "B", "B - A", "Chance, A", "Chance, B"), number)
+            | {"p (Holm)": st.column_config.NumberColumn(format="%.2g")},
+            alt=" ".join(view.sentences),
+        )
+        st.caption(view.caption)
+    st.markdown("**Settings that differ**")
+    if len(view.settings):
+        st.dataframe(view.settings, hide_index=True, alt="Settings that differ between A and B")
+    else:
+        st.caption("None: the same settings on the same data.")
+    with st.container(horizontal=True):
+        st.download_button(
+            "Download CSV", view.csv, file_name=f"{before}-{after}.csv", mime="text/csv", on_click="ignore",
+            icon=":material/download:", key="runs_compared_csv",
+        )  # fmt: skip
         st.button(
-            f"Delete {len(doomed)} run{'s' * (len(doomed) != 1)}",
-            key="runs_delete",
-            icon=":material/delete_forever:",
-            on_click=remove,
-            args=(doomed,),
+            "Swap A and B", icon=":material/swap_horiz:", key="runs_swap", on_click=choose_anew, args=([after, before],)
         )
+
+
+def choose_anew(ids: list[str]) -> None:
+    st.session_state["runs_chosen"] = ids
+
+
+def pairing(before: str, after: str, view: Any) -> None:
+    """Measured in pairs, being measured, or a button that measures."""
+    if view.paired:
+        return
+    job = uge.comparing(store, before, after)
+    if view.no_pairs:
+        st.caption(f":material/info: Not measured in pairs. {uge.plain_text(view.no_pairs)}")
+    elif job:
+        st.caption(f":material/schedule: Job {job.id} measures the two in pairs; the queue above shows how far it is.")
+    else:
+        st.button(
+            "Measure the differences in pairs", key="runs_pair", icon=":material/join_inner:", on_click=pair, args=(before, after),
+            help="Attacks both on the same people and ranks the same links, so that what makes them hard cancels: smaller differences show. Through the queue, for as long as two audits' attacks.",
+        )  # fmt: skip
+
+
+def pair(before: str, after: str) -> None:
+    try:
+        number = uge.enqueue_comparison(store, before, after)
+        st.toast(f"Job {number} is in the queue", icon=":material/schedule:")
+    except uge.UgeError as error:
+        st.toast(str(error), icon=":material/error:")
+
+
+def archive(ids: list[str], undo: bool = False) -> None:
+    try:
+        store.archive(ids, undo=undo)
+        words = f"{len(ids)} run{'s' * (len(ids) != 1)} {'brought back' if undo else 'archived'}"
+        st.toast(words, icon=f":material/{'un' * undo}archive:")
+    except uge.UgeError as error:
+        st.toast(str(error), icon=":material/error:")
+    if not undo:
+        st.session_state["runs_chosen"] = []
 
 
 def remove(doomed: list[str]) -> None:
@@ -284,7 +431,7 @@ def remove(doomed: list[str]) -> None:
         st.toast(f"Removed {len(removed)} things, the first: {removed[0]}", icon=":material/delete:")
     except uge.UgeError as error:
         st.toast(str(error), icon=":material/error:")
-    st.session_state["runs_doomed"] = []
+    st.session_state["runs_chosen"] = []
 
 
 st.title("Runs")

@@ -203,6 +203,64 @@ def tables(view: uge.JudgedView) -> None:
                 st.dataframe(table, hide_index=True, alt=f"{title}: {about}")
 
 
+def train_it() -> None:
+    """Keeps the draft as a scenario and puts its training into the queue."""
+    made = uge.named_scenario(named())
+    act(lambda: (uge.whatif_save(store, made), uge.retrain(run, made, store)))
+
+
+def pairs(other: str) -> None:
+    """A run that was trained on the edits against run A."""
+    try:
+        with st.spinner("Measuring both on the same people"):
+            paired = uge.whatif_retrained(store, run, other)
+    except uge.UgeError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    badge("re-train")
+    st.markdown(f"{plain(paired.sentence)} Run `{other}` against run A.")
+    st.dataframe(paired.table, hide_index=True, alt=paired.sentence)
+    for note in paired.notes:
+        st.caption(plain(note))
+
+
+def progress() -> None:
+    """How far the training is; when it ends, the page is drawn again, once."""
+    card = uge.retraining(run, state["whatif_draft"], store)
+    if card is None or not card.can_cancel:
+        st.rerun()
+    facts = " · ".join(f"{label} {value}" for label, value in card.facts)
+    st.progress(card.share or 0.0, text=" · ".join(filter(None, (f"Job {card.id}", card.stage, facts))))
+    if card.note:
+        st.caption(card.note)
+    st.button("Cancel", key="whatif_cancel", icon=":material/stop:", on_click=uge.cancel, args=(card.id, store))
+
+
+def again() -> None:
+    """The third tier in place: run A's settings on the edited graph, in the queue."""
+    other = uge.retrained(run, state["whatif_draft"], store)
+    if other:
+        pairs(other)
+        return
+    card = uge.retraining(run, state["whatif_draft"], store)
+    if card and card.can_cancel:
+        uge.queue_words(store)  # keeps the queue going
+        st.fragment(run_every=1)(progress)()
+        st.caption("It goes on when this page is closed.")
+        return
+    offer = uge.retrain_offer(run, state["whatif_draft"], store)
+    if offer.refusal:
+        st.caption(f":material/info: Cannot be trained again: {plain(offer.refusal)}.")
+        return
+    if card and card.reason:
+        st.warning(plain(f"Job {card.id} ended early: {card.reason} {card.remedy or ''}"), icon=":material/warning:")
+    st.caption(plain(offer.words))
+    st.button(
+        "Train it again", key="whatif_again", icon=":material/model_training:", on_click=train_it,
+        help="Keeps these edits as a scenario and puts a job into the queue; run A and the new run are then compared in pairs.",
+    )  # fmt: skip
+
+
 st.header("Before and after")
 attackers = st.multiselect(
     "Attackers", list(ATTACKERS), default=["linear"], format_func=ATTACKERS.__getitem__, key="whatif_attackers",
@@ -241,6 +299,8 @@ else:
             on_click="ignore",
             icon=":material/download:",
         )
+    st.header("Trained again")
+    again()
 
 st.header("Ego network")
 if not picked:
@@ -295,17 +355,10 @@ for stored in kept:
                 on_click=lambda i=scenario.id: act(lambda: uge.whatif_delete(store, i)),
             )  # fmt: skip
         other = uge.retrained(run, scenario, store)
-        if other:
-            try:
-                paired = uge.whatif_retrained(store, run, other)
-            except uge.UgeError as error:
-                st.error(plain(str(error)), icon=":material/error:")
-            else:
-                badge("re-train")
-                st.markdown(f"{plain(paired.sentence)} Run `{other}` against run A.")
-                st.dataframe(paired.table, hide_index=True, alt=paired.sentence)
-                for note in paired.notes:
-                    st.caption(plain(note))
+        if other and scenario.hash == draft.hash:
+            st.caption(f"Trained again as run `{other}`: see above.")
+        elif other:
+            pairs(other)
 if not kept:
     st.caption("None is stored for this graph yet.")
 if len(kept) > 1:

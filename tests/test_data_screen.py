@@ -2,8 +2,12 @@
 
 import json
 import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ import pytest
 import uge_core as uge
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
 from uge_core.graph import Attribute, AttributedGraph
+from uge_core.jobs import reading
 from uge_core.plots.data import groups_figure, mixing_map, weights_figure
 from uge_core.screens.data import (
     data_stamp,
@@ -24,6 +29,8 @@ from uge_core.screens.data import (
 from uge_core.spreadsheet import FEWEST
 from uge_core.store import RunStore
 from uge_core.uploads import save_upload
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -223,10 +230,74 @@ def test_a_file_nobody_may_read(town: Path, tmp_path: Path, store: RunStore) -> 
         data_view(str(tmp_path), store)
 
 
-def test_files_of_torch_are_left_to_the_command_line(tmp_path: Path, store: RunStore) -> None:
-    (tmp_path / "g.pt").write_bytes(b"x")
-    with pytest.raises(GraphError, match="uge data inspect"):
-        data_stamp(str(tmp_path / "g.pt"), store)
+def save_torch(path: Path) -> str:
+    """A small graph of PyG's."""
+    import torch
+    from torch_geometric.data import Data
+
+    ring = torch.stack([torch.arange(60), (torch.arange(60) + 1) % 60])
+    both = torch.cat([ring, ring.flip(0)], dim=1)
+    torch.save(Data(edge_index=both, x=torch.ones(60, 2), gender=torch.arange(60) % 2, note="a text"), path)
+    return str(path)
+
+
+def test_a_file_of_torch_is_read_by_a_worker_and_shown_without_torch(tmp_path: Path, store: RunStore) -> None:
+    spec = save_torch(tmp_path / "g.pt")
+    stamp = data_stamp(spec, store)
+    for read in (lambda: data_view(spec, store), lambda: uge.training_form(spec, store)):
+        with pytest.raises(uge.NotReadYet, match=r"g.pt: a file of torch"):
+            read()
+    steps: list[Any] = []
+    reading.carry_out(store, spec, steps.append)
+    assert [s.stage for s in steps] == ["reading"] * 2 and "g.pt" in steps[0].text
+    view = data_view(spec, store)
+    whole = uge.load(spec)
+    assert view.graph.fingerprint == whole.fingerprint and view.graph.columns == whole.columns
+    assert uge.training_form(spec, store).attributes == {"gender": 2}
+    code = (
+        "import sys, uge_core as uge; view = uge.data_view(sys.argv[1], uge.RunStore(sys.argv[2]));"
+        "print(view.name, 'torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, spec, str(store.root)], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.split() == ["g", "False"]
+    # the copy is its user's alone, and a file that changes is read again
+    (kept,) = store.tensors.iterdir()
+    assert kept.stat().st_mode & 0o077 == 0 and store.tensors.stat().st_mode & 0o077 == 0
+    os.utime(tmp_path / "g.pt", ns=(1, 1))
+    assert data_stamp(spec, store) != stamp
+    with pytest.raises(uge.NotReadYet):
+        data_view(spec, store)
+
+
+def test_what_is_no_file_of_torch_is_said_and_nothing_is_kept(tmp_path: Path, store: RunStore) -> None:
+    import torch
+
+    (tmp_path / "g.pt").write_bytes(pickle.dumps({"edge_index": 1}))
+    torch.save({"not": "a graph"}, tmp_path / "h.pt")
+    for name, said in (("g", "a plain pickle is never loaded"), ("h", "found a dict; expected a torch_geometric")):
+        with pytest.raises(GraphError, match=said):
+            reading.carry_out(store, str(tmp_path / f"{name}.pt"), lambda step: None)
+    assert not store.tensors.exists()
+    # a damaged copy goes, and the file is asked for again
+    spec = save_torch(tmp_path / "k.pt")
+    reading.carry_out(store, spec, lambda step: None)
+    (kept,) = store.tensors.iterdir()
+    kept.write_bytes(b"x")
+    with pytest.raises(uge.NotReadYet, match="damaged"):
+        data_view(spec, store)
+    assert not kept.exists()
+
+
+def test_an_uploaded_file_of_torch_goes_with_its_copy(tmp_path: Path, store: RunStore) -> None:
+    with Path(save_torch(tmp_path / "mine.pt")).open("rb") as file:
+        upload = save_upload("", [("mine.pt", file)], store)
+    assert upload.name == "mine" and uge.stands_alone("mine.pt")
+    reading.carry_out(store, upload.spec, lambda step: None)
+    assert data_view(upload.spec, store).name == "mine"
+    uge.remove_upload("mine", store)
+    assert not list(store.tensors.iterdir()) and not upload.folder.exists()
 
 
 def test_graphs_at_hand(store: RunStore, town: Path) -> None:

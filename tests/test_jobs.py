@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,8 @@ def test_a_store_of_the_first_format_is_brought_up_to_date(seeded: Path, town: P
         db.execute("DROP TABLE jobs")
         db.execute("DROP TABLE workers")
         db.execute("ALTER TABLE runs DROP COLUMN lead")
+        db.execute("ALTER TABLE runs DROP COLUMN archived")
+        db.execute("DROP TABLE rates")
         db.execute("PRAGMA user_version = 1")
     db.close()
     old = RunStore(tmp_path / "old")
@@ -376,13 +379,52 @@ def test_the_time_is_by_earlier_runs_where_there_are_some(town: Path, store_copy
     store = RunStore(store_copy)
     form, made = settings(town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60)
     earlier = uge.estimate(form, made, store)
-    assert "by earlier runs" in earlier.words and earlier.to_train == 2 and earlier.seconds
+    assert (
+        "by earlier " in earlier.words and "of this graph" in earlier.words and earlier.to_train == 2 and earlier.known
+    )
+    assert earlier.low and earlier.high and earlier.low < earlier.high
+    # twice the epochs take longer, and so does a store that knows this machine to be ten times slower
+    _, longer = settings(town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=6000)
+    assert (uge.estimate(form, longer, store).high or 0) > 5 * earlier.high
+    for rate in [r for r in store.rates() if r.what == "train"]:
+        store.note_rate(replace(rate, seconds=100 * rate.seconds, at=rate.at + 1))
+    assert (uge.estimate(form, longer, store).high or 0) > 100 * earlier.high
     _, same = settings(
         town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60, options={"learning_rate": 0.05}
     )
     assert "nothing to train" in uge.estimate(form, same, store).words
     rule = uge.estimate(form, same | {"force": True, "grid": same["grid"] | {"backbones": ["sgc"]}}, store)
-    assert "rule of thumb" in rule.words and rule.to_train == 2
+    assert "rule of thumb" in rule.words and rule.to_train == 2 and not rule.known
+
+
+def test_a_choice_is_measured_where_nothing_like_it_was(town: Path, store: RunStore) -> None:
+    form, made = settings(town, store, methods=["none", "uge-c"], sensitive=["city"], lams="0.1, 0.5", epochs=4000)
+    before = uge.estimate(form, made, store)
+    assert not before.known and store.rates() == []
+    job_id = uge.enqueue_measure(made, store)
+    assert uge.enqueue_measure(made, store) == job_id
+    until(store, job_id, over)
+    assert {(r.what, r.kind) for r in store.rates()} == {("train", "cpu/node2vec/none+uge-c"), ("audit", "attack")}
+    after = uge.estimate(form, made, store)
+    assert after.known and "rule of thumb" not in after.words and store.list() == []
+    assert after.low and after.high and before.low and before.high and after.high / after.low < before.high / before.low
+
+
+def test_rates_are_of_this_machine_and_of_the_nearest_kind() -> None:
+    from uge_core import rates
+
+    def made(work: float = 10.0, seconds: float = 20.0, **given: Any) -> rates.Rate:
+        known = {"what": "train", "graph": "g", "kind": "cpu/gcn/none", "machine": rates.machine(), "at": 1.0}
+        return rates.Rate(**known | {"work": work, "seconds": seconds} | given)  # type: ignore[arg-type]
+
+    def low(*there: rates.Rate) -> float:
+        return rates.span(there, "train", 10.0, graph="g", kind="cpu/gcn/none").low
+
+    assert low(made()) == low(made(), made(kind="cpu/gcn/uge-c", seconds=1.0)) > low(made(kind="cpu/gcn/uge-c"))
+    assert not rates.span([made(machine="other")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
+    assert not rates.span([made(kind="gpu/gcn/none")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
+    other = rates.span([made(graph="h")], "train", 10.0, graph="g", kind="cpu/gcn/none")
+    assert other.known and other.low < low(made()) and "other graphs" in other.source
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "1 s"), (59, "59 s"), (61, "1 min"), (3700, "1.0 h")])

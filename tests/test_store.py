@@ -365,3 +365,38 @@ def test_a_kill_between_the_renames_loses_nothing(store: RunStore) -> None:
     assert [p.name for p in folder.parent.iterdir()] == ["a1"]
     store.interrupt("a1")
     np.testing.assert_array_equal(store.load("a1").embedding, Z)
+
+
+def test_an_archived_run_is_named_by_its_id_and_comes_back_when_it_is_asked_for_again(store: RunStore) -> None:
+    for name in ("a1", "b2"):
+        finished(store, name)
+    store.archive(["a1"])
+    assert [run.id for run in store.list()] == ["b2"]
+    assert {run.id for run in store.list(archived=True)} == {"a1", "b2"}
+    assert [run.id for run in store.list(only=["a1"])] == ["a1"] and store.load("a1").archived
+    np.testing.assert_array_equal(store.load("a1").embedding, Z)
+    store.refresh("a1", DATA)
+    assert len(store.list()) == 2
+    store.archive(["a1", "b2"])
+    finished(store, "b2")
+    assert [run.id for run in store.list()] == ["b2"]
+    store.archive(["a1"], undo=True)
+    assert len(store.list()) == 2
+    with pytest.raises(RunNotFound):
+        store.archive(["b2", "zz"])
+    assert len(store.list()) == 2
+    store.begin("c3", CONFIG, DATA)
+    with pytest.raises(StoreError, match="is being trained"):
+        store.archive(["c3"])
+
+
+def test_a_store_of_before_has_no_archived_run(store: RunStore) -> None:
+    finished(store, "a1")
+    with sqlite3.connect(store.root / "store.sqlite") as db:
+        db.execute("ALTER TABLE runs DROP COLUMN archived")
+        db.execute("DROP TABLE rates")
+        db.execute("PRAGMA user_version = 3")
+    db.close()
+    assert [run.archived for run in store.list()] == [None] and store.load("a1").archived is None
+    store.archive(["a1"])
+    assert store.list() == []

@@ -46,7 +46,6 @@ def test_names_stay_in_their_folder(store: RunStore) -> None:
         ("empty.csv", b"", "empty.csv: is empty"),
         ("dataset.yaml", b"edges: e.csv", "files that can be uploaded end in"),
         ("model.pkl", b"x", "files that can be uploaded end in"),
-        ("model.pt", b"x", "files that can be uploaded end in"),
     ],
 )
 def test_what_is_refused_leaves_nothing(

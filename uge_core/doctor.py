@@ -138,7 +138,7 @@ def _devices() -> Iterator[Check]:
 def _store(store: RunStore) -> Iterator[Check]:
     """Opens the store, and asks whether it is private, may be written, and is on a disk of this machine."""
     try:
-        runs = store.list(audits=False)
+        runs = store.list(audits=False, archived=True)
     except UgeError as error:
         yield Check("store", "problem", str(error))
         return

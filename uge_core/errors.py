@@ -37,6 +37,10 @@ class RecordError(UgeError):
     """A report cannot be read, or is no audit record."""
 
 
+class NotReadYet(GraphError):
+    """A file of torch that a worker has to read first, as this process must not load torch."""
+
+
 class StoreError(UgeError):
     """The run store cannot be read or written."""
 

@@ -61,7 +61,7 @@ def older_than(limit: timedelta, store: RunStore) -> tuple[Old, ...]:
 
 
 def _all(store: RunStore, now: float) -> Iterator[Old]:
-    for run in store.list(audits=False):
+    for run in store.list(audits=False, archived=True):
         if run.status != "running":
             words = f"run {run.id} ({run.dataset.get('name', 'damaged')})"
             yield Old(words, now - (run.finished or run.created), partial(store.delete, run.id))
@@ -72,6 +72,8 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
     for job in Queue(store).list():
         if job.status in OVER:
             yield Old(f"job {job.id} ({job.status})", now - (job.ended or job.created), partial(_drop_job, job, store))
+    for path in sorted(store.tensors.glob("*.npz")) if store.tensors.is_dir() else ():
+        yield Old(f"copy of a .pt file {path.name}", now - path.stat().st_mtime, partial(_drop_file, path))
     for path in sorted(store.checkpoints.glob("*.npz")) if store.checkpoints.is_dir() else ():
         yield Old(f"checkpoint {path.name}", now - path.stat().st_mtime, partial(_drop_file, path))
 

@@ -1,7 +1,10 @@
 """The run store: one SQLite file for what is listed, one folder a run for what is large.
 
-    STORE/store.sqlite      runs (status, config, data, audit), the audit's random floors, the queue of jobs
+    STORE/store.sqlite      runs (status, config, data, audit), the audit's random floors, the queue of jobs, how
+                            fast this machine was
     STORE/checkpoints/      where trainings that were cut off go on (`checkpoint`)
+    STORE/tensors/          what .pt files hold, for the dashboard, which does not load torch
+    STORE/comparisons/      differences of two runs, measured in pairs
     STORE/runs/RUN_ID/      config.json, embedding.npy, twin.npy, hidden.npz, history.csv,
                             diagnostics.json, environment.json, audit.json, parameters.npz (encoders)
 
@@ -28,7 +31,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -40,7 +43,9 @@ import pandas as pd
 from uge_core import checkpoint
 from uge_core.environment import default_root as default_root
 from uge_core.errors import RunNotFound, StoreError
+from uge_core.rates import Rate
 
+_KEPT_RATES = 500
 _PATIENCE = 5.0  # seconds to wait for another writer
 # What each format adds to the one before; a store of an older one is brought up to date by the first write.
 _SCHEMAS = (
@@ -60,8 +65,16 @@ CREATE TABLE jobs (
 CREATE TABLE workers (lane TEXT PRIMARY KEY, pid INTEGER NOT NULL, born TEXT, spawned REAL NOT NULL);
 """,
     "ALTER TABLE runs ADD COLUMN lead TEXT",
+    "ALTER TABLE runs ADD COLUMN archived REAL",
+    """
+CREATE TABLE rates (
+  what TEXT NOT NULL, graph TEXT NOT NULL, kind TEXT NOT NULL, machine TEXT NOT NULL, work REAL NOT NULL,
+  seconds REAL NOT NULL, at REAL NOT NULL
+);
+""",
 )
 _VERSION = len(_SCHEMAS)
+_LEAD, _ARCHIVED, _RATES = 3, 4, 5  # the formats since which there are these
 _COLUMNS = (
     "id, status, created, finished, seconds, device, pid, born, reason, config, dataset, audit IS NOT NULL AS audited"
 )
@@ -85,6 +98,7 @@ class StoredRun:
         audited: it has an audit.
         rows: the audit's rows without their cells; none where the store was asked to leave them out.
         folder: where its files lie.
+        archived: when it was put out of sight, or None; lists and choices leave such a run out.
     """
 
     id: str
@@ -99,6 +113,7 @@ class StoredRun:
     audited: bool
     rows: tuple[dict[str, Any], ...]
     folder: Path
+    archived: float | None = None
 
     @cached_property
     def audit(self) -> dict[str, Any] | None:
@@ -229,9 +244,36 @@ class RunStore:
         return self.root / "checkpoints"
 
     @property
+    def tensors(self) -> Path:
+        """Where the tensors of .pt files are kept for processes that must not load torch."""
+        return self.root / "tensors"
+
+    @property
+    def comparisons(self) -> Path:
+        """Where differences of two runs are kept, `ID-ID.json`."""
+        return self.root / "comparisons"
+
+    @property
     def floors(self) -> Floors:
         """Cached floors of the audit, by key."""
         return Floors(self)
+
+    def rates(self) -> Sequence[Rate]:
+        """How fast passes and audits were, the newest first."""
+        with self.reading() as db:
+            if db is None or self._check_version(db) < _RATES:
+                return []
+            rows = db.execute("SELECT * FROM rates ORDER BY at DESC LIMIT ?", (_KEPT_RATES,)).fetchall()
+        return [Rate(*row) for row in rows]
+
+    def note_rate(self, rate: Rate) -> None:
+        """Keeps how fast a pass or an audit was, and forgets the oldest of very many."""
+        with self.writing() as db:
+            db.execute("INSERT INTO rates VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(rate))
+            db.execute(
+                "DELETE FROM rates WHERE rowid IN (SELECT rowid FROM rates ORDER BY at DESC LIMIT -1 OFFSET ?)",
+                (_KEPT_RATES,),
+            )
 
     def begin(self, run_id: str, config: Mapping[str, Any], dataset: Mapping[str, Any]) -> Sequence[str]:
         """Marks a run as being trained by this process.
@@ -249,15 +291,34 @@ class RunStore:
             db.execute(
                 "INSERT INTO runs (id, status, created, pid, born, config, dataset) VALUES (?, 'running', ?, ?, ?, ?, ?)"
                 " ON CONFLICT (id) DO UPDATE SET status = 'running', created = excluded.created, pid = excluded.pid,"
-                " born = excluded.born, reason = NULL, config = excluded.config, dataset = excluded.dataset",
+                " born = excluded.born, reason = NULL, archived = NULL, config = excluded.config, dataset = excluded.dataset",
                 (run_id, time.time(), os.getpid(), birth(os.getpid()), _dumps(config), _dumps(dataset)),
             )
             return self._tidy(run_id, lambda pid: pid != os.getpid() and birth(pid) is None)
 
     def refresh(self, run_id: str, dataset: Mapping[str, Any]) -> None:
-        """Notes where a run's data lie now and what they are called."""
+        """Notes where a run's data lie now and what they are called, of a run that was asked for again: it is in sight then."""
         with self.writing() as db:
-            db.execute("UPDATE runs SET dataset = ? WHERE id = ?", (_dumps(dataset), run_id))
+            db.execute("UPDATE runs SET dataset = ?, archived = NULL WHERE id = ?", (_dumps(dataset), run_id))
+
+    def archive(self, run_ids: Sequence[str], *, undo: bool = False) -> None:
+        """Puts runs out of sight, or brings them back; nothing of them is removed.
+
+        Args:
+            run_ids: the runs.
+            undo: bring them back.
+
+        Raises:
+            RunNotFound: no run has one of these ids; nothing is changed then.
+            StoreError: a living process is training one.
+        """
+        for run_id in run_ids:
+            if self._load(run_id).status == "running" and not undo:
+                raise StoreError(f"run {run_id} is being trained; archive it when it is done, or stop it first")
+        with self.writing() as db:
+            db.executemany(
+                "UPDATE runs SET archived = ? WHERE id = ?", [(None if undo else time.time(), i) for i in run_ids]
+            )
 
     def finish(
         self,
@@ -369,26 +430,49 @@ class RunStore:
         except RunNotFound:
             return None
 
-    def list(self, *, audits: bool | Literal["lead"] = True, only: Sequence[str] | None = None) -> Sequence[StoredRun]:
-        """All runs, the newest first; a run that cannot be read is listed as damaged.
+    def list(
+        self,
+        *,
+        audits: bool | Literal["lead"] = True,
+        only: Sequence[str] | None = None,
+        archived: bool = False,
+    ) -> Sequence[StoredRun]:
+        """The runs, the newest first; a run that cannot be read is listed as damaged.
 
         Args:
             audits: read the rows of their audits; without, `rows` is empty. "lead" reads the `leading` rows alone: a
                 tenth of the time.
-            only: the ids of those that are wanted, as far as there are such; None takes all.
+            only: the ids of those that are wanted, archived or not, as far as there are such; None takes all.
+            archived: list archived runs too.
         """
         with self.reading() as db:
             if db is None:
                 return []
-            old = self._check_version(db) < _VERSION
-            what = "lead AS audit" if audits == "lead" and not old else "audit" if audits else "NULL AS audit"
+            version = self._check_version(db)
+            lead = audits == "lead" and version >= _LEAD
+            what = "lead AS audit" if lead else "audit" if audits else "NULL AS audit"
             where = "" if only is None else f"WHERE id IN ({', '.join('?' * len(only))})"
+            if only is None and not archived and version >= _ARCHIVED:
+                where = "WHERE archived IS NULL"
             rows = db.execute(
-                f"SELECT {_COLUMNS}, {what} FROM runs {where} ORDER BY created DESC, id", only or ()
+                f"SELECT {_columns(version)}, {what} FROM runs {where} ORDER BY created DESC, id", only or ()
             ).fetchall()
         home = self.root / "runs"
         there = {path.name: path for path in home.iterdir()} if home.is_dir() else {}
         return [self._run(row, there, read=bool(audits)) for row in rows]
+
+    def kinds(self, only: Sequence[str]) -> set[tuple[Any, ...]]:
+        """Attribute, exposure, attacker and metric of the rows of some runs' audits, each combination once.
+
+        Found by SQLite, in a fifth of the time that reading the rows takes.
+        """
+        query = (
+            "SELECT DISTINCT json_extract(row.value, '$.attribute', '$.exposure', '$.attacker', '$.metric') FROM runs,"
+            " json_each(CASE WHEN json_valid(audit) THEN audit ELSE '{}' END, '$.rows') AS row"
+            f" WHERE runs.id IN ({', '.join('?' * len(only))})"
+        )
+        with self.reading() as db:
+            return {tuple(json.loads(row[0])) for row in db.execute(query, only)} if db else set()
 
     def delete(self, run_id: str) -> Sequence[str]:
         """Removes a run and says what was removed.
@@ -410,6 +494,10 @@ class RunStore:
             # Nobody trains it, so whatever lies aside is nobody's.
             removed += [p for p in self._tidy(run_id, lambda pid: True) if not p.endswith(".deleted")]
             removed += checkpoint.drop(self.checkpoints, [run_id])
+            for path in sorted(self.comparisons.glob("*.json")):
+                if run_id in path.stem.split("-"):
+                    path.unlink(missing_ok=True)
+                    removed.append(str(path))
         return removed
 
     def _aside(self, run_id: str) -> Sequence[Path]:
@@ -441,7 +529,10 @@ class RunStore:
 
     def _load(self, run_id: str) -> StoredRun:
         with self.reading() as db:
-            row = db.execute(f"SELECT {_COLUMNS}, audit FROM runs WHERE id = ?", (run_id,)).fetchone() if db else None
+            row = None
+            if db:
+                columns = _columns(self._check_version(db))
+                row = db.execute(f"SELECT {columns}, audit FROM runs WHERE id = ?", (run_id,)).fetchone()
             if row is None:
                 raise self._not_found(db, run_id)
         return self._run(row)
@@ -468,7 +559,7 @@ class RunStore:
             reason = f"its {what} in store.sqlite cannot be read; uge runs delete {row['id']} removes it"
         return StoredRun(
             row["id"], status, row["created"], row["finished"], row["seconds"], row["device"], reason, config, dataset,
-            audited, rows, folder,
+            audited, rows, folder, row["archived"],
         )  # fmt: skip
 
     def _not_found(self, db: sqlite3.Connection | None, run_id: str) -> RunNotFound:
@@ -525,8 +616,9 @@ class RunStore:
                 for schema in _SCHEMAS[version:]:
                     for statement in schema.split(";"):
                         db.execute(statement)
-                if version < _VERSION:
+                if version < _LEAD:
                     _fill_lead(db)
+                if version < _VERSION:
                     db.execute(f"PRAGMA user_version = {_VERSION}")
                 try:
                     yield db
@@ -608,12 +700,20 @@ class Floors(MutableMapping[str, Any]):
         return len(list(iter(self)))
 
 
+def _columns(version: int) -> str:
+    """What is read of a run in a store of this format."""
+    return f"{_COLUMNS}, {'archived' if version >= _ARCHIVED else 'NULL AS archived'}"
+
+
+LEADING = ("auc", "micro_f1")  # how the strongest attacker is shown first
+
+
 def leading(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """The rows of an audit that lists of many runs show: what the strongest attacker reads, and link quality.
 
     Of an attribute without a row of the strongest, those of all attackers.
     """
-    read = [r for r in rows if r.get("metric") in ("auc", "micro_f1") and r.get("attacker")]
+    read = [r for r in rows if r.get("metric") in LEADING and r.get("attacker")]
     worst = {(r["metric"], r.get("attribute")) for r in read if r["attacker"] == "worst"}
     kept = [r for r in read if r["attacker"] == "worst" or (r["metric"], r.get("attribute")) not in worst]
     return [*kept, *(r for r in rows if r.get("metric") == "ndcg_at_10")]

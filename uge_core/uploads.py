@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from uge_core.datasets.pyg_data import tensors_path
 from uge_core.errors import GraphError, StoreError
 from uge_core.store import RunStore
 
 LARGEST_MB = 200
 """The most a file may have; larger ones are read from where they lie."""
 TABLES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet")
-GRAPHS = (".npz", ".graphml", ".gexf", ".gml", ".graphml.gz", ".gexf.gz", ".gml.gz")
+GRAPHS = (".npz", ".pt", ".graphml", ".gexf", ".gml", ".graphml.gz", ".gexf.gz", ".gml.gz")
 _LONGEST = 80
 _PIECE = 2**20
 
@@ -52,7 +53,7 @@ class Upload:
 
 def stands_alone(name: str) -> bool:
     """Whether a file holds nodes and edges both, so that no second one is needed."""
-    return name.lower().removesuffix(".gz").endswith((".graphml", ".gexf", ".gml"))
+    return name.lower().removesuffix(".gz").endswith((".graphml", ".gexf", ".gml", ".pt"))
 
 
 def uploads_folder(store: RunStore) -> Path:
@@ -110,7 +111,7 @@ def upload_removal(name: str, store: RunStore) -> tuple[str, ...]:
         StoreError: the folder cannot be read.
     """
     found = _find(name, store)
-    runs = sum(_made_from(run.dataset.get("source"), found.folder) for run in store.list(audits=False))
+    runs = sum(_made_from(run.dataset.get("source"), found.folder) for run in store.list(audits=False, archived=True))
     said = [f"{len(found.files)} files of {found.name} ({', '.join(found.files)}), {found.size / 1e6:.1f} MB"]
     if runs:
         said.append(
@@ -128,8 +129,12 @@ def remove_upload(name: str, store: RunStore) -> tuple[str, ...]:
     """
     found = _find(name, store)
     with _said(found.folder):
+        kept = [tensors_path(found.folder / file, store.tensors) for file in found.files if file.endswith(".pt")]
+        copies = [path for path in kept if path.exists()]
+        for path in copies:
+            path.unlink()
         shutil.rmtree(found.folder)
-    return tuple(str(found.folder / file) for file in found.files)
+    return (*(str(found.folder / file) for file in found.files), *map(str, copies))
 
 
 def _find(name: str, store: RunStore) -> Upload:
@@ -151,7 +156,7 @@ def _checked(given: str) -> str:
     bare = re.split(r"[/\\]", given)[-1]
     name = re.sub(r"[^\w.()-]+", "_", bare).lstrip(".")[-_LONGEST:]
     if not name.lower().endswith((*TABLES, *GRAPHS)):
-        allowed = ", ".join((*TABLES[:3], TABLES[-1], *GRAPHS[:4]))
+        allowed = ", ".join((*TABLES[:3], TABLES[-1], *GRAPHS[:5]))
         raise GraphError(
             f"{bare[:_LONGEST]}: files that can be uploaded end in {allowed}, tables and graphs also in .gz; save it as CSV UTF-8"
         )
@@ -168,7 +173,7 @@ def _free(folder: Path, name: str) -> str:
 
 def _named(root: Path, name: str) -> str:
     """A folder's name that is not taken."""
-    stem = re.sub(r"(?i)(_?edges?)?(\.(csv|tsv|txt|parquet|npz|graphml|gexf|gml|gz))+$", "", name)
+    stem = re.sub(r"(?i)(_?edges?)?(\.(csv|tsv|txt|parquet|npz|pt|graphml|gexf|gml|gz))+$", "", name)
     slug = re.sub(r"[^\w.-]+", "-", stem).strip("-._")[:_LONGEST] or "graph"
     number = 2
     free = slug

@@ -65,7 +65,7 @@ def test_train_watch_cancel_and_resume(town: Path, store: RunStore) -> None:
     app.text_input(key="runs_lams").set_value("0.1, 0.5").run()
     app.number_input(key="runs_epochs").set_value(100_000).run()
     app.selectbox(key="runs_device").set_value("cpu").run()
-    assert "3 runs to train, about" in words(app)
+    assert "3 runs to train: " in words(app)
     app.button(key="runs_train").click().run()
     assert not app.exception
     assert "Job 1: No debiasing, UGE-C on town" in words(app)
@@ -98,7 +98,7 @@ def test_deleting_says_first_what_goes(store_copy: Path, monkeypatch: pytest.Mon
     store = RunStore(store_copy)
     app = opened()
     run = store.list()[0]
-    app.multiselect(key="runs_doomed").set_value([run.id]).run()
+    app.multiselect(key="runs_chosen").set_value([run.id]).run()
     assert "1 run with audit, history and settings" in words(app) and "embeddings" in words(app)
     assert run.folder.exists()
     app.button(key="runs_delete").click().run()
@@ -118,3 +118,56 @@ def test_a_filter_narrows_the_history(seeded: Path, monkeypatch: pytest.MonkeyPa
     assert len(app.dataframe[0].value) == 4
     app.text_input(key="runs_filter").set_value("uge-w").run()
     assert app.dataframe[0].value["Run"].tolist() == ["UGE-W · city"]
+
+
+def test_two_runs_are_compared_and_measured_in_pairs(store_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UGE_STORE", str(store_copy))
+    store = RunStore(store_copy)
+    before, after = (next(r.id for r in store.list() if r.config["method"] == m) for m in ("none", "uge-ok"))
+    app = opened()
+    app.multiselect(key="runs_chosen").set_value([before, after]).run()
+    assert not app.exception
+    assert "**A:** No debiasing" in words(app) and "not paired" in words(app)
+    settings = app.dataframe[2].value.set_index("Setting")
+    assert settings.loc["method"].tolist() == ["none", "uge-ok"] and "backbone" not in settings.index
+    links = app.get("page_link")
+    assert {link.proto.query_string for link in links} == {
+        f"data={store.load(before).dataset['fingerprint'][:8]}&before={before}&after={after}&attribute=city"
+    } and len(links) == 3
+    # what the button puts into the queue
+    job_id = uge.enqueue_comparison(store, before, after)
+    assert uge.enqueue_comparison(store, after, before) == job_id
+    wait(store, "finished")
+    app = opened()
+    app.multiselect(key="runs_chosen").set_value([before, after]).run()
+    table = app.dataframe[1].value.set_index(["Measure", "Of"])
+    row = table.loc[("AUC", "city · strongest attacker · unseen")]
+    assert row["Shows"] == "B is lower" and row["p (Holm)"] < 0.05 and row["B - A"] == row["B"] - row["A"]
+    # the other way round the same record says the same, turned
+    turned = uge.comparison_view(store, after, before).table.set_index(["Measure", "Of"])
+    assert turned.loc[("AUC", "city · strongest attacker · unseen"), "B - A"] == -row["B - A"]
+    assert app.button(key="runs_swap") and len(list(store.comparisons.iterdir())) == 1
+    assert uge.comparison_view(store, before, after).csv().startswith("Part,Measure,A,B,Of")
+    store.delete(before)
+    assert not list(store.comparisons.iterdir())
+
+
+def test_archived_runs_leave_lists_and_choices_until_they_are_brought_back(
+    store_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UGE_STORE", str(store_copy))
+    store = RunStore(store_copy)
+    run = next(r for r in store.list() if r.config["method"] == "uge-w")
+    app = opened()
+    app.multiselect(key="runs_chosen").set_value([run.id]).run()
+    app.button(key="runs_archive").click().run()
+    assert not app.exception and run.folder.exists()
+    assert run.id not in set(app.dataframe[0].value["Id"])
+    assert all(run.id not in s.options for s in app.selectbox if s.key == "frame_after")
+    assert run.id not in uge.frame(store).runs and run.id not in uge.leakage_choices(store).runs
+    app.toggle(key="runs_archived").set_value(True).run()
+    shown = app.dataframe[0].value.set_index("Id")
+    assert shown.loc[run.id, "Status"] == "finished, archived" and len(shown) == 4
+    app.multiselect(key="runs_chosen").set_value([run.id]).run()
+    app.button(key="runs_back").click().run()
+    assert store.load(run.id).archived is None and len(uge.frame(store).runs) == 4

@@ -77,6 +77,30 @@ def test_what_cannot_be_trained_is_said(own: uge.RunStore) -> None:
     run = run_of(own, "none")
     with pytest.raises(ConfigError, match="needs an edit and a name"):
         uge.retrain(run.id, Scenario(run.dataset["fingerprint"]), own)
+    edited = Scenario(run.dataset["fingerprint"], (FlipValue("gender", ("p1",), "f"),))
+    twin = uge.retrain_offer(run_of(own, "uge-w").id, edited, own)
+    assert twin.refusal is None and "with its twin" in twin.words and "UGE-W, city" in twin.words
+    assert "twin" not in uge.retrain_offer(run.id, edited, own).words
+    with own.writing() as db:
+        config = run.config | {"warm_from": 0.5}
+        db.execute("UPDATE runs SET config = ? WHERE id = ?", (json.dumps(config), run.id))
+    assert "choose as run A one that was trained from its seed" in (
+        uge.retrain_offer(run.id, edited, own).refusal or ""
+    )
+    with own.writing() as db:
+        db.execute("UPDATE runs SET config = ? WHERE id = ?", (json.dumps(run.config | {"method": "external"}), run.id))
+    assert "came from elsewhere" in (uge.retrain_offer(run.id, edited, own).refusal or "")
+
+
+def test_what_waits_is_not_asked_for_again(own: uge.RunStore) -> None:
+    run = run_of(own, "uge-w")
+    edited = uge.named_scenario(Scenario(run.dataset["fingerprint"], (FlipValue("gender", ("p1",), "f"),)))
+    assert edited.name == f"edits {edited.hash[:8]}" and uge.retraining(run.id, edited, own) is None
+    job_id = uge.retrain(run.id, edited, own)
+    assert uge.retrain(run.id, edited, own) == job_id
+    card = uge.retraining(run.id, edited, own)
+    assert card is not None and card.can_cancel
+    uge.cancel(job_id, own)
 
 
 def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Path) -> None:

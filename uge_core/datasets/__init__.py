@@ -9,6 +9,7 @@ another host. No pickle is ever loaded.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from uge_core.datasets import (
@@ -28,7 +29,7 @@ from uge_core.datasets import (
 from uge_core.datasets._tables import Folder
 from uge_core.datasets.base import Found, Layout
 from uge_core.datasets.inspection import describe, inspect
-from uge_core.errors import DatasetMissing, GraphError
+from uge_core.errors import DatasetMissing, GraphError, NotReadYet
 from uge_core.graph import AttributedGraph
 from uge_core.progress import OnStep
 from uge_core.registry import unknown_name
@@ -65,6 +66,7 @@ def load(
     store: str | Path | None = None,
     may_fetch: bool = True,
     on_step: OnStep | None = None,
+    tensors: Path | None = None,
 ) -> AttributedGraph:
     """The graph at `spec`.
 
@@ -77,6 +79,7 @@ def load(
         store: below which datasets of PyG's are kept; None means ``$UGE_STORE``, else ``./uge-store``.
         may_fetch: whether one that is not kept there yet may be fetched.
         on_step: told what is fetched and how much of it has come; None: the first goes to stderr.
+        tensors: of a process that must not load torch, the folder in which a worker keeps the tensors of .pt files.
 
     Returns:
         The graph, undirected and simple, with the role of every column and a message for
@@ -85,9 +88,17 @@ def load(
     Raises:
         DatasetMissing: the folder, or a file the layout needs, is not there, or did not come.
         GraphError: the files are not recognised, or contradict each other.
+        NotReadYet: `tensors` has none of this file.
         ConfigError: the mirror to fetch from is not allowed.
     """
     layout, found = locate(spec, store=store, may_fetch=may_fetch, on_step=on_step)
+    if tensors is not None and layout.name == "pyg-data":
+        place = pyg_data.tensors_path(found.files["data"], tensors)
+        if not place.exists():
+            raise NotReadYet(
+                f"{found.files['data'].name}: a file of torch, which a process of its own reads first; open it on the Data page"
+            )
+        found = replace(found, tensors=place)
     if attributes is None:
         return layout.read(found, None)
     listed = attributes.split(",") if isinstance(attributes, str) else attributes

@@ -96,11 +96,13 @@ class Found:
         name: how it is addressed.
         files: the path of each part that is there.
         missing: one sentence per part that is not.
+        tensors: a copy of the tensors of a file of torch, which is read in its place; None: torch reads the file.
     """
 
     name: str
     files: Mapping[str, Path]
     missing: tuple[str, ...] = ()
+    tensors: Path | None = None
 
 
 @dataclass(frozen=True)

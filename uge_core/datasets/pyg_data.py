@@ -5,12 +5,15 @@ beside tensors, only while it reads; any other pickle is refused. x becomes the 
 label unless it is named as an attribute, other tensors with one number per node get their roles
 as columns of a table do.
 
-This is the one layout that loads torch, and only when such a file is read: a web page leaves that
-to a worker.
+This is the one layout that loads torch, and only when such a file is read. A web page leaves that to a worker, which
+keeps the tensors as plain arrays (`keep_tensors`): the graph is made from them as it is from the file.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -25,7 +28,7 @@ from uge_core.datasets._bounded import check_archive, too_large, unpacked_limit
 from uge_core.datasets._tables import Table, counted, refuse_numbers
 from uge_core.datasets.base import MAX_FEATURE, Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
 from uge_core.datasets.beside_edges import ALLOWED, half_stored, usable
-from uge_core.errors import GraphError
+from uge_core.errors import GraphError, NotReadYet
 from uge_core.graph import AttributedGraph, Column, IntArray
 
 _EXPECTED = "a torch_geometric.data.Data saved by torch.save"
@@ -35,7 +38,7 @@ _WEIGHTS = ("edge_weight", "edge_attr")
 def _read(found: Found, asked: Asked) -> AttributedGraph:
     """The graph."""
     path = found.files["data"]
-    arrays, others = _arrays(path)
+    arrays, others = _arrays(path) if found.tensors is None else _kept(path, found.tensors)
     edges = arrays.pop("edge_index", None)
     if edges is None or edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind != "i":
         shown = "none" if edges is None else f"{edges.dtype} of shape {edges.shape}"
@@ -126,6 +129,54 @@ def _arrays(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
         value = value.detach()
         arrays[str(name)] = (value.float() if value.is_floating_point() and value.itemsize < 4 else value).numpy()
     return arrays, others
+
+
+def tensors_path(path: Path, folder: Path) -> Path:
+    """Where the tensors of a file are kept; another place where the file has changed."""
+    held = path.stat()
+    told = f"{path.resolve()}\0{held.st_size}\0{held.st_mtime_ns}"
+    return folder / f"{hashlib.sha256(told.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.npz"
+
+
+def keep_tensors(path: Path, folder: Path) -> Path:
+    """Reads a file with torch and keeps its tensors for processes that must not load it.
+
+    Args:
+        path: the file.
+        folder: where they are kept; made where it is missing, for its user alone.
+
+    Returns:
+        Where they lie.
+
+    Raises:
+        GraphError: the file is none of torch, or holds objects beside tensors.
+    """
+    arrays, others = _arrays(path)
+    target = tensors_path(path, folder)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    nodes = others.get("num_nodes")
+    about = {"tensors": list(arrays), "others": list(others), "num_nodes": nodes if isinstance(nodes, int) else None}
+    aside = target.with_suffix(f".{os.getpid()}")
+    with aside.open("wb") as file:
+        aside.chmod(0o600)
+        # Under numbers: a tensor may be called like an argument of savez.
+        held: dict[str, Any] = {f"t{i}": array for i, array in enumerate(arrays.values())}
+        np.savez(file, about=np.array(json.dumps(about)), **held)
+    aside.replace(target)
+    return target
+
+
+def _kept(path: Path, place: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """As `_arrays`, of tensors that were kept."""
+    try:
+        with place.open("rb") as file, np.load(file, allow_pickle=False) as held:
+            about = json.loads(str(held["about"]))
+            arrays = {name: held[f"t{i}"] for i, name in enumerate(about["tensors"])}
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        place.unlink(missing_ok=True)
+        raise NotReadYet(f"{path.name}: the copy of its tensors is damaged and was removed; open it again") from None
+    others = dict.fromkeys(about["others"])
+    return arrays, others | ({} if about["num_nodes"] is None else {"num_nodes": about["num_nodes"]})
 
 
 def _num_nodes(path: Path, arrays: Mapping[str, npt.NDArray[Any]], others: Mapping[str, Any], edges: IntArray) -> int:

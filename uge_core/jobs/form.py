@@ -1,29 +1,28 @@
 """What can be trained on a graph, as a form: fields from the config classes, and what a choice would take.
 
 Every field is declared once, as an `option` of `RunConfig`, a backbone or a method; its help, choices and
-range come from there. The time is an estimate from runs of the same graph and backbone in the store,
-else from the numbers a step holds, and says which.
+range come from there. The time is a range: what passes and audits took on this machine (`rates`), else a rule of
+thumb, and says which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, Literal
 
+from uge_core import rates
 from uge_core.config import RunConfig, unread
 from uge_core.datasets import lasting, load
-from uge_core.errors import ConfigError, StoreError
+from uge_core.environment import cores
+from uge_core.errors import ConfigError
 from uge_core.graph import AttributedGraph
-from uge_core.jobs.queue import Queue, gpu
-from uge_core.registry import build_options, find, names
+from uge_core.jobs.queue import Queue, gpu, lane
+from uge_core.rates import Rate, Span
+from uge_core.registry import find, names
 from uge_core.runs import Planned, plan, usable
 from uge_core.store import RunStore, StoredRun
 
-# Seconds per number that one member's step holds: a rough guess, which the first stored run replaces.
-_RULE = 3e-9
-_STEP = 1e-3  # seconds of a step besides
-_LATEST = 8  # earlier runs that are looked at
 _OWN = ("epochs", "seed", "split_seed", "warm_epochs")  # asked for by the form itself
 
 UNKNOWN = {
@@ -66,16 +65,21 @@ class Estimate:
     Attributes:
         to_train: runs that would be trained.
         stored: runs that are there already and would not be.
-        seconds: how long training would take, audits left out; None where nothing is to be trained.
+        low: seconds it would take, twins and audits included, on a machine that does nothing else; None where nothing
+            is to be trained.
+        high: seconds with what else the machine does now.
         words: all of it in a sentence, with where the estimate is from.
         refusal: why the choice cannot be trained, or None.
+        known: training and audits like these were measured on this machine.
     """
 
     to_train: int = 0
     stored: int = 0
-    seconds: float | None = None
+    low: float | None = None
+    high: float | None = None
     words: str = ""
     refusal: str | None = None
+    known: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +123,8 @@ class TrainingForm:
     def fields(self, backbone: str, methods: Sequence[str]) -> tuple[Field, ...]:
         """The settings that change something for this graph, backbone and these methods."""
         cls = find("backbones", backbone)
-        left_out = {*_OWN, *unread(self.graph, cls, "shared")}
+        steps = any(find("debias", m).steps_follow for m in methods)
+        left_out = {*_OWN, *unread(self.graph, cls, "shared", steps_follow=steps)}
         given = {"test_share": self.graph.defaults.test_share}
         own = self.graph.defaults.backbone_options.get(backbone, {})
         out = [_field(f, "Training", given) for f in fields(RunConfig) if f.metadata and f.name not in left_out]
@@ -246,7 +251,7 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
     Raises:
         GraphError: there is no such graph, or it cannot be read.
     """
-    graph = load(spec, attributes=list(attributes) if attributes else None, store=store.root)
+    graph = load(spec, attributes=list(attributes) if attributes else None, store=store.root, tensors=store.tensors)
     audited = [a for a in graph.audited if int((a.sizes > 0).sum()) > 1]
     suited = sorted(
         names("backbones"), key=lambda n: ((find("backbones", n).loss == "bpr") != graph.bipartite, n != "node2vec", n)
@@ -280,50 +285,105 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
     except ConfigError as error:
         return Estimate(refusal=str(error))
     wanted = set() if settings["force"] else {p.run_id for p in planned}
-    runs = store.list(audits=False)
+    runs = store.list(audits=False, archived=True)
     there = {run.id for run in runs if run.id in wanted and usable(run)}
     todo = [p for p in planned if p.run_id not in there]
     stored = len(planned) - len(todo)
     already = f" {_count(stored, 'run')} of the {len(planned)} are stored already." if stored else ""
     if not todo:
-        return Estimate(0, stored, None, f"All {len(planned)} runs are stored already, so there is nothing to train.")
-    seconds, source = 0.0, ""
-    for p in todo:
-        pace, source = _pace(form.graph, p, runs)
-        c = p.config
-        seconds += (c.epochs + c.warm_epochs) * (2 if c.exposure == "both" else 1) * pace
-    seconds += max(p.config.epochs + p.config.warm_epochs for p in todo) * _STEP
+        return Estimate(0, stored, words=f"All {len(planned)} runs are stored already, so there is nothing to train.")
+    trains, audits = expected(form.graph, [p.config for p in todo], settings["device"], store, runs)
+    low, high = trains.low + audits.low, trains.high + audits.high
+    busy = f"; the upper figure counts what else this machine does now (load {rates.load():.0f} on {_count(cores(), 'core')})"
+    # Where audits are most of it, what is not known of them matters most.
+    source = max((trains, audits), key=lambda s: (not s.known, s.high)).source
     return Estimate(
-        len(todo), stored, seconds,
-        f"{_count(len(todo), 'run')} to train, about {duration(seconds)} {source}; audits come on top.{already}",
+        len(todo), stored, low, high,
+        f"{_count(len(todo), 'run')} to train: {between(low, high)}, audits (about {between(audits.low, audits.high)}) and "
+        f"twins included, by {source}{busy if rates.load() > cores() else ''}.{already}",
+        known=trains.known and audits.known,
     )  # fmt: skip
+
+
+def expected(
+    graph: AttributedGraph, configs: Sequence[RunConfig], device: str, store: RunStore, runs: Sequence[StoredRun]
+) -> tuple[Span, Span]:
+    """How long the training of some runs takes, and how long their audits, on a machine like this one.
+
+    Args:
+        graph: their graph.
+        configs: the runs.
+        device: auto, cpu or cuda.
+        store: whose rates count.
+        runs: its runs, which serve where no rate of the graph is kept.
+    """
+    measured = _measured(store, runs, graph.fingerprint, graph.num_nodes, graph.num_edges)
+    on = "cpu" if lane(device) == "cpu" else "gpu"
+    trains: list[Span] = []
+    for backbone in dict.fromkeys(c.backbone for c in configs):
+        mine = [c for c in configs if c.backbone == backbone]
+        work = sum(rates.training_work(c, graph.num_nodes, graph.num_edges) for c in mine)
+        found = rates.span(measured, "train", work, graph=graph.fingerprint, kind=rates.kind(on, mine))
+        steps = max(c.epochs + c.warm_epochs for c in mine) * rates.STEP
+        trains.append(replace(found, low=found.low + steps / 2, high=found.high + steps))
+    work = sum(rates.audit_work(c, graph) for c in configs)
+    if not any(r.what == "audit" and r.graph == graph.fingerprint for r in measured):
+        # The first audit of a graph attacks random embeddings too.
+        work += max(rates.audit_work(c, graph) for c in configs)
+    return _sum(trains), rates.span(measured, "audit", work, graph=graph.fingerprint, kind="")
+
+
+def _sum(spans: Sequence[Span]) -> Span:
+    worst = max(spans, key=lambda s: (not s.known, s.high))
+    return replace(worst, low=sum(s.low for s in spans), high=sum(s.high for s in spans))
+
+
+def expected_again(run: StoredRun, store: RunStore) -> tuple[Span, Span | None]:
+    """How long training a stored run's settings once more takes, and its audit; None where no audit of its graph was timed."""
+    data, config = run.dataset, RunConfig.from_json(run.config)
+    nodes, edges, graph = data["num_nodes"], data["num_edges"], data["fingerprint"]
+    measured = _measured(store, store.list(audits=False, archived=True), graph, nodes, edges)
+    kind = rates.kind(run.device or "cpu", [config])
+    trains = rates.span(measured, "train", rates.training_work(config, nodes, edges), graph=graph, kind=kind)
+    audits = [r.work for r in measured if (r.what, r.graph, r.kind) == ("audit", graph, "")]
+    if not audits:
+        return trains, None
+    return trains, rates.span(measured, "audit", max(audits), graph=graph, kind="")
+
+
+def _measured(store: RunStore, runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: int) -> Sequence[Rate]:
+    """The store's rates; where none is of this graph's training, those its runs tell."""
+    found = store.rates()
+    if any(r.what == "train" and r.graph == fingerprint for r in found):
+        return found
+    return [*found, *_rates_of(runs, fingerprint, nodes, edges)]
+
+
+def _rates_of(runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: int) -> Iterable[Rate]:
+    """Rates out of runs that were trained before rates were kept; runs of one pass have its seconds, to the bit."""
+    passes: dict[tuple[Any, ...], list[RunConfig]] = {}
+    for run in runs:
+        mine = run.dataset.get("fingerprint") == fingerprint and not run.dataset.get("shipped")
+        if mine and run.finished is not None and run.seconds and "method_options" in run.config:
+            key = run.seconds, run.device, run.config["backbone"]
+            passes.setdefault(key, []).append(RunConfig.from_json(run.config))
+    for (seconds, device, _), configs in passes.items():
+        work = sum(rates.training_work(c, nodes, edges) for c in configs)
+        # Older than what is kept, of which nobody knows how busy the machine was.
+        yield Rate("train", fingerprint, rates.kind(device or "cpu", configs), rates.machine(), work, seconds, 0.0)
+
+
+def between(low: float, high: float) -> str:
+    """A range of seconds in words: "6 to 9 min"."""
+    first, last = duration(low), duration(high)
+    if first == last:
+        return first
+    unit = last.rpartition(" ")[2]
+    return f"{first.removesuffix(f' {unit}')} to {last}"
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _pace(graph: AttributedGraph, planned: Planned, runs: Sequence[StoredRun]) -> tuple[float, str]:
-    """Seconds a member's epoch takes, and where that is known from."""
-    backbone = planned.config.backbone
-    measured: list[float] = []
-    for run in runs:
-        c = run.config
-        same = run.dataset.get("fingerprint") == graph.fingerprint and c.get("backbone") == backbone
-        if run.finished is None or not run.seconds or not same or c.get("dim") != planned.config.dim:
-            continue
-        try:
-            members = len(run.diagnostics["members"])
-        except (StoreError, KeyError, TypeError):
-            continue
-        measured.append(run.seconds / (members * (c["epochs"] + c["warm_epochs"])))
-        if len(measured) == _LATEST:
-            break
-    if measured:
-        return sorted(measured)[len(measured) // 2], "by earlier runs of this graph"
-    made = build_options(find("backbones", backbone), planned.config.backbone_options, backbone)
-    held = made.step_floats(graph.num_nodes, 2 * graph.num_edges, planned.config.dim)
-    return held * _RULE, "by rule of thumb, as no run of this graph and backbone is stored yet"
 
 
 def duration(seconds: float) -> str:

@@ -2,24 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from uge_core.config import RunConfig
-from uge_core.errors import ConfigError
-from uge_core.jobs.queue import Queue
+from uge_core.errors import ConfigError, StoreError
+from uge_core.jobs.form import between, expected_again
+from uge_core.jobs.queue import ACTIVE, WAITING, Queue
+from uge_core.jobs.screen import JobCard, card_of
 from uge_core.runs import EXTERNAL
 from uge_core.store import RunStore, StoredRun
+from uge_core.views import config_words
 from uge_core.whatif.data import source_of
 from uge_core.whatif.scenario import Scenario
 
 _OWN = ("seed", "split_seed", "epochs", "warm_epochs")  # arguments of `runs.plan` by themselves
 
 
+@dataclass(frozen=True)
+class RetrainOffer:
+    """What training a run's settings on an edited graph would take.
+
+    Attributes:
+        words: settings and time.
+        refusal: why it cannot be done, and what would do, or None.
+    """
+
+    words: str
+    refusal: str | None
+
+
+def retrain_offer(run_id: str, scenario: Scenario, store: RunStore) -> RetrainOffer:
+    """Whether a run's settings can be trained on the graph a scenario makes, and how long that takes."""
+    run = store.load(run_id)
+    try:
+        _settings(run, named_scenario(scenario))
+    except (ConfigError, StoreError) as error:
+        return RetrainOffer("", str(error))
+    trains, audit = expected_again(run, store)
+    low, high = (getattr(trains, end) + (getattr(audit, end) if audit else 0.0) for end in ("low", "high"))
+    with_twin = ", with its twin" if run.config.get("exposure") == "both" else ""
+    words = (
+        f"Run A's settings and seed, from the start, on the edited graph ({config_words(run.config, 'method', 'sensitive', 'backbone', 'seed', 'epochs', typed=False)}"
+        f"{with_twin}): {between(low, high)}{' with its audit' if audit else '; its audit comes on top'}, by {trains.source}."
+    )
+    return RetrainOffer(words, None)
+
+
+def retraining(run_id: str, scenario: Scenario, store: RunStore) -> JobCard | None:
+    """The newest job that trains a run's settings on a scenario's graph, or None."""
+    queue = Queue(store)
+    for job in queue.list():
+        record = job.settings.get("scenario") or {}
+        if job.settings.get("like") == run_id and record.get("sha256") == scenario.hash:
+            return card_of(job, queue)
+    return None
+
+
+def named_scenario(scenario: Scenario) -> Scenario:
+    """The scenario, under a name of its own where it has none."""
+    return scenario if scenario.name.strip() else replace(scenario, name=f"edits {scenario.hash[:8]}")
+
+
 def retrain(run_id: str, scenario: Scenario, store: RunStore) -> int:
     """Puts a job into the queue that trains a run's settings on the graph a scenario makes; returns its number.
 
-    The training starts from its seed, as the run's did, so that the two differ in the edits alone.
+    The training starts from its seed, as the run's did, so that the two differ in the edits alone. What waits or is
+    being trained already is not asked for again.
 
     Args:
         run_id: the run whose settings are taken.
@@ -34,20 +83,26 @@ def retrain(run_id: str, scenario: Scenario, store: RunStore) -> int:
     if not scenario.edits or not scenario.name.strip():
         raise ConfigError("a scenario needs an edit and a name to be trained on; save it first")
     queue = Queue(store)
-    job_id = queue.add(_settings(run, scenario))
+    settings = _settings(run, scenario)
+    same = [job.id for job in queue.list() if job.status in (ACTIVE, WAITING) and job.settings == settings]
+    job_id = same[0] if same else queue.add(settings)
     queue.supervise()
     return job_id
 
 
 def _settings(run: StoredRun, scenario: Scenario) -> dict[str, Any]:
     if run.config["method"] == EXTERNAL:
-        raise ConfigError("this embedding came from elsewhere, so nothing is known that could train it again")
+        raise ConfigError(
+            "this embedding came from elsewhere, so nothing is known that could train it again; choose as run A one that was trained here"
+        )
     source = source_of(run)
     if source.get("scenario"):
         raise ConfigError("this run was trained on a scenario already; choose a run on the graph as it is")
     config = RunConfig.from_json(run.config)
     if config.warm_from is not None:
-        raise ConfigError("this run began from another's end; choose one that was trained from its seed")
+        raise ConfigError(
+            "this run began from another's end, so that training it from its seed would change more than the edits; choose as run A one that was trained from its seed"
+        )
     training = {f.name: getattr(config, f.name) for f in fields(RunConfig) if f.metadata and f.name not in _OWN}
     grid = {
         "sensitive": "+".join(config.sensitive), "methods": [config.method], "backbones": [config.backbone],
@@ -65,7 +120,7 @@ def retrained(run_id: str, scenario: Scenario, store: RunStore) -> str | None:
     """The finished run that has a run's settings on a scenario's graph, or None."""
     run = store.load(run_id)
     mine = {k: v for k, v in run.config.items() if k != "dataset"}
-    for other in store.list(audits=False):
+    for other in store.list(audits=False, archived=True):
         record = (other.dataset.get("source") or {}).get("scenario") or {}
         same = {k: v for k, v in other.config.items() if k != "dataset"} == mine
         if same and record.get("sha256") == scenario.hash and other.status == "finished":

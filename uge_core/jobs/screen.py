@@ -12,9 +12,10 @@ import pandas as pd
 
 from uge_core import checkpoint
 from uge_core.config import split_names
+from uge_core.jobs import comparison, measure, projection
 from uge_core.jobs.form import duration
-from uge_core.jobs.projection import KIND
 from uge_core.jobs.queue import ACTIVE, WAITING, Job, Queue
+from uge_core.progress import rounded
 from uge_core.registry import find
 from uge_core.store import RunStore, StoredRun
 from uge_core.views import config_words, method_class
@@ -22,7 +23,7 @@ from uge_core.views import config_words, method_class
 _SHOWN = 5  # jobs that are over
 _STAGES = {
     "starting": "Loading the data", "fetching": "Fetching the data", "training": "Training", "auditing": "Auditing",
-    "projecting": "Projecting",
+    "projecting": "Projecting", "comparing": "Comparing", "measuring": "Measuring", "reading": "Reading",
 }  # fmt: skip
 STATUS = {
     "queued": "Waiting", "running": "Running", "finished": "Finished", "failed": "Failed", "cancelled": "Cancelled",
@@ -48,7 +49,7 @@ class JobCard:
         log: the last lines its worker wrote, of a job that ended early.
         can_cancel: it waits or runs.
         can_resume: it ended early.
-        projects: it makes pictures of runs that are trained.
+        kind: "training", or the kind of another job, as in `Job.settings`.
         losses: epoch and mean loss of the pass that trains now.
     """
 
@@ -65,8 +66,13 @@ class JobCard:
     log: tuple[str, ...]
     can_cancel: bool
     can_resume: bool
-    projects: bool = False
+    kind: str = "training"
     losses: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def projects(self) -> bool:
+        """It makes pictures of runs that are trained."""
+        return self.kind == projection.KIND
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,8 @@ def jobs_view(store: RunStore) -> JobsView:
     first = [j for j in jobs if j.status == ACTIVE] + [j for j in reversed(jobs) if j.status == WAITING]
     over = [j for j in jobs if j.status not in (ACTIVE, WAITING)][:_SHOWN]
     return JobsView(
-        tuple(_card(j, queue) for j in first),
-        tuple(_card(j, queue) for j in over),
+        tuple(card_of(j, queue) for j in first),
+        tuple(card_of(j, queue) for j in over),
         " ".join(f"{j.id}:{j.status}" for j in jobs),
         _words(jobs),
     )
@@ -134,7 +140,8 @@ def _words(jobs: Sequence[Job]) -> str:
     return ", ".join(f"{n} {status}" for n, status in counts if n)
 
 
-def _card(job: Job, queue: Queue) -> JobCard:
+def card_of(job: Job, queue: Queue) -> JobCard:
+    """A job as a page shows it."""
     at = job.progress
     facts: list[tuple[str, str]] = []
     share = None
@@ -144,13 +151,20 @@ def _card(job: Job, queue: Queue) -> JobCard:
         if at.get("stage") == "training":
             facts.append(("Epoch", f"{at['done']:,} of {at['total']:,}"))
             facts.append(("Loss", _loss(at.get("loss"))))
-            facts.append(("Left in this pass", "-" if at["seconds_left"] is None else duration(at["seconds_left"])))
             if " (pass " in at["text"]:
                 stage += " pass " + at["text"].partition(" (pass ")[2].partition(")")[0]
+                facts.append(("Left in this pass", "-" if at["seconds_left"] is None else duration(at["seconds_left"])))
         elif at.get("stage") == "auditing":
-            facts.append(("Run", f"{at['done'] + 1:,} of {at['total']:,}"))
+            facts.append(("Run", f"{at['done'] + 1:,} of {at['total']:,}, {at['text'].rpartition(', ')[2]}"))
         elif at.get("stage") == "projecting":
             facts.append(("Step", f"{at['done'] + 1:,} of {at['total']:,}, {at['text'].partition(',')[0]}"))
+        elif at.get("stage") == "comparing":
+            facts.append(("Step", f"{at['done'] + 1:,} of {at['total']:,}, {at['text']}"))
+            facts.append(("Left", "-" if at["seconds_left"] is None else duration(at["seconds_left"])))
+        elif at.get("stage") in ("reading", "measuring"):
+            facts.append(("Step", f"{at['done'] + 1:,} of {at['total']:,}, {at['text']}"))
+        if (left := at.get("job_seconds_left")) is not None:
+            facts.append(("Left with audits" if at["stage"] == "training" else "Left", duration(left)))
         if at.get("total", 0) > 0 and at.get("stage") != "starting":
             share = min(1.0, at["done"] / at["total"])
         facts.append(("Running for", duration(time.time() - (job.started or job.created))))
@@ -162,13 +176,13 @@ def _card(job: Job, queue: Queue) -> JobCard:
     return JobCard(
         job.id, job.status, _title(job), _details(job), stage, share, tuple(facts), _note(job), job.reason if bad else None,
         job.remedy if bad else None, queue.last_lines(job) if job.status in ("failed", "interrupted") else (),
-        job.status in (ACTIVE, WAITING), bad, job.settings.get("kind") == KIND,
+        job.status in (ACTIVE, WAITING), bad, job.settings.get("kind", "training"),
         tuple((int(epoch), float(loss)) for epoch, loss in at.get("losses") or ()) if job.status == ACTIVE else (),
     )  # fmt: skip
 
 
 def _loss(value: float | None) -> str:
-    return "-" if value is None or value != value else f"{value:.4f}"
+    return "-" if value is None or value != value else rounded(value)
 
 
 def _note(job: Job) -> str | None:
@@ -183,8 +197,14 @@ def _note(job: Job) -> str | None:
 def _title(job: Job) -> str:
     data = str(job.settings["data"])
     name = Path(data).name if "/" in data else data
-    if job.settings.get("kind") == KIND:
+    if job.settings.get("kind") == projection.KIND:
         return f"{_pictures(job.settings['methods'])} of {name}"
+    if job.settings.get("kind") == comparison.KIND:
+        return f"Two runs of {name}, compared in pairs"
+    if job.settings.get("kind") == "reading":
+        return f"Reading {name}"
+    if job.settings.get("kind") == measure.KIND:
+        return f"How fast this machine trains on {name}"
     scenario = job.settings.get("scenario")
     name += f" + scenario {scenario['name']}" if scenario else ""
     return f"{', '.join(method_class(m).label for m in job.settings['grid']['methods'])} on {name}"
@@ -195,9 +215,13 @@ def _pictures(methods: Sequence[str]) -> str:
 
 
 def _details(job: Job) -> str:
-    if job.settings.get("kind") == KIND:
+    if job.settings.get("kind") == comparison.KIND:
+        return " against ".join(reversed(job.settings["path"]))
+    if job.settings.get("kind") == projection.KIND:
         runs, size = job.settings["path"], job.settings["size"]
         return f"{len(runs)} run{'s' * (len(runs) != 1)} · {size:,} people · seed {job.settings['seed']}"
+    if "grid" not in job.settings:
+        return str(job.settings["data"])
     grid = job.settings["grid"]
     lams = ", ".join(f"{x:g}" for x in grid["lams"])
     seeds = grid["seeds"]
@@ -225,28 +249,38 @@ class HistoryView:
 
     Attributes:
         table: one row a run.
-        labels: what each run that may be deleted is called, by id.
+        labels: what each shown run is called, by id.
+        ids: of the table's rows, in their order.
         total: how many there are before the filter.
+        archived: ids of all archived runs, shown or not.
+        trains: ids of the shown runs that are being trained, which can be neither deleted nor archived.
         statuses: those there are.
         cut_off: ids of the shown runs that failed or were interrupted.
     """
 
     table: pd.DataFrame
     labels: dict[str, str]
+    ids: tuple[str, ...]
     total: int
+    archived: frozenset[str]
+    trains: frozenset[str]
     statuses: tuple[str, ...]
     cut_off: tuple[str, ...]
 
 
-def history_view(store: RunStore, *, text: str = "", statuses: Sequence[str] = ()) -> HistoryView:
+def history_view(
+    store: RunStore, *, text: str = "", statuses: Sequence[str] = (), archived: bool = False
+) -> HistoryView:
     """The stored runs, the newest first.
 
     Args:
         store: the run store.
         text: only runs in whose row each of these words stands, upper and lower case alike.
         statuses: only these; all where none is named.
+        archived: show archived runs too.
     """
-    runs = store.list(audits=False)
+    there = store.list(audits=False, archived=True)
+    runs = [run for run in there if archived or run.archived is None]
     rows = {run.id: _row(run) for run in runs}
     words = text.lower().split()
     shown = [
@@ -255,15 +289,14 @@ def history_view(store: RunStore, *, text: str = "", statuses: Sequence[str] = (
         if (not statuses or run.status in statuses)
         and all(w in " ".join(map(str, rows[run.id].values())).lower() for w in words)
     ]
-    labels = {
-        run.id: f"{rows[run.id]['Run']} · {run.dataset.get('name', '')} · {run.id[:6]}"
-        for run in shown
-        if run.status != "running"
-    }
+    labels = {run.id: f"{rows[run.id]['Run']} · {run.dataset.get('name', '')} · {run.id[:6]}" for run in shown}
     return HistoryView(
         pd.DataFrame([rows[run.id] for run in shown]),
         labels,
+        tuple(run.id for run in shown),
         len(runs),
+        frozenset(run.id for run in there if run.archived is not None),
+        frozenset(run.id for run in shown if run.status == "running"),
         tuple(dict.fromkeys(run.status for run in runs)),
         tuple(run.id for run in shown if run.status in ("failed", "interrupted")),
     )
@@ -273,7 +306,8 @@ def _row(run: StoredRun) -> dict[str, Any]:
     c = run.config
     return {
         "Run": config_words(c, "method", "file", "sensitive", typed=False, joint=" · ") or run.id,
-        "Status": run.status if run.audited or run.status != "finished" else "finished, not audited yet",
+        "Status": (run.status if run.audited or run.status != "finished" else "finished, not audited yet")
+        + (", archived" if run.archived is not None else ""),
         "Data": run.dataset.get("name", ""),
         "Backbone": c.get("backbone", ""),
         "Seed": c.get("seed"),

@@ -87,7 +87,7 @@ def _do(queue: Queue, job: Job) -> None:
 
 
 def _carry_out(store: RunStore, job: Job, pulse: _Pulse) -> None:
-    from uge_core.jobs import projection
+    from uge_core.jobs import comparison, measure, projection, reading
     from uge_core.projection.job import project
     from uge_core.projection.path import chains
     from uge_core.projection.sample import MOST
@@ -96,6 +96,9 @@ def _carry_out(store: RunStore, job: Job, pulse: _Pulse) -> None:
 
     settings = job.settings
     _say(f"loading {settings['data']}")
+    if settings.get("kind") == reading.KIND:
+        reading.carry_out(store, settings["data"], pulse)
+        return
     source = {"spec": settings["data"], "attributes": settings["attributes"]}
     if settings.get("scenario"):
         source["scenario"] = settings["scenario"]
@@ -104,6 +107,13 @@ def _carry_out(store: RunStore, job: Job, pulse: _Pulse) -> None:
     if settings.get("kind") == projection.KIND:
         pulse.runs = list(settings["path"])
         projection.carry_out(store, graph, settings, pulse)
+        return
+    if settings.get("kind") == comparison.KIND:
+        pulse.runs = list(settings["path"])
+        comparison.carry_out(store, graph, settings, pulse)
+        return
+    if settings.get("kind") == measure.KIND:
+        measure.carry_out(store, graph, settings, pulse)
         return
     grid: dict[str, Any] = settings["grid"]
     pulse.runs = [p.run_id for p in plan(graph, **grid)]

@@ -19,7 +19,7 @@ from uge_core.bias_free import THIN, Evidence, weight_cells
 from uge_core.datasets import lasting, load, locate, sample
 from uge_core.datasets.card import read_card
 from uge_core.datasets.mixing import mixing
-from uge_core.errors import ConfigError, GraphError, TooManyGroups
+from uge_core.errors import ConfigError, TooManyGroups
 from uge_core.graph import Attribute, AttributedGraph, IntArray
 from uge_core.screens.tables import records
 from uge_core.spreadsheet import FEWEST, to_csv
@@ -171,14 +171,9 @@ def data_stamp(spec: str, store: RunStore, *, may_fetch: bool = False) -> str:
         may_fetch: whether one that is not kept there yet may be fetched now.
 
     Raises:
-        GraphError: there is no such graph, or it is one that only torch reads.
+        GraphError: there is no such graph.
     """
-    layout, found = locate(spec, store=store.root, may_fetch=may_fetch)
-    if layout.name == "pyg-data":
-        raise GraphError(
-            f"{found.name}: a .pt file is read by torch, which the dashboard does not load; "
-            f"type uge data inspect {spec}, or save the graph as edges.csv and nodes.csv"
-        )
+    _, found = locate(spec, store=store.root, may_fetch=may_fetch)
     files = dict.fromkeys(found.files.values())
     if "card" in found.files:
         home = found.files["card"].parent
@@ -200,8 +195,9 @@ def data_view(spec: str, store: RunStore) -> DataView:
 
     Raises:
         GraphError: there is no such graph, or it cannot be used.
+        NotReadYet: it is a file of torch that no worker has read yet.
     """
-    graph = load(spec, store=store.root, may_fetch=False)
+    graph = load(spec, store=store.root, may_fetch=False, tensors=store.tensors)
     marked = {c.name for c in graph.columns if c.role == "attribute" and c.detail.split("; ")[0] == "sensitive"}
     kind = "Weighted, " * graph.weighted + ("directed" if graph.directed else "undirected")
     kind, layout = kind[0].upper() + kind[1:], f"read by the layout {graph.layout}"

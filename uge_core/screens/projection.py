@@ -73,7 +73,9 @@ def projection_graph(store: RunStore, run_id: str) -> AttributedGraph:
         raise StoreError(
             f"run {run_id} was trained in Python on a graph without a place on disk, so values and ids are not at hand; train it from a folder, or with the source argument"
         )
-    graph = load(source["spec"], attributes=source["attributes"], store=store.root, may_fetch=False)
+    graph = load(
+        source["spec"], attributes=source["attributes"], store=store.root, may_fetch=False, tensors=store.tensors
+    )
     if graph.fingerprint != run.dataset["fingerprint"]:
         raise StoreError(
             f"run {run_id} was trained on other data than {source['spec']} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); put the data back, or train again"

@@ -25,6 +25,10 @@ TIER_WORDS: Mapping[str, str] = {
 _WHO = {"worst": "strongest attacker"}
 _SHOWN_BY = {"auc": 0, "micro_f1": 1, "balanced_accuracy": 2, "usable_bits": 3, "dp": 4, "eo": 5}
 EMPTY = "Not enough evidence"
+_NO_TWIN = (
+    "No rows of unseen values: they are measured on the twin, whose parameters are not kept, so that it cannot be re-encoded. "
+    "The run trained again has a twin of its own."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +78,8 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
     )  # fmt: skip
     rows = [_row(p) for p in pairs]
     weights, cells, remarks = _weights(answer["weights"])
+    if answer.get("twin_left"):
+        remarks = (_NO_TWIN, *remarks)
     return JudgedView(
         answer["tier"], tuple(_sentences(pairs)), pd.DataFrame(rows), _groups(pairs), weights, cells,
         _moved(answer["moved"]), (*_notes(pairs), *remarks), answer["why_not"] or "", answer.get("seconds", 0.0),

@@ -19,7 +19,7 @@ from uge_core.audit.base import Audit, Row
 from uge_core.config import RunConfig
 from uge_core.errors import ConfigError
 from uge_core.graph import AttributedGraph
-from uge_core.runs import EXTERNAL, check_data
+from uge_core.runs import EXTERNAL, check_data, score_of
 from uge_core.split import LinkSplit, split_as, split_links
 from uge_core.spreadsheet import FEWEST
 from uge_core.store import RunStore, StoredRun
@@ -220,6 +220,7 @@ class Desk:
         return {
             "scenario": scenario.to_json(), "words": [e.words for e in scenario.edits], "tier": tier, "why_not": why_not,
             "attributes": list(names), "rows": rows, "moved": far,
+            "twin_left": encoded and opened.run.twin is not None,
             "weights": {
                 "sensitive": list(weights[0].sensitive) if weights[0] else [],
                 "before": weights[0].diagnostics() if weights[0] else None,
@@ -271,7 +272,7 @@ class Desk:
     def _subject(self, opened: _Open) -> Subject:
         run = opened.run
         twin = None if run.twin is None else np.asarray(run.twin)
-        return Subject(np.asarray(run.embedding), twin, run.hidden, opened.config, run.config.get("score", "dot"))
+        return Subject(np.asarray(run.embedding), twin, run.hidden, opened.config, score_of(run))
 
     def _weights(self, opened: _Open, scenario: Scenario, attribute: str | None) -> Weights | None:
         def make() -> Weights | None:

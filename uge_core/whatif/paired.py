@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,13 @@ from uge_core.store import StoredRun
 
 
 def compare_runs(
-    a: StoredRun, b: StoredRun, graph: AttributedGraph, edited: AttributedGraph, attackers: Sequence[str]
+    a: StoredRun,
+    b: StoredRun,
+    graph: AttributedGraph,
+    edited: AttributedGraph,
+    attackers: Sequence[str],
+    *,
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Differences A - B as a `uge-compare/1` record, with `note`s on what could not be paired.
 
@@ -32,6 +38,7 @@ def compare_runs(
         graph: the graph as it is.
         edited: what a scenario makes of it.
         attackers: which attackers to try.
+        progress: told what is being done.
 
     Raises:
         ConfigError: the two were trained on different splits or treat missing values differently.
@@ -62,12 +69,16 @@ def compare_runs(
             )
         sides.append(
             Side(
-                np.asarray(run.embedding), twin, frozenset(config.sensitive), frozenset(attributes_read(config, graph))
+                np.asarray(run.embedding),
+                twin,
+                frozenset(config.sensitive),
+                frozenset(attributes_read(config, graph)),
+                config.score,
             )
         )
     split = split_links(edited, test_share=first.test_share, validation_share=first.validation, seed=first.split_seed)
     found = compare_embeddings(
         sides[0], sides[1], replace(edited, base=None), split, unknown=first.unknown, split_seed=first.split_seed,
-        attackers=attackers,
+        attackers=attackers, progress=progress,
     )  # fmt: skip
     return compare_record(found, b.dataset, {a.id: a.config}, {b.id: b.config}) | {"notes": sorted(set(notes))}

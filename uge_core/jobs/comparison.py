@@ -1,0 +1,105 @@
+"""Two runs measured in pairs, as a job of the queue: made once, kept until one of them is deleted or trained again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+from uge_core.errors import StoreError
+from uge_core.graph import AttributedGraph
+from uge_core.jobs.queue import ACTIVE, WAITING, Job, Queue
+from uge_core.progress import OnStep, Step
+from uge_core.screens.comparison import edited_of, paired_path, paired_record, why_no_pairs
+from uge_core.store import RunStore, StoredRun
+from uge_core.whatif.data import with_scenario
+
+KIND = "comparison"
+"""What `Job.settings["kind"]` says of such a job."""
+
+
+def enqueue_comparison(store: RunStore, before: str, after: str) -> int:
+    """Puts the paired comparison of two runs into the queue and returns the job's number at once.
+
+    A job that asks for the same and is not over yet is not asked for again.
+
+    Raises:
+        RunNotFound: no such run.
+        StoreError: they cannot be measured in pairs, or the store cannot be written.
+    """
+    a, b = store.load(before), store.load(after)
+    if refusal := why_no_pairs(a, b):
+        raise StoreError(refusal)
+    source = a.dataset["source"]
+    settings: dict[str, Any] = {
+        "kind": KIND, "data": source["spec"], "attributes": source["attributes"], "path": [before, after], "device": "cpu",
+    }  # fmt: skip
+    queue = Queue(store)
+    there = comparing(store, before, after)
+    job_id = there.id if there else queue.add(settings)
+    queue.supervise()
+    return job_id
+
+
+def comparing(store: RunStore, before: str, after: str) -> Job | None:
+    """The job that measures these two, while it waits or runs."""
+    for job in Queue(store).list():
+        mine = job.settings.get("kind") == KIND and set(job.settings["path"]) == {before, after}
+        if mine and job.status in (ACTIVE, WAITING):
+            return job
+    return None
+
+
+def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any], on_step: OnStep) -> None:
+    """Does such a job; what was measured already stays.
+
+    Args:
+        store: where the runs are.
+        graph: the runs' graph, without a scenario.
+        settings: the job's.
+        on_step: told before each attack.
+
+    Raises:
+        RunNotFound: a run was deleted meanwhile.
+        ConfigError, StoreError: each says what to do.
+    """
+    from uge_core.comparison import compare, compare_record
+    from uge_core.runs import DEFAULT_ATTACKERS
+    from uge_core.whatif.paired import compare_runs
+
+    a, b = (store.load(run_id) for run_id in settings["path"])
+    if paired_record(store, a, b):
+        return
+    began, total, done = time.monotonic(), _steps(a, b, graph, len(DEFAULT_ATTACKERS)), 0
+
+    def tell(text: str) -> None:
+        nonlocal done
+        spent = time.monotonic() - began
+        left = spent / done * (total - done) if done else None
+        on_step(Step("comparing", min(done, total), total, text, left))
+        done += 1
+
+    edited = edited_of(a, b)
+    if edited is None:
+        own = with_scenario(graph, a.dataset["source"])
+        found = compare(a, b, own, attackers=DEFAULT_ATTACKERS, progress=tell)
+        record = compare_record(found, a.dataset, {a.id: a.config}, {b.id: b.config})
+    else:
+        plain = b if edited is a else a
+        other = with_scenario(graph, edited.dataset["source"])
+        record = compare_runs(plain, edited, graph, other, DEFAULT_ATTACKERS, progress=tell)
+        a, b = plain, edited
+    path = paired_path(store, a.id, b.id)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    aside = path.with_suffix(f".{os.getpid()}")
+    kept = record | {"finished": [a.finished, b.finished]}
+    aside.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+    aside.replace(path)
+
+
+def _steps(a: StoredRun, b: StoredRun, graph: AttributedGraph, attackers: int) -> int:
+    """How many attacks and rankings there are, to the number of rankings."""
+    twins = [(run.twin is not None, run.config.get("sensitive", ())) for run in (a, b)]
+    attacks = sum(1 + (twin and x.name in treated) for x in graph.audited for twin, treated in twins)
+    return attackers * attacks + 1 + any(twin for twin, _ in twins)
