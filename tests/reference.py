@@ -17,7 +17,13 @@ def dot(z, u, v):
     return sum(float(a) * float(b) for a, b in zip(z[u], z[v], strict=True))
 
 
-def _means(z, pairs, group, num_users):
+def cne_score(z, u, v, sigma=2.0):
+    """log of the half-normal densities' ratio at the distance of u and v, spreads 1 and sigma."""
+    squared = sum((float(a) - float(b)) ** 2 for a, b in zip(z[u], z[v], strict=True))
+    return math.log(sigma / 1.0) - 0.5 * (1 / 1.0**2 - 1 / sigma**2) * squared
+
+
+def _means(z, pairs, group, num_users, score):
     """{cell: (mean probability, pairs)} over `pairs`; a cell is an unordered pair of groups, or a user's group."""
     found = {}
     for u, v in pairs:
@@ -25,21 +31,21 @@ def _means(z, pairs, group, num_users):
             continue
         a, b = int(group[u]), int(group[v])
         cell = a if num_users is not None else (min(a, b), max(a, b))
-        found.setdefault(cell, []).append(sigmoid(dot(z, u, v)))
+        found.setdefault(cell, []).append(sigmoid(score(z, u, v)))
     return {cell: (sum(probs) / len(probs), len(probs)) for cell, probs in found.items()}
 
 
-def dp_cells(z, num_nodes, group, num_users=None):
+def dp_cells(z, num_nodes, group, num_users=None, score=dot):
     """Over all unordered pairs; bipartite: all user-item pairs."""
     if num_users is None:
         pairs = combinations(range(num_nodes), 2)
     else:
         pairs = ((u, i) for u in range(num_users) for i in range(num_users, num_nodes))
-    return _means(z, pairs, group, num_users)
+    return _means(z, pairs, group, num_users, score)
 
 
-def eo_cells(z, edges, group, num_users=None):
-    return _means(z, list(zip(*edges.tolist(), strict=True)), group, num_users)
+def eo_cells(z, edges, group, num_users=None, score=dot):
+    return _means(z, list(zip(*edges.tolist(), strict=True)), group, num_users, score)
 
 
 def ndcg(gains_in_order, top=10):
@@ -480,9 +486,14 @@ def crosswalk_chances(roads, node, group, near, alpha, power):
 
 
 def edge_factors(edges, roads, chances):
-    """What each edge counts: the mean over both directions of a step's chance against a plain walk's. chances: {u: {v: chance}}."""
+    """What each edge counts: the mean over the ways it can be gone of a step's chance against a plain walk's. chances: {u: {v: chance}}."""
     plain = {u: {v: w / sum(roads[u].values()) for v, w in row.items()} for u, row in roads.items()}
-    return [(chances[u][v] / plain[u][v] + chances[v][u] / plain[v][u]) / 2 for u, v in edges.T.tolist()]
+
+    def mean(ways):
+        found = [chances[a][b] / plain[a][b] for a, b in ways if b in roads[a]]
+        return sum(found) / len(found)
+
+    return [mean([(u, v), (v, u)]) for u, v in edges.T.tolist()]
 
 
 # Erasure and learned ratios

@@ -27,11 +27,12 @@ SHARED = {"negatives": "shared", "block_size": 4, "num_negatives": 3}
 WALKS = DeepWalk(walk_length=4, window=2, walks=3.0, p=0.5, q=2.0)
 
 
-def built(backbone, graph, tables=None, pairs=None, factors=None, rules=None, **options):
+def built(backbone, graph, tables=None, pairs=None, factors=None, rules=None, dim=4, **options):
     tables = tables or both_tables(graph)
     return losses.build(
         backbone, pairs or pairs_of(graph), tables, CPU,
         factors=factors or [NoFactors()] * len(tables), rules=rules or [None] * len(tables), directions=None,
+        dim=dim,
         **{**SHARED, **options},
     )  # fmt: skip
 
@@ -78,12 +79,30 @@ def test_second_order_equals_the_loops(graph, epoch, weighted):
 @given(graphs(), st.integers(1, 50))
 def test_both_orders_add_up_each_on_its_columns(graph, epoch):
     z, context = embeddings(graph, dim=6), embeddings(graph, dim=2, seed=1)
-    both = built(LINE(order="both"), graph)(z, context, epoch, True)
+    both = built(LINE(order="both"), graph, dim=6)(z, context, epoch, True)
     first = built(LINE(order="1"), graph)(z[:, :, :4], None, epoch, True)
-    second = built(LINE(order="2"), graph)(z[:, :, 4:], context, epoch, True)
+    second = built(LINE(order="2"), graph, dim=2)(z[:, :, 4:], context, epoch, True)
     torch.testing.assert_close(both, first + second)
     node2vec = edge_loss.build("cross-entropy", pairs_of(graph), both_tables(graph), CPU, **SHARED)
     assert torch.equal(first, node2vec(z[:, :, :4], epoch, True)[0])
+
+
+@given(graphs(), st.integers(1, 50), st.sampled_from(["2", "both"]))
+def test_a_heads_columns_are_part_of_both_orders_and_of_no_other(graph, epoch, order):
+    """MONET's metadata: m_u . m_v beside z_u . z_v, and beside z_u . c_v; never a first order that the backbone lacks."""
+    m, z = embeddings(graph, dim=3, seed=2), embeddings(graph)
+    half = 0 if order == "2" else 2
+    context = embeddings(graph, dim=4 - half, seed=1)
+    leaf = torch.cat([m, z], dim=2).requires_grad_()
+    found = built(LINE(order=order), graph)(leaf, context, epoch, True)
+    other = torch.cat([m, z], dim=2).requires_grad_()
+    ahead, own = other[:, :, :3], other[:, :, 3:]
+    second = built(LINE(order="2"), graph, dim=7 - half)
+    at = second(torch.cat([ahead, own[:, :, half:]], dim=2), torch.cat([other[:, :, :3], context], dim=2), epoch, True)
+    if half:
+        at = at + built(LINE(order="1"), graph)(torch.cat([ahead, own[:, :, :half]], dim=2), None, epoch, True)
+    torch.testing.assert_close(found, at)
+    torch.testing.assert_close(torch.autograd.grad(found.sum(), leaf), torch.autograd.grad(at.sum(), other))
 
 
 @pytest.mark.parametrize("negatives", ["shared", "listed"])

@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from uge_core import edge_loss, losses, steps
+from uge_core import edge_loss, steps
 from uge_core.config import RunConfig
 from uge_core.datasets import load
+from uge_core.scores import DOT
 from uge_core.split import split_links
 from uge_core.train import fit
 
@@ -22,8 +23,8 @@ class Plain(edge_loss.TorchPasses):
 
     compiled = edge_loss.CompiledPasses
 
-    def __init__(self, pairs, pool=None):
-        super().__init__(pairs, CPU)
+    def __init__(self, pairs, pool=None, scorer=DOT):
+        super().__init__(pairs, CPU, scorer)
 
     def triples(self, epoch):
         return self.compiled(self.pairs).triples(epoch)
@@ -31,8 +32,7 @@ class Plain(edge_loss.TorchPasses):
 
 @pytest.fixture
 def plain_passes(monkeypatch):
-    for module in (edge_loss, losses):
-        monkeypatch.setattr(module, "CompiledPasses", Plain)
+    monkeypatch.setattr(edge_loss, "CompiledPasses", Plain)
 
 
 def configs(graph, backbone):
@@ -42,7 +42,7 @@ def configs(graph, backbone):
             exposure="seen", options=options,
         )
         for method, options in (
-            ("none", {}), ("uge-c", {}), ("uge-ok", {}), ("uge-ok", {"moments": 2}), ("fairwalk", {}),
+            ("none", {}), ("uge-c", {}), ("uge-ok", {}), ("uge-ok", {"moments": 2}), ("fairwalk", {}), ("uge-ork", {}),
         )
     ]  # fmt: skip
 

@@ -91,59 +91,60 @@ def _ahead(table, index, at):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def _scores(z, u, neighbour, begin, n, s):  # type: ignore[no-untyped-def]
-    """Writes z_u . z_v of n entries to s, four at a time, so that z_u is read once for them."""
+def _scores(z, across, u, neighbour, begin, n, s):  # type: ignore[no-untyped-def]
+    """Writes z_u . across_v of n entries to s, four at a time, so that z_u is read once for them."""
     i = 0
     while i + 4 <= n:
         at = begin + i
         for k in range(at + _AHEAD, at + _AHEAD + 4):
-            _ahead(z, neighbour, k)
+            _ahead(across, neighbour, k)
         v0, v1, v2, v3 = neighbour[at], neighbour[at + 1], neighbour[at + 2], neighbour[at + 3]
         s0 = s1 = s2 = s3 = np.float32(0.0)
         for j in range(z.shape[1]):
             x = z[u, j]
-            s0 += x * z[v0, j]
-            s1 += x * z[v1, j]
-            s2 += x * z[v2, j]
-            s3 += x * z[v3, j]
+            s0 += x * across[v0, j]
+            s1 += x * across[v1, j]
+            s2 += x * across[v2, j]
+            s3 += x * across[v3, j]
         s[i], s[i + 1], s[i + 2], s[i + 3] = s0, s1, s2, s3
         i += 4
     while i < n:
         v0 = neighbour[begin + i]
         s0 = np.float32(0.0)
         for j in range(z.shape[1]):
-            s0 += z[u, j] * z[v0, j]
+            s0 += z[u, j] * across[v0, j]
         s[i] = s0
         i += 1
 
 
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def _gather(z, u, neighbour, begin, n, s, gradient):  # type: ignore[no-untyped-def]
-    """Adds sum_i s_i z_v of n entries to row u of the gradient, four at a time."""
+def _gather(across, u, neighbour, begin, n, s, gradient):  # type: ignore[no-untyped-def]
+    """Adds sum_i s_i across_v of n entries to row u of the gradient, four at a time."""
     i = 0
     while i + 4 <= n:
         at = begin + i
         v0, v1, v2, v3 = neighbour[at], neighbour[at + 1], neighbour[at + 2], neighbour[at + 3]
         s0, s1, s2, s3 = s[i], s[i + 1], s[i + 2], s[i + 3]
-        for j in range(z.shape[1]):
-            gradient[u, j] += s0 * z[v0, j] + s1 * z[v1, j] + s2 * z[v2, j] + s3 * z[v3, j]
+        for j in range(across.shape[1]):
+            gradient[u, j] += s0 * across[v0, j] + s1 * across[v1, j] + s2 * across[v2, j] + s3 * across[v3, j]
         i += 4
     while i < n:
         v0, s0 = neighbour[begin + i], s[i]
-        for j in range(z.shape[1]):
-            gradient[u, j] += s0 * z[v0, j]
+        for j in range(across.shape[1]):
+            gradient[u, j] += s0 * across[v0, j]
         i += 1
 
 
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def pull(z, start, neighbour, weight, offset, scale, sign, first, last, want_loss, gradient):  # type: ignore[no-untyped-def]
+def pull(z, across, start, neighbour, weight, offset, scale, sign, first, last, want_loss, gradient):  # type: ignore[no-untyped-def]
     """Scale * sum w softplus(-sign s) over the entries of the sources `first` to `last`; returns the loss.
 
     Each pair stands in both directions and each row is written by its own node, so a row gets twice its
     entries' share.
 
     Args:
-        z: (N, d) embedding.
+        z: (N, d) embedding, or left factors (see `scores`).
+        across: (N, d) what it meets: `z` itself, or right factors.
         start: (N + 1,) where each row's entries begin.
         neighbour: (2 E,) the entries.
         weight: (2 E,) factor of each entry, or (0,) for 1 throughout.
@@ -162,7 +163,7 @@ def pull(z, start, neighbour, weight, offset, scale, sign, first, last, want_los
     for u in range(first, last):
         begin = start[u]
         n = start[u + 1] - begin
-        _scores(z, u, neighbour, begin, n, s)
+        _scores(z, across, u, neighbour, begin, n, s)
         if len(offset):
             for i in range(n):
                 s[i] += offset[begin + i]
@@ -181,7 +182,7 @@ def pull(z, start, neighbour, weight, offset, scale, sign, first, last, want_los
         if len(weight):
             for i in range(n):
                 s[i] *= weight[begin + i]
-        _gather(z, u, neighbour, begin, n, s, gradient)
+        _gather(across, u, neighbour, begin, n, s, gradient)
     return loss
 
 
@@ -230,20 +231,20 @@ def _repelled(block, s, u, gradient):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def _pushed(z, first, rows, s, push):  # type: ignore[no-untyped-def]
-    """Adds sum_u s_u z_u over a tile's sources to the block's nodes, four sources at a time."""
+def _pushed(across, first, rows, s, push):  # type: ignore[no-untyped-def]
+    """Adds sum_u s_u across_u over a tile's sources to the block's nodes, four sources at a time."""
     d, m = push.shape
     r = 0
     while r + 4 <= rows:
         u = first + r
         for j in range(d):
-            z0, z1, z2, z3 = z[u, j], z[u + 1, j], z[u + 2, j], z[u + 3, j]
+            z0, z1, z2, z3 = across[u, j], across[u + 1, j], across[u + 2, j], across[u + 3, j]
             for i in range(m):
                 push[j, i] += z0 * s[r, i] + z1 * s[r + 1, i] + z2 * s[r + 2, i] + z3 * s[r + 3, i]
         r += 4
     while r < rows:
         for j in range(d):
-            z0 = z[first + r, j]
+            z0 = across[first + r, j]
             for i in range(m):
                 push[j, i] += z0 * s[r, i]
         r += 1
@@ -251,8 +252,8 @@ def _pushed(z, first, rows, s, push):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
 def contrast(  # type: ignore[no-untyped-def]
-    z, start, neighbour, weight, offset, scale, group, share, block, columns, reach, reached, linked, linked_column,
-    first, last, want_loss, gradient, push,
+    z, across, start, neighbour, weight, offset, scale, group, share, block, columns, reach, reached, linked,
+    linked_column, first, last, want_loss, gradient, push,
 ):  # fmt: skip
     """Both halves of the cross-entropy for the sources `first` to `last`; returns the loss.
 
@@ -260,7 +261,8 @@ def contrast(  # type: ignore[no-untyped-def]
     go through a tile that stays in the cache and the block lies transposed, so that the inner loops vectorise.
 
     Args:
-        z: (N, d) embedding.
+        z: (N, d) embedding, or left factors.
+        across: (N, d) `z` itself, or right factors.
         start: (N + 1,) where each row's entries begin.
         neighbour: (2 E,) the entries.
         weight: (2 E,) factor of each entry, or (0,) for 1 throughout.
@@ -268,7 +270,7 @@ def contrast(  # type: ignore[no-untyped-def]
         scale: of the observed half.
         group: (N,) cell group of each node, read where there are offsets.
         share: (N,) what a source's strangers count for together.
-        block: (d, m) embeddings of the step's negatives; m = 0 leaves this half out.
+        block: (d, m) rows of `across` of the step's negatives; m = 0 leaves this half out.
         columns: (G + 1, m) offsets of the block's nodes by the source's group, or (0, 0).
         reach: (N, G + 1) the sources' own part of offsets by the other end's group, or (0, 0).
         reached: (m,) the group of each of the block's nodes, read where there is a reach.
@@ -281,7 +283,7 @@ def contrast(  # type: ignore[no-untyped-def]
         push: (d, m).
     """
     m = block.shape[1]
-    loss = pull(z, start, neighbour, weight, offset, scale, np.float32(1.0), first, last, want_loss, gradient)
+    loss = pull(z, across, start, neighbour, weight, offset, scale, np.float32(1.0), first, last, want_loss, gradient)
     if m == 0:
         return loss
     one = np.float32(1.0)
@@ -317,13 +319,15 @@ def contrast(  # type: ignore[no-untyped-def]
                 for i in range(m):
                     loss += each[r] * term[r, i]
             _repelled(block, s[r], begin + r, gradient)
-        _pushed(z, begin, rows, s, push)
+        _pushed(across, begin, rows, s, push)
     return loss
 
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
-def rank_pairs(z, source, liked, other, group, weight, offset, reach, own, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
-    """Gradient of scale * sum w softplus(-(z_u . (z_i - z_j) + o_ui - o_uj)) over given triples; returns the loss.
+def rank_pairs(z, across, source, liked, other, group, weight, offset, reach, own, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
+    """Gradient of scale * sum w softplus(-(z_u . (x_i - x_j) + o_ui - o_uj)) over given triples; returns the loss.
+
+    x are the rows of `across`: `z` itself, or right factors.
 
     `own` multiplies w, one number per triple; empty: 1 throughout. `reach` (N, G + 1) is the nodes' own part of the
     offsets, or (0, 0).
@@ -336,7 +340,7 @@ def rank_pairs(z, source, liked, other, group, weight, offset, reach, own, scale
             continue
         s = np.float32(0.0)
         for k in range(d):
-            s += z[u, k] * (z[i, k] - z[j, k])
+            s += z[u, k] * (across[i, k] - across[j, k])
         gu = group[u]
         s += offset[gu, group[i]] - offset[gu, group[j]]
         if len(reach):
@@ -348,8 +352,8 @@ def rank_pairs(z, source, liked, other, group, weight, offset, reach, own, scale
             loss += w * (max(-s, np.float32(0.0)) + np.log1p(np.exp(-abs(s))))
         c = -w / (np.float32(1.0) + np.exp(s))
         for k in range(d):
-            zu = z[u, k]
-            gradient[u, k] += c * (z[i, k] - z[j, k])
+            zu = across[u, k]
+            gradient[u, k] += c * (across[i, k] - across[j, k])
             gradient[i, k] += c * zu
             gradient[j, k] -= c * zu
     return loss

@@ -53,7 +53,7 @@ def compare(
         sensitive: attribute names; None compares every attribute of people.
         attackers: which attackers to try.
         split_seed: of an array, the split that its training used; None: nobody knows, and links are not compared.
-        score: of a pair of nodes of an array, "dot" or "cosine".
+        score: of a pair of nodes of an array, "dot", "cosine" or "distance".
         progress: told what is being done.
 
     Returns:
@@ -103,7 +103,7 @@ def _member(given: Any, graph: AttributedGraph, split_seed: int | None, score: s
     config = RunConfig.from_json(given.config)
     side = Side(
         z, None if given.twin is None else np.asarray(given.twin), frozenset(config.sensitive),
-        frozenset(attributes_read(config, graph)),
+        frozenset(attributes_read(config, graph)), config.score,
     )  # fmt: skip
     return _Member(side, name, config.split_seed, config.test_share, config.unknown)
 

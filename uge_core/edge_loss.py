@@ -1,6 +1,6 @@
 r"""The edge loss of all members with its gradient: the one fused seam of training.
 
-Cross-entropy, Eq. (1) and (6), with s_uv = z_u . z_v + offset of the pair's cell:
+Cross-entropy, Eq. (1) and (6), with s_uv = z_u . z_v (or another of `scores`) + offset of the pair's cell:
 
     1/2 (1/|E|) sum_e w_e softplus(-s_e) + 1/2 E[softplus(s_uv)]
 
@@ -40,9 +40,11 @@ from uge_core.edge_factors import EdgeFactors, NoFactors
 from uge_core.environment import cores
 from uge_core.errors import ConfigError
 from uge_core.graph import FloatArray, IntArray
+from uge_core.scores import DOT, Scorer
 
 _CHUNK = 1 << 18
 _ROW = 32  # a row's work besides its entries, in entries
+_WORTH = 2000  # entries whose pass, some 10 us, takes as long as handing a task to another thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +166,9 @@ class EdgeLoss(Protocol):
         """
 
 
-def evaluate(loss: EdgeLoss, z: Tensor, epoch: int, want_loss: bool) -> Tensor:
-    """(K,) losses with the closed-form gradient attached."""
-    return apply(_Apply, z, loss, epoch, want_loss)
+def evaluate(loss: EdgeLoss, z: Tensor, epoch: int, want_loss: bool, scorer: Scorer = DOT) -> Tensor:
+    """(K,) losses with the closed-form gradient attached; `scorer` is that of the loss."""
+    return apply(_Apply, scorer.left(z), loss, epoch, want_loss)
 
 
 class _Apply(torch.autograd.Function):
@@ -192,8 +194,9 @@ def build(
     negatives: str,
     block_size: int,
     num_negatives: int,
+    scorer: Scorer = DOT,
 ) -> EdgeLoss:
-    """The loss `kind` ("cross-entropy" or "bpr") over `pairs`.
+    """The loss `kind` ("cross-entropy" or "bpr") over `pairs`, of what `scorer.left` makes of embeddings.
 
     `tables` are the members'; so are `factors`, none of which means 1 for every edge.
     """
@@ -201,10 +204,15 @@ def build(
     known = {id(t): t for t in tables}
     made = {i: Cells.of(t, device) for i, t in known.items()}
     cells = [made[id(t)] for t in tables]
-    passes = CompiledPasses(pairs) if device.type == "cpu" else TorchPasses(pairs, device)
+    passes = passes_of(pairs, device, scorer)
     if kind == "bpr":
         return Bpr(cells, factors, passes)
     return CrossEntropy(cells, factors, passes, strangers(negatives, pairs, passes, block_size, num_negatives))
+
+
+def passes_of(pairs: Pairs, device: torch.device, scorer: Scorer, pool: ThreadPoolExecutor | None = None) -> Passes:
+    """Those of the device; `pool` is for the compiled ones, a new one unless given."""
+    return CompiledPasses(pairs, pool, scorer) if device.type == "cpu" else TorchPasses(pairs, device, scorer)
 
 
 def strangers(kind: str, pairs: Pairs, passes: Passes, block_size: int, num_negatives: int) -> Negatives:
@@ -280,7 +288,7 @@ Triples = tuple[IntArray, IntArray, IntArray] | tuple[Tensor, Tensor, Tensor]
 
 
 class Passes(Protocol):
-    """The passes over pairs; compiled on the CPU, plain torch elsewhere."""
+    """The passes over pairs; compiled on the CPU, plain torch elsewhere. `z` are left factors of the scores."""
 
     device: torch.device
 
@@ -311,10 +319,10 @@ class CompiledPasses:
 
     device = torch.device("cpu")
 
-    def __init__(self, pairs: Pairs, pool: ThreadPoolExecutor | None = None) -> None:
+    def __init__(self, pairs: Pairs, pool: ThreadPoolExecutor | None = None, scorer: Scorer = DOT) -> None:
         from uge_core import _kernels
 
-        self.kernels, self.pairs = _kernels, pairs
+        self.kernels, self.pairs, self.scorer = _kernels, pairs, scorer
         self.threads = cores()
         self.pool = pool or ThreadPoolExecutor(self.threads)
         start, neighbour = pairs.rows
@@ -323,10 +331,12 @@ class CompiledPasses:
         self.factored: dict[int, tuple[FloatArray, FloatArray]] = {}
         # (side, first row, last row) of about equal work; eight a side whatever the cores, as sums depend on them
         self.tasks: list[tuple[int, int, int]] = []
+        self.effort = 0.0  # of the largest task
         for i, (side, _, _) in enumerate(pairs.sides):
             effort = np.cumsum(np.diff(start)[side] + _ROW)
             cuts = np.searchsorted(effort, np.linspace(0, effort[-1], 8 + 1)) + side.start
             self.tasks += [(i, a, b) for a, b in pairwise([*cuts[:-1].tolist(), side.stop])]
+            self.effort = max(self.effort, effort[-1] / 8)
 
     def contrast(
         self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block | Placed], want_loss: bool
@@ -335,9 +345,10 @@ class CompiledPasses:
         start, _ = self.pairs.rows
         drawn = [b for b in blocks if isinstance(b, Block)]
         gradient, scale = torch.zeros_like(z), np.float32(0.5 / len(self.neighbour))
+        across = self.scorer.right(z)
         nodes = [torch.as_tensor(b.nodes) for b in drawn]
         linked = [_ascending(b, self.pairs.num_nodes) for b in drawn]
-        few = [[zk.index_select(0, n).T.contiguous().numpy() for n in nodes] for zk in z]
+        few = [[xk.index_select(0, n).T.contiguous().numpy() for n in nodes] for xk in across]
         push = [[np.zeros_like(few[k][side]) for side, _, _ in self.tasks] for k in range(len(cells))]
         tables = [
             (*self._weighed(k, c, f), c.group.numpy(), [_columns(c, b) for b in drawn])
@@ -349,12 +360,12 @@ class CompiledPasses:
             side, first, last = self.tasks[t]
             weight, offset, group, columns = tables[k]
             loss = self.kernels.contrast(
-                z[k].numpy(), start, self.neighbour, weight, offset, scale, group, self.pairs.share, few[k][side],
-                *columns[side], *linked[side], first, last, want_loss, gradient[k].numpy(), push[k][t],
+                z[k].numpy(), across[k].numpy(), start, self.neighbour, weight, offset, scale, group, self.pairs.share,
+                few[k][side], *columns[side], *linked[side], first, last, want_loss, gradient[k].numpy(), push[k][t],
             )  # fmt: skip
             return float(loss)
 
-        parts = self._map(work, list(product(range(len(cells)), range(len(self.tasks)))))
+        parts = self._map(work, list(product(range(len(cells)), range(len(self.tasks)))), self.effort)
         for k, (t, (side, _, _)) in product(range(len(cells)), enumerate(self.tasks)):
             gradient[k].index_add_(0, nodes[side], torch.as_tensor(push[k][t]).T)
         return torch.tensor(parts).view(len(cells), -1).sum(1).float(), gradient
@@ -400,16 +411,18 @@ class CompiledPasses:
         tasks = list(product(range(len(cells)), pairwise([0, *cuts[1:-1], self.pairs.num_nodes])))
         ends = [torch.as_tensor(a, dtype=torch.int64) for a in (source, neighbour)]
         offsets = {c: none if c.neutral else c.offsets(*ends).numpy() for c in dict.fromkeys(cells)}
+        across = self.scorer.right(z)
 
         def work(task: tuple[int, tuple[int, int]]) -> float:
             k, (first, last) = task
             part = self.kernels.pull(
-                z[k].numpy(), start, neighbour, weight, offsets[cells[k]], scale,
+                z[k].numpy(), across[k].numpy(), start, neighbour, weight, offsets[cells[k]], scale,
                 np.float32(-1.0), first, last, want_loss, gradient[k].numpy(),
             )  # fmt: skip
             return float(part)
 
-        loss += torch.tensor(self._map(work, tasks)).view(len(cells), -1).sum(1).float()
+        found = self._map(work, tasks, len(neighbour) / 8)
+        loss += torch.tensor(found).view(len(cells), -1).sum(1).float()
 
     def rank(
         self, z: Tensor, cells: list[Cells], factors: Factors, triples: Triples, want_loss: bool
@@ -421,6 +434,7 @@ class CompiledPasses:
         common = self.pairs.entry_weights
         common = np.zeros(0, np.float32) if common is None else common[: len(source)]
         edges, none = self.pairs.entry_edges[: len(source)], np.zeros((0, 0), np.float32)
+        across = self.scorer.right(z)
         owns = [common if f is None else f[edges] * (common if len(common) else 1) for f in factors]
 
         def work(k: int) -> float:
@@ -428,6 +442,7 @@ class CompiledPasses:
             return float(
                 self.kernels.rank_pairs(
                     z[k].numpy(),
+                    across[k].numpy(),
                     source,
                     liked,
                     other,
@@ -442,7 +457,8 @@ class CompiledPasses:
                 )
             )
 
-        return torch.tensor(self._map(work, list(range(len(cells)))), dtype=torch.float32), gradient
+        found = self._map(work, list(range(len(cells))), len(source))
+        return torch.tensor(found, dtype=torch.float32), gradient
 
     def triples(self, epoch: int) -> tuple[IntArray, IntArray, IntArray]:
         """See `Passes.triples`."""
@@ -456,18 +472,19 @@ class CompiledPasses:
         def work(span: tuple[int, int]) -> None:
             self.kernels.draw_strangers(start, neighbour, source, low, high, key, 32, span[0], span[1], out)
 
-        self._map(work, list(pairwise(cuts)))
+        self._map(work, list(pairwise(cuts)), len(source) / self.threads)
         return source, liked, out
 
-    def _map(self, work: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
-        return list(self.pool.map(work, tasks))
+    def _map(self, work: Callable[[Any], Any], tasks: Iterable[Any], effort: float) -> list[Any]:
+        """What `work` gives for each task, on all cores; in turn where a task of so many entries is done before it is handed over."""
+        return list(map(work, tasks) if effort < _WORTH else self.pool.map(work, tasks))
 
 
 class TorchPasses:
     """The same passes in torch operations, on any device."""
 
-    def __init__(self, pairs: Pairs, device: torch.device) -> None:
-        self.pairs, self.device = pairs, device
+    def __init__(self, pairs: Pairs, device: torch.device, scorer: Scorer = DOT) -> None:
+        self.pairs, self.device, self.scorer = pairs, device, scorer
         self.edges = torch.as_tensor(pairs.each_once, device=device)
         weights, entries = pairs.weights, pairs.entry_weights
         self.weights = None if weights is None else torch.as_tensor(weights, device=device)
@@ -489,13 +506,13 @@ class TorchPasses:
         """See `Passes.contrast`; each edge once, as both directions have the same term."""
         gradient = torch.zeros_like(z)
         loss = z.new_zeros(len(cells))
-        scale = 0.5 / self.edges.shape[1]
+        scale, across = 0.5 / self.edges.shape[1], self.scorer.right(z)
         for k, (c, f) in enumerate(zip(cells, factors, strict=True)):
             factor = self._factor(k, f)
             for part in _chunks(self.edges.shape[1]):
                 u, v = self.edges[:, part]
-                zu, zv = z[k].index_select(0, u), z[k].index_select(0, v)
-                s = (zu * zv).sum(1) + c.offsets(u, v)
+                xu, xv = across[k].index_select(0, u), across[k].index_select(0, v)
+                s = (z[k].index_select(0, u) * xv).sum(1) + c.offsets(u, v)
                 w = c.weight[c.group.index_select(0, u), c.group.index_select(0, v)] * scale
                 if self.weights is not None:
                     w = w * self.weights[part]
@@ -504,11 +521,11 @@ class TorchPasses:
                 if want_loss:
                     loss[k] += (w * torch.nn.functional.softplus(-s)).sum()
                 slope = (-w * torch.sigmoid(-s))[:, None]
-                gradient[k].index_add_(0, u, slope * zv)
-                gradient[k].index_add_(0, v, slope * zu)
+                gradient[k].index_add_(0, u, slope * xv)
+                gradient[k].index_add_(0, v, slope * xu)
         for (sources, _, _), block in zip(self.pairs.sides, blocks, strict=True):
             if len(block.nodes):
-                self._repel(z, cells, sources, self._placed(block, sources), want_loss, loss, gradient)
+                self._repel(z, across, cells, sources, self._placed(block, sources), want_loss, loss, gradient)
         return loss, gradient
 
     def _placed(self, block: Block | Placed, sources: slice) -> Placed:
@@ -519,6 +536,7 @@ class TorchPasses:
     def _repel(
         self,
         z: Tensor,
+        across: Tensor,
         cells: list[Cells],
         sources: slice,
         block: Placed,
@@ -532,8 +550,8 @@ class TorchPasses:
         counts.index_put_((linked, block.column), counts.new_zeros(()))
         counts = counts[:, :-1]
         for k, c in enumerate(cells):
-            rows, few = z[k, sources], z[k].index_select(0, nodes)
-            s = rows @ few.T
+            few = across[k].index_select(0, nodes)
+            s = z[k, sources] @ few.T
             if not c.neutral:
                 others = c.group.index_select(0, nodes)
                 s += c.offset.index_select(1, others).index_select(0, c.group[sources])
@@ -544,19 +562,19 @@ class TorchPasses:
                 loss[k] += (torch.nn.functional.softplus(s) * counts).sum()
             slope = s.sigmoid_().mul_(counts)
             gradient[k, sources].addmm_(slope, few)
-            gradient[k].index_add_(0, nodes, slope.T @ rows)
+            gradient[k].index_add_(0, nodes, slope.T @ across[k, sources])
 
     def repel(
         self, z: Tensor, cells: list[Cells], listed: Listed, want_loss: bool, loss: Tensor, gradient: Tensor
     ) -> None:
         """See `Passes.repel`."""
         source, target, weight = listed.source, listed.target, listed.weight
-        scale = 0.5 / len(source)
+        scale, across = 0.5 / len(source), self.scorer.right(z)
         for k, c in enumerate(cells):
             for part in _chunks(len(source)):
                 u, v = source[part], target[part]
-                zu, zv = z[k].index_select(0, u), z[k].index_select(0, v)
-                s = (zu * zv).sum(1)
+                xu, xv = across[k].index_select(0, u), across[k].index_select(0, v)
+                s = (z[k].index_select(0, u) * xv).sum(1)
                 if not c.neutral:
                     s = s + c.offsets(u, v)
                 if want_loss:
@@ -565,8 +583,8 @@ class TorchPasses:
                 slope = (torch.sigmoid(s) * scale)[:, None]
                 if weight is not None:
                     slope = slope * weight[part, None]
-                gradient[k].index_add_(0, u, slope * zv)
-                gradient[k].index_add_(0, v, slope * zu)
+                gradient[k].index_add_(0, u, slope * xv)
+                gradient[k].index_add_(0, v, slope * xu)
 
     def rank(
         self, z: Tensor, cells: list[Cells], factors: Factors, triples: Triples, want_loss: bool
@@ -577,11 +595,11 @@ class TorchPasses:
         u, i, j = (_send(torch.as_tensor(t), self.device) for t in triples)
         # a pair without a stranger counts nothing; leaving it out would ask the device how many there are
         scale = (j >= 0).float() / len(j)
-        j = j.clamp_min(0)
+        j, across = j.clamp_min(0), self.scorer.right(z)
         for k, (c, f) in enumerate(zip(cells, factors, strict=True)):
             factor = self._factor(k, f)
-            zu, zi, zj = (z[k].index_select(0, t) for t in (u, i, j))
-            s = (zu * (zi - zj)).sum(1) + c.offsets(u, i) - c.offsets(u, j)
+            xu, xi, xj = (across[k].index_select(0, t) for t in (u, i, j))
+            s = (z[k].index_select(0, u) * (xi - xj)).sum(1) + c.offsets(u, i) - c.offsets(u, j)
             w = c.weight[c.group.index_select(0, u), c.group.index_select(0, i)] * scale
             if self.entries is not None:
                 w = w * self.entries[: len(u)]
@@ -590,9 +608,9 @@ class TorchPasses:
             if want_loss:
                 loss[k] = (w * torch.nn.functional.softplus(-s)).sum()
             slope = (-w * torch.sigmoid(-s))[:, None]
-            gradient[k].index_add_(0, u, slope * (zi - zj))
-            gradient[k].index_add_(0, i, slope * zu)
-            gradient[k].index_add_(0, j, -slope * zu)
+            gradient[k].index_add_(0, u, slope * (xi - xj))
+            gradient[k].index_add_(0, i, slope * xu)
+            gradient[k].index_add_(0, j, -slope * xu)
         return loss, gradient
 
     @cached_property

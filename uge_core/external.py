@@ -14,11 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core import environment
-from uge_core.audit.run import SCORES
-from uge_core.errors import ConfigError
 from uge_core.graph import AttributedGraph
-from uge_core.registry import unknown_name
 from uge_core.runs import EXTERNAL, dataset_record, usable
+from uge_core.scores import scorer
 from uge_core.store import RunStore, StoredRun
 
 
@@ -39,7 +37,7 @@ def add_external(
         graph: the graph it embeds.
         store: where runs live.
         file: what it is called in lists.
-        score: of a pair of nodes, "dot" or "cosine".
+        score: of a pair of nodes, a name that `scores.scorer` knows: dot, cosine or distance.
         split_seed: the split that its training used; None: nobody knows.
         source: how to load the graph again, kept with the run.
 
@@ -78,10 +76,8 @@ def external_config(
     Raises:
         ConfigError: there is no such score.
     """
-    if score not in SCORES:
-        raise ConfigError(unknown_name("score", score, SCORES))
     return {
-        "dataset": graph.name, "method": EXTERNAL, "backbone": "", "sensitive": [], "lambda": None, "score": score,
+        "dataset": graph.name, "method": EXTERNAL, "backbone": "", "sensitive": [], "lambda": None, "score": scorer(score).name,
         "file": file, "dim": int(embedding.shape[1]), "split_seed": split_seed,
     }  # fmt: skip
 
@@ -89,5 +85,5 @@ def external_config(
 def external_id(embedding: npt.NDArray[np.float32], graph: AttributedGraph, score: str) -> str:
     """Twelve hex digits of the SHA-256 of the numbers in the graph's order, of the graph's content and of the score."""
     content = hashlib.sha256(np.ascontiguousarray(embedding, dtype="<f4").tobytes()).hexdigest()
-    text = json.dumps([EXTERNAL, list(embedding.shape), content, graph.fingerprint, score])
+    text = json.dumps([EXTERNAL, list(embedding.shape), content, graph.fingerprint, scorer(score).name])
     return hashlib.sha256(text.encode()).hexdigest()[:12]

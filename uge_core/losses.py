@@ -20,9 +20,10 @@ from uge_core import edge_loss
 from uge_core.backbones.base import Backbone
 from uge_core.bias_free import CellTable
 from uge_core.edge_factors import EdgeFactors, FixedFactors
-from uge_core.edge_loss import Cells, CompiledPasses, EdgeLoss, Pairs, Passes, TorchPasses
+from uge_core.edge_loss import Cells, EdgeLoss, Pairs, Passes
 from uge_core.environment import cores
 from uge_core.graph import DirectionArray, FloatArray, IntArray
+from uge_core.scores import DOT, Scorer
 from uge_core.walks import Nodes, Roads, StepRule, Walker, WalkPlan
 
 
@@ -51,22 +52,27 @@ def build(
     *,
     factors: Sequence[EdgeFactors],
     rules: Sequence[StepRule | None],
+    dim: int,
     directions: DirectionArray | None,
     negatives: str,
     block_size: int,
     num_negatives: int,
+    scorer: Scorer = DOT,
 ) -> Objective:
     """The loss of members with `tables`, `factors` and, where the backbone walks, step rules.
 
-    `directions` are those of the training edges, where walks follow them.
+    All score pairs by `scorer`, vectors and contexts too. `dim` is the embeddings' d, `directions` are those of the
+    training edges, where walks follow them.
     """
-    options: dict[str, Any] = {"negatives": negatives, "block_size": block_size, "num_negatives": num_negatives}
+    options: dict[str, Any] = {
+        "negatives": negatives, "block_size": block_size, "num_negatives": num_negatives, "scorer": scorer,
+    }  # fmt: skip
     plan = backbone.plan()
     if plan is not None:
-        return _Plain(SkipGram(pairs, tables, device, plan, factors, rules, directions, **options))
+        return _Plain(SkipGram(pairs, tables, device, plan, factors, rules, directions, **options), scorer)
     first = edge_loss.build(backbone.loss, pairs, tables, device, factors=factors, **options)
     if not backbone.has_context:
-        return _Plain(first)
+        return _Plain(first, scorer)
     both = {id(t): _doubled_table(t) for t in tables}
     second = edge_loss.build(
         backbone.loss,
@@ -76,7 +82,7 @@ def build(
         factors=[_DoubledFactors(f) for f in factors],
         **options,
     )
-    return _WithContext(first, second)
+    return _WithContext(first, second, dim, scorer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +90,11 @@ class _Plain:
     """A loss of z alone."""
 
     inner: EdgeLoss
+    scorer: Scorer
 
     def __call__(self, z: Tensor, context: Tensor | None, epoch: int, want_loss: bool) -> Tensor:
         """See `Objective`."""
-        return edge_loss.evaluate(self.inner, z, epoch, want_loss)
+        return edge_loss.evaluate(self.inner, z, epoch, want_loss, self.scorer)
 
     def stage(self) -> Callable[[int], None] | None:
         """See `Objective.stage`."""
@@ -141,10 +148,11 @@ class SkipGram:
         negatives: str,
         block_size: int,
         num_negatives: int,
+        scorer: Scorer = DOT,
     ) -> None:
         made = {id(t): replace(Cells.of(t, device), weight=torch.ones(t.weight.shape, device=device)) for t in tables}
         weights = {id(t): t.edge_weight(pairs.train_edges) if (t.weight != 1).any() else None for t in tables}
-        self.pairs, self.device, self.factors = pairs, device, factors
+        self.pairs, self.device, self.factors, self.scorer = pairs, device, factors, scorer
         self.cells, self.weights = [made[id(t)] for t in tables], [weights[id(t)] for t in tables]
         self.products: dict[int, tuple[FloatArray, FloatArray]] = {}
         self.pool = ThreadPoolExecutor(cores())
@@ -204,7 +212,7 @@ class SkipGram:
         return self.products[k][1]
 
     def _passes(self, pairs: Pairs) -> Passes:
-        return CompiledPasses(pairs, self.pool) if self.device.type == "cpu" else TorchPasses(pairs, self.device)
+        return edge_loss.passes_of(pairs, self.device, self.scorer, self.pool)
 
 
 # Vectors and contexts
@@ -212,18 +220,28 @@ class SkipGram:
 
 @dataclass(frozen=True, eq=False)
 class _WithContext:
-    """The first columns of z meet each other, the last meet the contexts; the two losses are added."""
+    """Of z's last d columns the first meet each other, the last meet the contexts; the two losses are added.
+
+    Columns that a head puts before those d are part of both scores, as they explain links of either kind.
+    """
 
     first: EdgeLoss
     second: EdgeLoss
+    dim: int
+    scorer: Scorer
 
     def __call__(self, z: Tensor, context: Tensor | None, epoch: int, want_loss: bool) -> Tensor:
         """See `Objective`."""
         assert context is not None
-        width = z.shape[2] - context.shape[2]
+        width, more = z.shape[2] - context.shape[2], z.shape[2] - self.dim
         across = torch.cat([z[:, :, width:], context], dim=1)
-        found = edge_loss.evaluate(self.second, across, epoch, want_loss)
-        return found + edge_loss.evaluate(self.first, z[:, :, :width], epoch, want_loss) if width else found
+        if more:
+            ahead = z[:, :, :more]
+            across = torch.cat([torch.cat([ahead, ahead], dim=1), across], dim=2)
+        found = edge_loss.evaluate(self.second, across, epoch, want_loss, self.scorer)
+        if width > more:
+            found = found + edge_loss.evaluate(self.first, z[:, :, :width], epoch, want_loss, self.scorer)
+        return found
 
     def stage(self) -> Callable[[int], None] | None:
         """See `Objective.stage`."""

@@ -18,6 +18,7 @@ from torch import Tensor, no_grad
 from uge_core.audit.ndcg import ndcg_per_target, rank_candidates
 from uge_core.config import RunConfig
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.scores import scorer
 from uge_core.split import LinkSplit, RankingTask, probe_split, ranking_task
 
 LOOKS = 40
@@ -77,6 +78,7 @@ class BestEpoch:
         known = replace(graph, edges=seen, edge_weights=None, directions=None)
         self.task = _some(ranking_task(known, split.validation, seed=config.split_seed), config.split_seed)
         self.seed, self.first, self.last = config.split_seed, first, last
+        self.scorer = scorer(config.score)
         self.every = max(1, (last - first) // LOOKS)
         self.probes = {
             a.name: probe
@@ -97,7 +99,7 @@ class BestEpoch:
             z = encode()
         for k, zk in enumerate(z):
             rows = zk.cpu().numpy()
-            ranking = rank_candidates(rows, self.task, seed=self.seed)
+            ranking = rank_candidates(self.scorer.factors(rows), self.task, seed=self.seed)
             value = float(np.nanmean(ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(self.task.targets))))
             self.seen[k]["epoch"].append(epoch)
             self.seen[k]["ndcg_at_10"].append(value)

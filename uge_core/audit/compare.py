@@ -23,9 +23,10 @@ from scipy.stats import norm, rankdata, t
 from uge_core.audit import ndcg
 from uge_core.audit.base import METRICS, Evidence
 from uge_core.audit.leakage import MIN_CLASS, MIN_TEST, Prediction, attack
-from uge_core.audit.run import checked_embedding, unit_rows
+from uge_core.audit.run import checked_embedding
 from uge_core.errors import ConfigError
 from uge_core.graph import AttributedGraph, FloatArray
+from uge_core.scores import Factors, Scored, scorer
 from uge_core.split import LinkSplit, probe_split, ranking_task
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Side:
         twin: (N, d) of the member that did not see the tested nodes' values, or None.
         treated: the attributes that training tried to remove, which the twin's leakage rows are about.
         read: the attributes whose values training read.
-        score: of a pair of nodes, "dot" or "cosine", for NDCG.
+        score: of a pair of nodes, a name that `scores.scorer` knows, for NDCG.
     """
 
     embedding: FloatArray
@@ -86,10 +87,10 @@ class Side:
         found: dict[str | None, FloatArray] = {"seen" if attribute in self.read else None: self.embedding}
         return found | ({"unseen": self.twin} if self.twin is not None and attribute in self.treated else {})
 
-    def linked(self) -> dict[str | None, FloatArray]:
-        """By exposure, the embeddings whose scores rank links."""
-        scored = unit_rows if self.score == "cosine" else np.asarray
-        found: dict[str | None, FloatArray] = {"seen" if self.read else None: scored(self.embedding)}
+    def linked(self) -> dict[str | None, Factors]:
+        """By exposure, what ranks links."""
+        scored = scorer(self.score).factors
+        found: dict[str | None, Factors] = {"seen" if self.read else None: scored(self.embedding)}
         return found | ({} if self.twin is None else {"unseen": scored(self.twin)})
 
 
@@ -310,7 +311,7 @@ def paired_auc(a: Prediction | None, b: Prediction | None) -> Paired:
 
 
 def paired_ndcg(
-    a: FloatArray, b: FloatArray, graph: AttributedGraph, split: LinkSplit | None, *, split_seed: int = 0, seed: int = 0
+    a: Scored, b: Scored, graph: AttributedGraph, split: LinkSplit | None, *, split_seed: int = 0, seed: int = 0
 ) -> Paired:
     """The difference of the held-out NDCG@10, over the same lists with ties broken alike."""
     if split is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from uge_core.audit.base import METRICS, Row
 from uge_core.audit.leakage import Estimate
 from uge_core.audit.ndcg import BiasFree
 from uge_core.graph import Attribute, AttributedGraph, FloatArray, IntArray
+from uge_core.scores import Factors, Scorer
 from uge_core.split import LinkSplit
 
 Floors = MutableMapping[str, Any]
@@ -33,12 +35,23 @@ class Job:
     read: frozenset[str]
     bias_free: Mapping[str, BiasFree]
     calibrated: bool
+    scorer: Scorer
     notes: Mapping[str, str]
     twin_notes: Mapping[str, str]
     floors: Floors
     seed: int
     quick: bool = False
     threshold: float | None = None
+
+    @cached_property
+    def scored(self) -> Factors:
+        """What scores the embedding's pairs."""
+        return self.scorer.factors(self.embedding)
+
+    @cached_property
+    def scored_twin(self) -> Factors | None:
+        """The twin's, or None."""
+        return None if self.twin is None else self.scorer.factors(self.twin)
 
     @property
     def edges(self) -> IntArray:

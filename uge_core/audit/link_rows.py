@@ -12,7 +12,8 @@ from uge_core.audit import ndcg, ndkl
 from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate
-from uge_core.graph import FloatArray, IntArray
+from uge_core.graph import IntArray
+from uge_core.scores import Factors
 from uge_core.split import RankingTask, probe_classes, ranking_task
 
 
@@ -20,9 +21,9 @@ def link_rows(job: Job) -> list[Row]:
     """Held-out, bias-free, planted-truth and as-coded NDCG@10, then its gap and the rank exposure per attribute."""
     graph = job.graph
     rows: list[Row] = []
-    members: list[tuple[str | None, FloatArray]] = [(job.exposure, job.embedding)]
-    if job.twin is not None:
-        members.append(("unseen", job.twin))
+    members: list[tuple[str | None, Factors]] = [(job.exposure, job.scored)]
+    if job.scored_twin is not None:
+        members.append(("unseen", job.scored_twin))
     held: list[tuple[RankingTask, ndcg.Ranking]] = []
     if job.split is None:
         unknown = Estimate(None, note="no edges are known to be held out of training")
@@ -61,7 +62,7 @@ def link_rows(job: Job) -> list[Row]:
             )
     if not graph.bipartite:
         task = ndcg.as_coded_task(graph, seed=job.split_seed)
-        ranking = ndcg.rank_candidates(job.embedding, task, seed=job.seed)
+        ranking = ndcg.rank_candidates(job.scored, task, seed=job.seed)
         remark = (
             "as coded: ranks the first tenth plus one of all neighbours, most of them edges that training saw; "
             "not a measure of prediction"
@@ -116,14 +117,14 @@ def _ndcg_gap(job: Job, found: ndcg.GroupMeans, labels: tuple[str, ...], given: 
 
 def _exposure(job: Job, task: RankingTask, codes: IntArray, given: Mapping[str, Any]) -> Row:
     """NDKL@10 of the held-out lists beside a random order of them."""
-    value, chance = ndkl.ndkl_per_target(job.embedding, task, codes, seed=job.seed)
+    value, chance = ndkl.ndkl_per_target(job.scored, task, codes, seed=job.seed)
     keep = np.isfinite(value)
     counted = int(keep.sum())
     remark = job.notes.get(given["attribute"])
     if counted < ndcg.MIN_TARGETS:
         few = f"{counted} lists hold people of known group, at least {ndcg.MIN_TARGETS} are needed"
         return make_row("ndkl", Estimate(None, note=few), remark, n=counted, **given)
-    mean, half = float(value[keep].mean()), ndkl.half_width(job.embedding, task, codes, seed=job.seed)
+    mean, half = float(value[keep].mean()), ndkl.half_width(job.scored, task, codes, seed=job.seed)
     estimate = Estimate(mean) if half is None else Estimate(mean, max(0.0, mean - half), mean + half)
     return make_row("ndkl", estimate, remark, n=counted, floor_random=float(chance[keep].mean()), **given)
 

@@ -1,4 +1,4 @@
-"""How well the embedding ranks links: NDCG@10 of the dot product, and its bias-free form.
+"""How well the embedding ranks links: NDCG@10 of the scores, and its bias-free form.
 
     NDCG_u = sum_{r <= 10} g_r / log2(r + 1)  /  the same sum with the gains in their best order
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from uge_core.audit.dyadic import Apart, Side, cell_noise, compare_range, edge_sides
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.scores import Factors, Scored
 from uge_core.split import RankingTask, fill_strangers, ranking_task
 
 TOP = 10
@@ -43,20 +44,20 @@ class Ranking:
     rank: IntArray
 
 
-def rank_candidates(embedding: FloatArray, task: RankingTask, *, seed: int = 0) -> Ranking:
-    """Ranks every list by the dot product with its target; ties at random.
+def rank_candidates(embedding: Scored, task: RankingTask, *, seed: int = 0) -> Ranking:
+    """Ranks every list by the score with its target; ties at random.
 
     Args:
-        embedding: (N, d) float32.
+        embedding: (N, d) float32 for dot products, or factors.
         task: the lists; -1 pads and is never ranked.
         seed: keys the order of ties.
     """
-    rng = np.random.default_rng([seed, 11])
+    rng, z = np.random.default_rng([seed, 11]), Factors.of(embedding)
     targets, columns, ranks = [], [], []
     for start in range(0, len(task.targets), _CHUNK):
         candidates = task.candidates[start : start + _CHUNK]
-        own = embedding[task.targets[start : start + _CHUNK]]
-        scores = np.matmul(embedding[candidates], own[:, :, None])[:, :, 0]
+        own = z.left[task.targets[start : start + _CHUNK]]
+        scores = np.matmul(z.right[candidates], own[:, :, None])[:, :, 0]
         scores[candidates < 0] = -np.inf
         luck = rng.random(scores.shape, dtype=np.float32)
         row, column = np.nonzero(task.relevant[start : start + _CHUNK])

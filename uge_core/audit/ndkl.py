@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t
 
-from uge_core.graph import FloatArray, IntArray
+from uge_core.graph import IntArray
+from uge_core.scores import Factors, Scored
 from uge_core.split import RankingTask
 
 TOP = 10
@@ -33,12 +34,12 @@ _SHUFFLES = 20  # and so often at most
 
 
 def ndkl_per_target(
-    embedding: FloatArray, task: RankingTask, group: IntArray, *, top: int = TOP, seed: int = 0
+    embedding: Scored, task: RankingTask, group: IntArray, *, top: int = TOP, seed: int = 0
 ) -> tuple[_Float64, _Float64]:
     """NDKL of every list, and of random orders of it.
 
     Args:
-        embedding: (N, d) float32; lists are ordered by the dot product with their target.
+        embedding: (N, d) float32 for dot products, or factors; lists are ordered by the score with their target.
         task: the lists; -1 pads.
         group: (N,) group of each node; below 0 leaves it out.
         top: k.
@@ -64,9 +65,7 @@ def ndkl_per_target(
     return found, chance
 
 
-def half_width(
-    embedding: FloatArray, task: RankingTask, group: IntArray, *, top: int = TOP, seed: int = 0
-) -> float | None:
+def half_width(embedding: Scored, task: RankingTask, group: IntArray, *, top: int = TOP, seed: int = 0) -> float | None:
     """Half the 95 % interval of the mean NDKL over people, by a delete-a-block jackknife of `BLOCKS` blocks.
 
     A person of a block left out is neither target nor candidate. Above `_LISTS` lists a sample of them is
@@ -93,10 +92,10 @@ def half_width(
     return float(t.ppf(0.975, BLOCKS - 1) * np.sqrt(variance))
 
 
-def _sorted(embedding: FloatArray, task: RankingTask, part: slice, rng: np.random.Generator) -> IntArray:
+def _sorted(embedding: Scored, task: RankingTask, part: slice, rng: np.random.Generator) -> IntArray:
     """(t, C) the candidates of some lists by falling score, ties at random; -1 pads."""
-    candidates = task.candidates[part]
-    scores = np.matmul(embedding[candidates], embedding[task.targets[part]][:, :, None])[:, :, 0]
+    candidates, z = task.candidates[part], Factors.of(embedding)
+    scores = np.matmul(z.right[candidates], z.left[task.targets[part]][:, :, None])[:, :, 0]
     order = np.lexsort((rng.random(scores.shape, dtype=np.float32), -scores), axis=1)
     return np.asarray(np.take_along_axis(candidates, order, axis=1))
 

@@ -1,4 +1,4 @@
-"""The compiled pass over all pairs: sums of sigmoid(dot product) per group pair and per node.
+"""The compiled pass over all pairs: sums of sigmoid(score) per group pair and per node.
 
 Needs numba; `uge_core.audit.parity` falls back to numpy where it is missing. Layout: one column a
 node, one row a dimension, float32, so that the inner loops run over neighbouring nodes and become
@@ -45,7 +45,7 @@ def sum_tile(
         column_value: (A, G) int64, the values that a column group stands for, one an attribute; below 0 for none.
         first: first row.
         last: one past the last row.
-        triangular: count only columns after the row (`rows` is `columns`).
+        triangular: count only columns after the row (`rows` and `columns` are the same nodes).
         num_values: V, how many values there are.
         poly: (6,) float32, the polynomial's coefficients, constant term first.
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.graph import AttributedGraph, IntArray
+from uge_core.scores import Factors, Scored
 from uge_core.split import LinkSplit
 
 MOST = 200_000
@@ -99,9 +100,10 @@ def sample_pairs(graph: AttributedGraph, split: LinkSplit, *, most: int = MOST, 
     return PairSample(pairs, weight, split.test.shape[1])
 
 
-def scores(embedding: FloatArray, pairs: IntArray) -> _Float64:
-    """(M,) dot product of each pair."""
-    return np.asarray(np.einsum("md,md->m", embedding[pairs[0]], embedding[pairs[1]]), dtype=np.float64)
+def scores(embedding: Scored, pairs: IntArray) -> _Float64:
+    """(M,) the score of each pair."""
+    z = Factors.of(embedding)
+    return np.asarray(np.einsum("md,md->m", z.left[pairs[0]], z.right[pairs[1]]), dtype=np.float64)
 
 
 def _among(keys: IntArray, edges: IntArray) -> npt.NDArray[np.bool_]:

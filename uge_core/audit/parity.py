@@ -1,6 +1,8 @@
 """How unequal link predictions are between groups: DP over node pairs, EO over held-out edges.
 
-    mu_c = mean of sigmoid(z_u . z_v) over the pairs of cell c,     gap = max_c mu_c - min_c mu_c
+    mu_c = mean of sigmoid(s_uv) over the pairs of cell c,     gap = max_c mu_c - min_c mu_c
+
+s_uv is the pair's score, the dot product z_u . z_v unless said otherwise (`scores`).
 
 A cell is an unordered pair of groups {a, b}; on a bipartite graph, whose items carry no attribute
 of people, it is a group of users. DP averages over all unordered node pairs u < v (bipartite: all
@@ -27,6 +29,7 @@ import numpy.typing as npt
 from uge_core.audit.dyadic import Side, edge_sides
 from uge_core.environment import cores
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.scores import Factors, Scored
 
 EXACT_NODES = 100_000
 MOST_PAIRS = 4_000_000
@@ -69,7 +72,7 @@ class CellTable:
 
 
 def dp_cells(
-    embedding: FloatArray,
+    embedding: Scored,
     graph: AttributedGraph,
     groups: Mapping[str, IntArray],
     *,
@@ -84,7 +87,7 @@ def dp_cells(
     """Mean probability per group pair over all node pairs, for every attribute at once.
 
     Args:
-        embedding: (N, d) float32.
+        embedding: (N, d) float32 for dot products, or factors.
         graph: for its sides.
         groups: by attribute, (N,) int64 group of each node; below 0 leaves it out.
         seed: keys the sample of a graph too large for the exact pass.
@@ -162,7 +165,7 @@ class _Sums:
 
 
 def _joint_sums(
-    embedding: FloatArray,
+    embedding: Scored,
     graph: AttributedGraph,
     people: IntArray,
     joint: IntArray,
@@ -183,12 +186,13 @@ def _joint_sums(
         known = own[first] >= 0
         line[known] = num_values + own[first][known]
         slices.append(slice(num_values, num_values := num_values + int(own[people].max(initial=-1)) + 1))
-    rows = _columns(embedding[people[order]])
+    z = Factors.of(embedding)
+    rows = _columns(z.left[people[order]])
     if graph.bipartite:
-        columns = _columns(embedding[int(graph.num_users or 0) :])
+        columns = _columns(z.right[int(graph.num_users or 0) :])
         starts, of_column = np.array([0, columns.shape[1]], dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
     else:
-        columns, of_column = rows, value
+        columns, of_column = rows if z.right is z.left else _columns(z.right[people[order]]), value
         starts = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     tile_sum = _tile_function(compiled)
     total, squares = np.zeros((len(size), len(starts) - 1)), np.zeros((len(size), len(starts) - 1))
@@ -380,7 +384,7 @@ def _ratio(total: npt.NDArray[Any], n: npt.NDArray[Any]) -> _Float64:
 
 
 def _sampled_cells(
-    embedding: FloatArray,
+    embedding: Scored,
     graph: AttributedGraph,
     group: IntArray,
     rng: np.random.Generator,
@@ -420,20 +424,21 @@ def _sampled_cells(
     return replace(table, n=n, se=np.where(n > 0, np.sqrt(table.own), np.nan))
 
 
-def edge_probabilities(embedding: FloatArray, edges: IntArray) -> _Float64:
-    """(E,) sigmoid of each edge's dot product, in [0, 1]."""
-    score = np.einsum("ed,ed->e", embedding[edges[0]], embedding[edges[1]]).astype(np.float64)
+def edge_probabilities(embedding: Scored, edges: IntArray) -> _Float64:
+    """(E,) sigmoid of each edge's score, in [0, 1]."""
+    z = Factors.of(embedding)
+    score = np.einsum("ed,ed->e", z.left[edges[0]], z.right[edges[1]]).astype(np.float64)
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * score)))
 
 
-def _predicted(embedding: FloatArray, edges: IntArray, threshold: float | None) -> _Float64:
+def _predicted(embedding: Scored, edges: IntArray, threshold: float | None) -> _Float64:
     """(E,) the probability of each pair, or with a threshold whether it reaches that, 1 or 0."""
     prob = edge_probabilities(embedding, edges)
     return prob if threshold is None else (prob >= threshold).astype(np.float64)
 
 
 def eo_cells(
-    embedding: FloatArray,
+    embedding: Scored,
     graph: AttributedGraph,
     groups: Mapping[str, IntArray],
     edges: IntArray,
@@ -443,7 +448,7 @@ def eo_cells(
     """Mean probability of true edges per group pair, each edge counted once.
 
     Args:
-        embedding: (N, d) float32.
+        embedding: (N, d) float32 for dot products, or factors.
         graph: for its sides.
         groups: by attribute, (N,) int64 group of each node; below 0 leaves it out.
         edges: (2, E) the edges, held out of training.

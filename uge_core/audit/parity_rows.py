@@ -42,19 +42,19 @@ def parity_rows(job: Job, step: Callable[[float], None]) -> list[Row]:
     if not groups:
         return []
     dp = parity.dp_cells(
-        job.embedding, job.graph, groups, seed=job.seed, threshold=job.threshold,
+        job.scored, job.graph, groups, seed=job.seed, threshold=job.threshold,
         exact_nodes=_QUICK_NODES if job.quick else parity.EXACT_NODES,
         most_pairs=_QUICK_PAIRS if job.quick else parity.MOST_PAIRS, progress=lambda share: step(0.7 * share),
     )  # fmt: skip
     edges = job.graph.edges if job.split is None else job.split.test
-    eo = parity.eo_cells(job.embedding, job.graph, groups, edges, threshold=job.threshold)
+    eo = parity.eo_cells(job.scored, job.graph, groups, edges, threshold=job.threshold)
     seen_edges = None if job.split is not None else "over all edges, which training may have seen"
     sample = (
         None
         if job.split is None or job.quick or job.threshold is not None
         else pair_sample.sample_pairs(job.graph, job.split, seed=job.split_seed)
     )
-    scores = None if sample is None else pair_sample.scores(job.embedding, sample.pairs)
+    scores = None if sample is None else pair_sample.scores(job.scored, sample.pairs)
     rows: list[Row] = []
     for done, (name, (_, labels)) in enumerate(grouped.items()):
         step(0.7 + 0.3 * done / len(grouped))

@@ -21,10 +21,10 @@ from uge_core.audit.parity_rows import parity_rows
 from uge_core.errors import ConfigError
 from uge_core.graph import Attribute, AttributedGraph, FloatArray
 from uge_core.registry import find, unknown_name
+from uge_core.scores import scorer
 from uge_core.split import LinkSplit
 
 POLICIES = ("level", "exclude", "impute")
-SCORES = ("dot", "cosine")
 PARTS = ("leakage", "links", "parity")
 LARGEST = 1e18
 """A larger coordinate overflows float32 dot products."""
@@ -79,7 +79,7 @@ def audit_embedding(
         bias_free: by name of what the graph is freed of ("region", "gender+region"), what each
             held-out edge counts; a row `ndcg_at_10_bias_free` each.
         calibrated: the sigmoid of a score is trained as the chance of a link; False under BPR, say, and the rows say so.
-        score: of a pair of nodes, "dot" or "cosine", for NDCG, DP and EO; leakage is of the vectors as they are.
+        score: of a pair of nodes, a name that `scores.scorer` knows, for NDCG, DP and EO; leakage is of the vectors as they are.
         notes: by attribute, a remark for the embedding's rows.
         twin_notes: the same for the twin's rows.
         floors: kept between audits of one sweep, so that random embeddings are attacked once.
@@ -110,6 +110,7 @@ def audit_embedding(
         frozenset(graph.attribute(name).name for name in read),
         dict(bias_free or {}),
         calibrated,
+        scorer(score),
         _by_name(graph, notes),
         _by_name(graph, twin_notes),
         {} if floors is None else floors,
@@ -129,13 +130,6 @@ def audit_embedding(
                 f"bias_free[{name!r}] has shape {np.shape(gains.weight)}; one weight per held-out edge is needed, "
                 f"{0 if split is None else split.test.shape[1]} here"
             )
-    if score not in SCORES:
-        raise ConfigError(unknown_name("score", score, SCORES))
-    linked = job
-    if score == "cosine":
-        linked = replace(
-            job, embedding=unit_rows(job.embedding), twin=None if job.twin is None else unit_rows(job.twin)
-        )
     # Shares of the time a large graph takes; attacking is most of it.
     steps: list[tuple[str, float, Callable[[Callable[[float], None]], list[Row]]]] = [
         (f"leakage of {a.name}", 1.0, partial(leakage_rows, job, a)) for a in job.attributes
@@ -152,9 +146,9 @@ def audit_embedding(
         steps.append((f"leakage of {both.name}", 1.0, partial(leakage_rows, apart, both)))
     steps = steps if "leakage" in parts else []
     if "links" in parts:
-        steps.append(("link quality", 1.0, lambda step: link_rows(linked)))
+        steps.append(("link quality", 1.0, lambda step: link_rows(job)))
     if "parity" in parts:
-        steps.append(("differences between groups", 2.0, partial(parity_rows, linked)))
+        steps.append(("differences between groups", 2.0, partial(parity_rows, job)))
     total, done = sum(s[1] for s in steps), 0.0
     rows: list[Row] = []
     for what, share, measure in steps:
@@ -168,13 +162,14 @@ def audit_embedding(
         done += share
     if progress is not None:
         progress("audit done", 1.0)
-    return Audit(tuple(rows))
+    return Audit(tuple(_said(row, job.scorer.note) for row in rows))
 
 
-def unit_rows(embedding: FloatArray) -> FloatArray:
-    """The rows scaled to length 1, so that a dot product is a cosine; a row of zeros stays."""
-    length = np.sqrt(np.einsum("nd,nd->n", embedding, embedding, dtype=np.float64))
-    return (embedding / np.where(length > 0, length, 1.0)[:, None]).astype(np.float32)
+def _said(row: Row, note: str | None) -> Row:
+    """The row with a remark on scores, where it is about them."""
+    if note is None or row.attacker is not None:
+        return row
+    return replace(row, note="; ".join(filter(None, (row.note, note))))
 
 
 def checked_embedding(embedding: npt.NDArray[Any], graph: AttributedGraph, name: str) -> FloatArray:

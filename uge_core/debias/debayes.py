@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from uge_core.bias_free import CellTable, Evidence, Partition, partition
 from uge_core.debias._prior_cells import check_size, prior_cells, without
-from uge_core.debias.base import Method
+from uge_core.debias._scored import Scored
 from uge_core.errors import ConfigError
 from uge_core.graph import IntArray
+from uge_core.info import Reference
 from uge_core.priors import Prior, block_totals, degree_by_group
 from uge_core.registry import option, register
 
@@ -20,33 +21,51 @@ _BY_GROUP, _TOTALS = "degree-by-group", "block-totals"
 
 @register
 @dataclass(frozen=True)
-class DeBayes(Method):
-    r"""Biased prior: train on logit = z_u . z_v + logit P_uv, drop the prior after training.
+class DeBayes(Scored):
+    r"""Biased prior: train on logit = s_uv + logit P_uv, drop the prior after training.
 
     P is the maximum-entropy prior that meets, for each node, the number of its neighbours in each sensitive group:
     logit P_uv = r_{u, g_v} + r_{v, g_u}. What the prior explains the embedding need not hold.
 
     The original then scores pairs by distance with the degree prior P0 in P's place, or by distance alone. Here the
-    exported embedding is scored by the dot product alone, as every method's. ``degrees=learned`` (the default)
-    stands for the former: the offset is logit P - logit P0, what the attribute adds to the degrees, and the dot
-    product learns the degrees itself. ``degrees=prior`` stands for the latter, and ranks links without knowing who
-    is popular (LastFM Asia, 200 epochs of node2vec: NDCG@10 .22 in place of .34, the country about as readable).
-
-    Several attributes form joint groups; the original adds up a term per attribute instead, which has no short way
-    to its optimum. Above 64 joint groups nearly all numbers of neighbours are 0 or 1 and the prior would be the
-    edges themselves, so ``auto`` then meets degrees and the groups' totals, logit P_uv = t_u + t_v + w_{g_u g_v}.
+    exported embedding is scored by s_uv alone: the dot product z_u . z_v, or with ``score=distance`` the original's
+    log s - (1 - 1/s^2) / 2 |z_u - z_v|^2, s = ``sigma_2``. ``degrees=learned`` (the default) stands for the former:
+    the offset is logit P - logit P0, what the attribute adds to the degrees, and the score learns the degrees itself,
+    as far as it can: a distance makes nobody likely to be linked to all others. ``degrees=prior`` stands for the
+    latter, and ranks links without knowing who is popular (LastFM Asia, 200 epochs of node2vec by dot product:
+    NDCG@10 .22 in place of .34, the country about as readable).
 
     Nodes without a value form a group of their own, imputed values count as values, and attributes that are not
-    sensitive play no part. The prior counts every edge once, whatever it weighs. A node without a neighbour in a
-    group has probability 0 there, which has no logit: such nodes share a ten-thousandth of the block's edges.
+    sensitive play no part. A node without a neighbour in a group has probability 0 there, which has no logit: such
+    nodes share a ten-thousandth of the block's edges.
 
     Bipartite: pairs across the sides. Items without an attribute are one group, so a user's part is its degree and
     an item's is its popularity in each user group, which also stays under BPR. Where a backbone learns from walks
     the prior is still that of edges; pairs that meet need not be linked, so ``smoothing`` is at least a half there.
+
+    Departures: the dot product in place of the distance unless asked for; several attributes form joint groups, where the original adds
+    up a term per attribute, which has no short way to its optimum. Above 64 joint groups nearly all numbers of
+    neighbours are 0 or 1 and the prior would be the edges themselves, so ``auto`` then meets degrees and the groups'
+    totals, logit P_uv = t_u + t_v + w_{g_u g_v}.
+
+    Cannot: weigh edges: its prior counts every edge once, whatever it weighs. Groups of a few people make a prior that
+    is sure of its edges, which is said.
     """
 
     label: ClassVar[str] = "DeBayes"
     citation: ClassVar[str] = "Buyl and De Bie, ICML 2020"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "M. Buyl, T. De Bie",
+            "DeBayes: a Bayesian Method for Debiasing Network Embeddings",
+            "ICML",
+            2020,
+            "arXiv:2002.11442",
+        ),
+    )
+    formula: ClassVar[str] = (
+        r"\text{logit}_{uv} = s_{uv} + \text{logit}\, P_{uv}, \quad \text{logit}\, P_{uv} = r_{u g_v} + r_{v g_u}, \quad \sum_{v:\ g_v = s} P_{uv} = |\{ v \in N(u) : g_v = s \}|"
+    )
     color: ClassVar[str] = "#56B4E9"
     symbol: ClassVar[str] = "hexagon2"
     position: ClassVar[int] = 21

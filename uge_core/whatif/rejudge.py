@@ -35,7 +35,7 @@ class Subject:
         twin: (N, d) that did not see the probe's test nodes' values, or None.
         hidden: per attribute, (N,) whose values it did not see.
         config: of the run, or None for an embedding from elsewhere.
-        score: "dot" or "cosine".
+        score: of a pair, a name that `scores.scorer` knows.
     """
 
     embedding: FloatArray
