@@ -22,16 +22,26 @@ with numbers:
         st.caption(f":material/{arrow}: {metric.direction} is better · `{metric.name}` · {metric.source}")
 with methods:
     st.header("Debiasing methods")
+    st.dataframe(page.overview, hide_index=True, alt="What each method works through, serves and refuses")
     for method in page.methods:
-        st.markdown(f"**{method.label}** `{method.name}`")
-        st.text(method.text)
-        st.caption(f"{method.source} · {method.symbol} in {method.color} on every chart")
+        with st.expander(f"**{method.label}** `{method.name}` {method.source}"):
+            st.latex(method.formula)
+            st.markdown(method.text)
+            st.caption(method.look)
+    st.header("Left out")
+    for label, formula, text in page.left_out:
+        with st.expander(f"**{label}**"):
+            st.latex(formula)
+            st.markdown(text)
     st.header("Attackers")
     for attacker in page.attackers:
-        st.markdown(f"**{attacker.label}** `{attacker.name}`")
-        st.text(attacker.text)
+        with st.expander(f"**{attacker.label}** `{attacker.name}`"):
+            st.markdown(attacker.text)
     st.header("Backbones")
-    st.markdown(", ".join(f"`{name}`" for name in page.backbones))
+    for backbone in page.backbones:
+        with st.expander(f"**{backbone.label}** `{backbone.name}` {backbone.source}"):
+            st.latex(backbone.formula)
+            st.markdown(backbone.text)
 with words:
     st.header("Glossary")
     for term, meaning in page.glossary.items():

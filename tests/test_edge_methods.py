@@ -25,43 +25,51 @@ def drawn_weights(graph, seed=0):
     return (own / own.mean()).astype(np.float32)
 
 
-@given(graphs(unknown=True), st.booleans())
-def test_fairwalk_is_a_fair_step_against_a_plain_one(graph, weighted):
+def drawn_directions(graph, seed=0):
+    return np.random.default_rng(seed).integers(-1, 2, graph.num_edges).astype(np.int8)
+
+
+@given(graphs(unknown=True), st.booleans(), st.booleans())
+def test_fairwalk_is_a_fair_step_against_a_plain_one(graph, weighted, directed):
     own = drawn_weights(graph) if weighted else None
-    known = replace(evidence(graph), weights=own)
+    ways = drawn_directions(graph) if directed else None
+    known = replace(evidence(graph), weights=own, directions=ways)
     group = sensitive_groups(known)
-    roads = roads_of(graph.edges, graph.num_nodes, own)
+    roads = roads_of(graph.edges, graph.num_nodes, own, ways)
     chances = {u: step_chances(roads, u, group=group) for u in roads}
     factor = Fairwalk().edges(known).in_loss(1)
     np.testing.assert_allclose(factor, edge_factors(graph.edges, roads, chances), rtol=1e-5)
-    assert np.average(factor, weights=own) == pytest.approx(1, rel=1e-5)
+    assert directed or np.average(factor, weights=own) == pytest.approx(1, rel=1e-5)
     assert Fairwalk().edges(known).in_messages(1) is None
 
 
 @given(
     graphs(bipartite=False),
     st.booleans(),
+    st.booleans(),
     st.sampled_from([(0.5, 2.0, 3), (0.9, 0.0, 1), (0.0, 1.0, 4), (1.0, 4.0, 2)]),
 )
-def test_crosswalk_is_a_step_by_its_weights_against_a_plain_one(graph, weighted, settings):
+def test_crosswalk_is_a_step_by_its_weights_against_a_plain_one(graph, weighted, directed, settings):
     alpha, power, length = settings
     own = drawn_weights(graph) if weighted else None
-    known = replace(evidence(graph), weights=own)
+    directions = drawn_directions(graph) if directed else None
+    known = replace(evidence(graph), weights=own, directions=directions)
     group = sensitive_groups(known)
-    roads = roads_of(graph.edges, graph.num_nodes, own)
+    roads = roads_of(graph.edges, graph.num_nodes, own, directions)
     near = crosswalk_boundary(roads, group, length)
-    steps = Steps(graph.edges, group, own)
+    steps = Steps(graph.edges, group, own, directions)
     np.testing.assert_allclose(boundary(steps, graph.num_nodes, length), near, rtol=1e-9)
     chances = {u: crosswalk_chances(roads, u, group, near, alpha, power) for u in roads}
     method = CrossWalk(alpha=alpha, power=power, boundary_length=length)
     factor = method.edges(known).in_loss(1)
     np.testing.assert_allclose(factor, edge_factors(graph.edges, roads, chances), rtol=1e-5)
-    assert np.average(factor, weights=own) == pytest.approx(1, rel=1e-5)
+    assert directed or np.average(factor, weights=own) == pytest.approx(1, rel=1e-5)
     # walks are drawn by the same weights
     ways = method.walks(known).weights
     for i, (u, v) in enumerate(graph.edges.T.tolist()):
         for way, (a, b) in enumerate(((u, v), (v, u))):
-            assert ways[way, i] / sum(roads[a].values()) == pytest.approx(chances[a][b], rel=1e-9)
+            exact = chances[a].get(b, 0.0) * sum(roads[a].values())
+            assert ways[way, i] == pytest.approx(exact, rel=1e-9)
 
 
 def hand():
@@ -123,6 +131,21 @@ def test_fairdrop_keeps_mixed_edges_more_often():
         np.testing.assert_array_equal(again.in_messages(30), masks[29])
         other = FairDrop(delta=delta, every=every, draw_seed=1).edges(known)
         assert delta == 0.5 or (other.in_messages(30) != masks[29]).any()
+
+
+def test_fairdrops_loss_is_the_mean_over_what_stays_by_the_edges_own_weights():
+    graph = hand()
+    own = np.array([4.0, 0.25, 0.25, 0.25, 0.25], np.float32)
+    factors = FairDrop(every=1).edges(replace(evidence(graph, ("group",)), weights=own))
+    for epoch in range(1, 30):
+        assert np.average(factors.in_loss(epoch), weights=own) == pytest.approx(1, rel=1e-5)
+
+
+def test_without_power_no_boundary_is_looked_for():
+    assert CrossWalk(power=0.0).unread(False) == {"boundary_length"} and not CrossWalk().unread(False)
+    known = evidence(hand(), ("group",))
+    one, other = (CrossWalk(power=0.0, boundary_length=n).edges(known).in_loss(1) for n in (1, 9))
+    np.testing.assert_array_equal(one, other)
 
 
 @given(graphs(bipartite=True))

@@ -35,6 +35,22 @@ def test_the_parts_of_uge_ork_are_those_of_its_parents(like, options):
     assert (a.embedding == b.embedding).all() and (a.twin == b.twin).all()
 
 
+def test_settings_of_uge_ork_that_change_nothing_are_no_run_of_their_own():
+    graph = shop()
+    idle = {"strength": 0.0, "mean_weight": 0.0}
+    ids = [config(graph, "uge-ork", options={**idle, "item_cells": c}).run_id("x") for c in ("none", "popularity")]
+    assert ids[0] == ids[1]
+    ids = [config(graph, "uge-ork", options={"item_cells": c}).run_id("x") for c in ("none", "popularity")]
+    assert ids[0] != ids[1]
+
+
+def test_messages_weigh_1_on_average_by_the_edges_own_weights():
+    graph = town()
+    own = np.random.default_rng(0).uniform(0.1, 5, graph.num_edges).astype(np.float32)
+    factor = UGEA().edges(replace(evidence(graph, ("city",)), weights=own)).in_messages(1)
+    assert np.average(factor, weights=own) == pytest.approx(1, rel=1e-5)
+
+
 def test_the_offset_is_taken_in_part():
     graph = town()
     known = evidence(graph, ("city",))

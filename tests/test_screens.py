@@ -394,9 +394,12 @@ def test_every_metric_method_and_attacker_is_explained() -> None:
     page = method_page()
     assert [m.name for m in page.metrics] == list(METRICS)
     assert all(m.sentence and m.formula and m.limits and m.direction in ("lower", "higher") for m in page.metrics)
-    assert {m.name for m in page.methods} == set(names("debias")) and all(m.text and m.symbol for m in page.methods)
+    assert {m.name for m in page.methods} == set(names("debias")) and all(
+        m.text and m.formula and m.look for m in page.methods
+    )
     assert {a.name for a in page.attackers} == set(names("audit.attackers")) and all(a.label for a in page.attackers)
-    assert set(page.backbones) == set(names("backbones"))
+    assert {b.name for b in page.backbones} == set(names("backbones")) and all(b.formula for b in page.backbones)
+    assert [x[0] for x in page.left_out] == ["NIFTY"] and len(page.overview) == len(page.methods)
     assert page.versions["numpy"] == np.__version__
 
 

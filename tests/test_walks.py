@@ -59,6 +59,28 @@ def goodness(counts, chances):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
+def test_chances_of_a_first_step(weighted, directed, grouped):
+    edges, weights, directions = small(weighted=weighted, directed=directed)
+    group = GROUP if grouped else None
+    walker = Walker(edges, 10, WalkPlan(1, 1), 0, weights, directions, rule=StepRule(groups=group))
+    roads, found = roads_of(edges, 10, weights, directions), walker.chances()
+    for i, (u, v) in enumerate(edges.T.tolist()):
+        for way, (a, b) in enumerate(((u, v), (v, u))):
+            exact = step_chances(roads, a, group=group).get(b, 0.0) if roads[a] else 0.0
+            assert found[way, i] == pytest.approx(exact, rel=1e-6)
+    # an edge that a method weighs away is no road, and its group's share goes to others
+    factor = np.ones(edges.shape[1], np.float32)
+    factor[0] = 0
+    fewer = {u: {v: w for v, w in row.items() if {u, v} != set(edges[:, 0].tolist())} for u, row in roads.items()}
+    found = walker.chances(factor)
+    for i, (u, v) in enumerate(edges.T.tolist()):
+        exact = step_chances(fewer, u, group=group).get(v, 0.0) if fewer[u] else 0.0
+        assert found[0, i] == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(("p", "q"), [(1.0, 1.0), (0.25, 4.0), (4.0, 0.5)])
 def test_steps_are_taken_as_often_as_the_formula_says(weighted, directed, grouped, p, q):
     edges, weights, directions = small(weighted=weighted, directed=directed)

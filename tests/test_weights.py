@@ -13,7 +13,7 @@ from reference import bpr, cross_entropy, ratio_weights, softplus
 from strategies import graphs
 from test_bias_free import PLAIN, evidence
 from test_edge_loss import embeddings, lookups
-from test_training import ADVERSARIES, BACKBONES, METHODS, config, run, shop, town
+from test_training import ADVERSARIES, BACKBONES, config, run, run_all, shared_out, shop, town
 
 from uge_core import edge_loss
 from uge_core.bias_free import CellTable, offset_cells, weight_cells
@@ -206,8 +206,10 @@ def test_equal_weights_are_no_weights(make, backbone):
     graph = make()
     triple = weighted(graph, np.full(graph.num_edges, 3))
     settings = [("uge-c", {}), ("none", {})] + [("uge-w", {"negatives": "listed"})] * (backbone != "mf")
-    for method, options in settings:
-        a, b = (run(g, config(g, method, backbone, **options))[0] for g in (graph, triple))
+    fitted = (
+        run_all(g, *(config(g, method, backbone, **options) for method, options in settings)) for g in (graph, triple)
+    )
+    for a, b in zip(*fitted, strict=True):
         assert a.config == b.config
         np.testing.assert_allclose(a.embedding, b.embedding, rtol=1e-3, atol=1e-4)
         np.testing.assert_allclose(a.history["total"], b.history["total"], rtol=1e-4)
@@ -240,11 +242,11 @@ def test_directions_reach_messages_and_walks_alone(backbone):
     assert (a == b).all() == (kind.messages == "none" and not kind.walks_follow)
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_every_method_trains_on_a_weighted_directed_graph(backbone):
+@pytest.mark.parametrize(("backbone", "methods"), shared_out("gcn"))
+def test_every_method_trains_on_a_weighted_directed_graph(backbone, methods):
     graph = directed(weighted(town()))
     split = split_links(graph, validation_share=0.05)
-    configs = [config(graph, m, backbone, validation=0.05) for m in METHODS]
+    configs = [config(graph, m, backbone, validation=0.05) for m in methods]
     for group in ensembles(configs):
         for f in fit([configs[i] for i in group], graph, split, device="cpu"):
             total = f.history["edge_loss" if f.config.method in ADVERSARIES else "total"]
@@ -324,3 +326,26 @@ def test_from_files_to_the_export(tmp_path, monkeypatch, capsys):
     assert all(given[a, b] == float(own) and float(w) == 1 for a, b, w, own in cells)
     backwards = [1 for a, b, _, _ in cells if int(a[1:]) > int(b[1:])]
     assert 0.3 < len(backwards) / len(cells) < 0.7
+
+
+@pytest.mark.parametrize("method", ["fairwalk", "crosswalk"])
+def test_the_export_of_a_method_that_chooses_steps_is_their_chances(tmp_path, monkeypatch, capsys, method):
+    """On walks no edge has one weight: what is exported is how a first step is taken, along directions."""
+    monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
+    folder, out = followers(tmp_path), tmp_path / "out"
+    train = ["train", str(folder), "--sensitive", "city", "--method", method, "--backbone", "deepwalk", "--epochs", "1"]
+    assert uge([*train, "--exposure", "seen", "--device", "cpu"]) == 0
+    run_id = capsys.readouterr().out.splitlines()[-1]
+    assert uge(["runs", "export", run_id, "--what", "weights", "--out", str(out)]) == 0
+    header, *rows = (out / "weights.csv").read_text().splitlines()
+    assert header == "source,target,step_chance,step_chance_back,edge_weight"
+    total, groups = {}, {}
+    for source, target, there, back, _ in (row.split(",") for row in rows):
+        assert float(there) > 0 and float(back) == 0
+        total[source] = total.get(source, 0) + float(there)
+        side = int(target[1:]) % 2
+        groups.setdefault(source, {}).setdefault(side, 0)
+        groups[source][side] += float(there)
+    assert all(found == pytest.approx(1) for found in total.values())
+    mixed = [share for share in groups.values() if len(share) == 2]
+    assert len(mixed) > 20 and all(x == pytest.approx(0.5) for share in mixed for x in share.values())

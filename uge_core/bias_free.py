@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.errors import ConfigError, TooManyGroups
-from uge_core.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.graph import AttributedGraph, DirectionArray, FloatArray, IntArray
 from uge_core.values import OUT, BoolArray, ImputationReport, Values
 
 Table = npt.NDArray[np.float64]
@@ -175,6 +175,8 @@ class Evidence:
             finished embedding must leave them out; that training saw their values is what `exposure` says.
         loss: the backbone's, "cross-entropy" or "bpr".
         pairs: what it learns from: "edges", or "walks" for the pairs that meet on walks.
+        directions: (E_train,) which way the training edges run where they are followed, as in `AttributedGraph`; None:
+            both ways.
     """
 
     graph: AttributedGraph
@@ -185,6 +187,7 @@ class Evidence:
     probed: BoolArray | None = None
     loss: str = "cross-entropy"
     pairs: str = "edges"
+    directions: DirectionArray | None = None
 
     @cached_property
     def side(self) -> IntArray:

@@ -20,7 +20,7 @@ from uge_core.backbones.base import Backbone
 from uge_core.debias.base import Method
 from uge_core.errors import ConfigError
 from uge_core.graph import AttributedGraph
-from uge_core.registry import build_options, check_option, find, option, unknown_name
+from uge_core.registry import build_options, check_option, find, found, option, unknown_name
 
 # Counts up when a change to training or audit changes numbers, so that an older run is not taken for the same.
 ENGINE = 4
@@ -134,8 +134,10 @@ class RunConfig:
             known = ", ".join(a.name for a in graph.audited) or "none"
             raise ConfigError(f"method {method} needs at least one sensitive attribute; this graph has: {known}")
         for weight in (lam, warm_from):
-            if weight is not None and not (math.isfinite(weight) and weight >= 0):
-                raise ConfigError(f"lambda = {weight} is out of range; allowed: 0 or more (0.5 is the paper's choice)")
+            if weight is not None and not _is_weight(weight):
+                raise ConfigError(
+                    f"lambda = {found(weight)} is out of range; allowed: 0 or more (0.5 is the paper's choice)"
+                )
         given = dict(training)
         given.setdefault("test_share", graph.defaults.test_share)
         backbone_given: dict[str, Any] = dict(graph.defaults.backbone_options.get(backbone, {}))
@@ -161,7 +163,9 @@ class RunConfig:
             raise ConfigError(
                 f"negatives = 'listed' is not for {backbone}: BPR draws a fresh stranger for each pair and epoch"
             )
-        for name in unread(graph, backbone_cls, checked.get("negatives", "shared")):
+        for name in unread(
+            graph, backbone_cls, checked.get("negatives", "shared"), steps_follow=method_cls.steps_follow
+        ):
             checked.pop(name, None)
         made: Method = build_options(method_cls, method_given, f"method {method}")
         _check_item_cells(graph, getattr(made, "item_cells", "none"))
@@ -197,6 +201,12 @@ class RunConfig:
         backbone: Backbone = build_options(find("backbones", self.backbone), self.backbone_options, self.backbone)
         return backbone.calibrated
 
+    @property
+    def score(self) -> str:
+        """What its pairs are scored by, a name that `scores.scorer` knows."""
+        method: Method = build_options(find("debias", self.method), self.method_options, f"method {self.method}")
+        return method.scored_by
+
     def to_json(self) -> dict[str, Any]:
         """The canonical record; `from_json` is its inverse."""
         record = asdict(self)
@@ -221,8 +231,13 @@ class RunConfig:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def unread(graph: AttributedGraph, backbone_cls: type[Backbone], negatives: str) -> Iterator[str]:
-    """Training settings that change nothing for this graph, backbone and kind of negatives."""
+def unread(
+    graph: AttributedGraph, backbone_cls: type[Backbone], negatives: str, *, steps_follow: bool = False
+) -> Iterator[str]:
+    """Training settings that change nothing for this graph, backbone and kind of negatives.
+
+    `steps_follow` where a method takes steps along edges.
+    """
     if backbone_cls.loss == "bpr":
         yield from ("negatives", "block_size", "num_negatives")
     else:
@@ -231,8 +246,17 @@ def unread(graph: AttributedGraph, backbone_cls: type[Backbone], negatives: str)
         yield "weight_decay"
     if not graph.weighted:
         yield "edge_weights"
-    if not graph.directed or (backbone_cls.messages == "none" and not backbone_cls.walks_follow):
+    followed = backbone_cls.messages != "none" or backbone_cls.walks_follow or steps_follow
+    if not (graph.directed and followed):
         yield "direction"
+
+
+def _is_weight(value: Any) -> bool:
+    """Whether a lambda is a finite number of at least 0."""
+    try:
+        return not isinstance(value, (bool, str)) and math.isfinite(value) and value >= 0
+    except (TypeError, OverflowError):
+        return False
 
 
 def _check_item_cells(graph: AttributedGraph, kind: str) -> None:

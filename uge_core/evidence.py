@@ -53,4 +53,5 @@ def evidence_of(
         )
     sensitive = tuple(values[n] for n in config.sensitive)
     other = tuple(v for n, v in values.items() if n not in config.sensitive)
-    return Evidence(graph, split.train, sensitive, other, weights, probed), hidden
+    directions = split.directions if config.direction == "follow" else None
+    return Evidence(graph, split.train, sensitive, other, weights, probed, directions=directions), hidden

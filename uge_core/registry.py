@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import reprlib
 from dataclasses import MISSING, field, fields
 from functools import cache
 from typing import Any, get_type_hints
@@ -22,6 +23,8 @@ _KINDS = {
     "audit.attackers": "attacker",
     "projection.methods": "projection",
 }
+_LONGEST = 80  # characters of a value in a message
+_MOST = 2**63 - 1  # what a 64-bit integer holds
 
 
 def register(cls: Any) -> Any:
@@ -55,9 +58,18 @@ def find(folder: str, name: str) -> Any:
 
 def unknown_name(kind: str, name: str, allowed: tuple[str, ...] | list[str]) -> str:
     """The text of an error about a name that is not among `allowed`, with the nearest one."""
-    near = difflib.get_close_matches(name.lower(), [str(a) for a in allowed], n=1)
+    near = difflib.get_close_matches(str(name).lower()[:_LONGEST], [str(a) for a in allowed], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"unknown {kind} {name!r}; allowed: {', '.join(map(str, allowed))}.{hint}"
+    return f"unknown {kind} {found(name)}; allowed: {', '.join(map(str, allowed))}.{hint}"
+
+
+def found(value: Any) -> str:
+    """A value as messages quote it: of one that is very long its two ends."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxlong = short.maxother = _LONGEST
+    # turning a huge integer into text is refused by Python itself
+    huge = isinstance(value, int) and value.bit_length() > 1024
+    return f"a number of {value.bit_length()} bits" if huge else short.repr(value)
 
 
 def option(
@@ -91,7 +103,7 @@ def build_options(cls: type, given: dict[str, Any], owner: str) -> Any:
 def check_option(cls: type, name: str, value: Any, owner: str) -> Any:
     """`value` converted and checked against the field `name` of the dataclass `cls`."""
     spec = next(f for f in fields(cls) if f.name == name)
-    kind = get_type_hints(cls)[name]
+    kind = _types(cls)[name]
     meta = spec.metadata
     sample = spec.default if spec.default is not MISSING else None
     try:
@@ -103,17 +115,27 @@ def check_option(cls: type, name: str, value: Any, owner: str) -> Any:
             value = float(value)
             if value != value or value in (float("inf"), float("-inf")):
                 raise ValueError
+        elif isinstance(sample, str) and not isinstance(value, str):
+            raise TypeError
     except (TypeError, ValueError, OverflowError):
-        raise ConfigError(f"{owner}: {name} must be {type(sample).__name__}, found {value!r}") from None
+        raise ConfigError(f"{owner}: {name} must be {type(sample).__name__}, found {found(value)}") from None
     if meta.get("choices") and value not in meta["choices"]:
         raise ConfigError(
-            f"{owner}: {name} = {value!r} is not allowed; allowed: {', '.join(map(str, meta['choices']))}"
+            f"{owner}: {name} = {found(value)} is not allowed; allowed: {', '.join(map(str, meta['choices']))}"
         )
     low, high = meta.get("low"), meta.get("high")
+    if isinstance(sample, int) and high is None and value > _MOST:
+        high = _MOST
     if (low is not None and value < low) or (high is not None and value > high):
         span = f"at least {low}" if high is None else f"{low} to {high}"
-        raise ConfigError(f"{owner}: {name} = {value} is out of range; allowed: {span}")
+        raise ConfigError(f"{owner}: {name} = {found(value)} is out of range; allowed: {span}")
     return value
+
+
+@cache
+def _types(cls: type) -> dict[str, Any]:
+    """The types of a class's fields; working them out from their texts takes milliseconds."""
+    return get_type_hints(cls)
 
 
 def _as_int(value: Any) -> int:

@@ -21,6 +21,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -41,9 +42,10 @@ from uge_core.graph import AttributedGraph, FloatArray, IntArray
 from uge_core.heads.base import Head, NoHead
 from uge_core.penalties.base import Penalty
 from uge_core.registry import build_options, find
+from uge_core.scores import scorer
 from uge_core.split import LinkSplit, split_links
 from uge_core.values import BoolArray
-from uge_core.walks import StepRule
+from uge_core.walks import StepRule, Walker
 from uge_core.watch import BestEpoch, LastEpoch, Watch
 
 _SHARED = (
@@ -154,6 +156,7 @@ def ensembles(configs: Sequence[RunConfig], graph: AttributedGraph | None = None
         c = configs[i]
         key = repr([getattr(c, name) for name in _SHARED])
         key += c.method if find("debias", c.method).widens else ""
+        key += f" {c.score}"
         if c.warm_from is None or warm.setdefault(key, c.warm_epochs) == c.warm_epochs:
             groups.setdefault(key, []).append(i)
         else:
@@ -273,7 +276,7 @@ def _fit(
             f"validation = {configs[0].validation}: no edge could be set aside, as each is some node's last; use validation 0"
         )
     if len(ensembles(configs)) != 1:
-        raise ConfigError(f"these configs cannot train together: they differ in one of {', '.join(_SHARED)}")
+        raise ConfigError(f"these configs cannot train together: they differ in one of {', '.join(_SHARED)} or score")
     where = _device(device)
     first = configs[0]
     backbone: Backbone = build_options(find("backbones", first.backbone), first.backbone_options, first.backbone)
@@ -319,7 +322,7 @@ def _fit(
                         "test": split.test.shape[1],
                         "short": split.short,
                     },
-                    "beside_edges": _beside_edges(first, backbone, split),
+                    "beside_edges": _beside_edges(first, backbone, m.method, split),
                     "validation": end.seen,
                     "resumed_at_epoch": loop.resumed,
                     "steps": loop.how,
@@ -422,7 +425,7 @@ def _dimensions(method: Method, evidence: Evidence, dim: int) -> str:
     )
 
 
-def _beside_edges(config: RunConfig, backbone: Backbone, split: LinkSplit) -> dict[str, str]:
+def _beside_edges(config: RunConfig, backbone: Backbone, method: Method, split: LinkSplit) -> dict[str, str]:
     """What became of the edges' weights and directions; empty where they have none."""
     said = {}
     if split.weights is not None:
@@ -437,6 +440,9 @@ def _beside_edges(config: RunConfig, backbone: Backbone, split: LinkSplit) -> di
             followed = "ignored: walks go both ways" if config.direction == "ignore" else "followed by walks"
         elif backbone.messages == "none":
             followed = "not used, as there are no messages"
+            if method.steps_follow:
+                both = "ignored: steps go both ways"
+                followed = both if config.direction == "ignore" else f"followed by the steps of {method.label}"
         said["directions"] = f"{followed}; the loss is over unordered pairs"
     return said
 
@@ -446,20 +452,41 @@ def edge_weights(config: RunConfig, graph: AttributedGraph, split: LinkSplit, ed
     return _alone(config, graph, split).cells.edge_weight(edges)
 
 
-def weights_in_training(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> FloatArray:
-    """(E_train,) the weight that the config's method gives the training edges, by their cells and by themselves.
+@dataclass(frozen=True, eq=False)
+class EdgesInTraining:
+    """What a method made of the training edges.
 
-    Of a method whose weights change from epoch to epoch, those of the first.
+    Attributes:
+        weight: (E_train,) what it weighs them by, in their cells and one by one; of a method that draws anew, in the first
+            epoch. None where a method chooses the steps of walks, as no edge has one weight then.
+        chance: (2, E_train) there the chances that a walk's first step takes an edge, from its smaller end and from its
+            larger; 0 where it does not run that way.
     """
-    member = _alone(config, graph, split)
-    factor = member.edges.in_loss(1)
-    weight = member.cells.edge_weight(split.train)
-    return weight if factor is None else weight * factor
+
+    weight: FloatArray | None
+    chance: npt.NDArray[np.float64] | None = None
+
+
+def edges_in_training(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> EdgesInTraining:
+    """What the config's method made of the training edges."""
+    member, plan = _alone(config, graph, split), _backbone(config).plan()
+    weight, factor = member.cells.edge_weight(split.train), member.edges.in_loss(1)
+    if plan is None or member.rule is None:
+        return EdgesInTraining(weight if factor is None else weight * factor)
+    directions = split.directions if config.direction == "follow" else None
+    walker = Walker(
+        split.train, graph.num_nodes, plan, config.split_seed, own_weights(config, split), directions, graph.num_users, member.rule
+    )  # fmt: skip
+    return EdgesInTraining(None, walker.chances(weight if (member.cells.weight != 1).any() else None))
+
+
+def _backbone(config: RunConfig) -> Backbone:
+    made: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
+    return made
 
 
 def _alone(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> _Member:
-    backbone: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
-    return _Builder(graph, split, backbone, own_weights(config, split)).member(config, twin=False)
+    return _Builder(graph, split, _backbone(config), own_weights(config, split)).member(config, twin=False)
 
 
 def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequence[str], *, unknown: str) -> BiasFree:
@@ -622,10 +649,12 @@ class _Loop:
             inputs.device,
             factors=[m.edges for m in members],
             rules=[m.rule for m in members],
+            dim=config.dim,
             directions=inputs.directions,
             negatives=config.negatives,
             block_size=config.block_size,
             num_negatives=config.num_negatives,
+            scorer=scorer(config.score),
         )
         if begun is None:
             fresh = [backbone.init(inputs, config.dim, _stream(m.config.seed, "init")) for m in members]

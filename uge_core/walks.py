@@ -26,6 +26,7 @@ from uge_core.errors import ConfigError
 from uge_core.graph import DirectionArray, FloatArray, IntArray
 
 _PIECES = 8  # of the work, whatever the cores
+_WORTH = 4000  # steps that take as long as handing their pieces to other threads
 _PURPOSE = 51  # tells the stream of walks from others of the same seed
 
 Nodes = npt.NDArray[np.int32]
@@ -160,6 +161,19 @@ class Walker:
         strength = np.bincount(source, ways, self.num_nodes).astype(np.float64)
         return Roads(start, neighbour, ascending, np.concatenate([[0], np.cumsum(count)]), block, total, strength)
 
+    def chances(self, factor: FloatArray | None = None) -> npt.NDArray[np.float64]:
+        """(2, E) the chance that a first step takes each edge, from its smaller end and from its larger; 0 where it cannot."""
+        source, target, place, _, groups = self._entries
+        weight = self._weight(factor)
+        ways = np.ones(len(source)) if weight is None else weight[place]
+        many = np.int64(groups.max() + 1) if len(groups) else np.int64(1)
+        key, block = np.unique(source * many + (groups[target] if len(groups) else 0), return_inverse=True)
+        inside = np.bincount(block, ways)
+        found = np.bincount(key // many, inside > 0, self.num_nodes)[source] * inside[block]
+        out = np.zeros(2 * self.edges.shape[1])
+        out[place] = np.divide(ways, found, out=np.zeros(len(source)), where=found > 0)
+        return out.reshape(2, -1)
+
     def _weight(self, factor: FloatArray | None) -> npt.NDArray[np.float64] | None:
         """(2 E,) the weight of each edge from its smaller end, then from its larger; None for 1 each."""
         if self.rule.weights is None and self.weights is None and factor is None:
@@ -196,7 +210,7 @@ class Walker:
                 1.0 / self.plan.p, 1.0 / self.plan.q, key, origin, *span, out,
             )  # fmt: skip
 
-        self._spread(work, pairwise(np.linspace(0, number, _PIECES + 1).astype(np.int64).tolist()))
+        self._spread(work, pairwise(np.linspace(0, number, _PIECES + 1).astype(np.int64).tolist()), out.size)
         return out
 
     def pairs(self, walks: Nodes) -> tuple[IntArray, Nodes]:
@@ -214,7 +228,11 @@ class Walker:
 
         def lay_out(at: IntArray, context: Nodes) -> None:
             window = self.plan.window
-            self._spread(lambda s: _walk_kernels.lay_out(walks, window, across, s[0], s[1], at, context), spans)
+
+            def work(span: tuple[int, int]) -> None:
+                _walk_kernels.lay_out(walks, window, across, *span, at, context)
+
+            self._spread(work, spans, walks.size)
 
         lay_out(count, np.empty(0, np.int32))
         start = np.concatenate([[0], np.cumsum(count)])
@@ -222,5 +240,5 @@ class Walker:
         lay_out(start[:-1].copy(), context)
         return start, context
 
-    def _spread(self, work: Callable[[Any], None], pieces: Iterable[Any]) -> None:
-        list(self.pool.map(work, pieces))
+    def _spread(self, work: Callable[[Any], None], pieces: Iterable[Any], steps: int) -> None:
+        list(map(work, pieces) if steps < _WORTH else self.pool.map(work, pieces))

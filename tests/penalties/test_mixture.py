@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 import torch
 
-from uge_core.penalties.base import NoPenalty, Penalty
+from uge_core.penalties.base import Ahead, NoPenalty, Penalty
+from uge_core.penalties.kernel_gap import KernelGap
 from uge_core.penalties.mixture import Mixture
 
 
@@ -31,3 +33,32 @@ def test_a_part_of_weight_0_draws_nothing():
     alone = Mixture(((1.0, Drawn()),))(z, generator())
     assert Mixture(((0.0, Drawn()), (1.0, Drawn())))(z, generator()) == alone
     assert Mixture(())(z, generator()) == 0
+
+
+def test_draws_made_ahead_are_those_of_the_call():
+    codes = np.random.default_rng(0).integers(0, 3, 60)
+    gap, moments = KernelGap((codes,), 16), KernelGap((codes,), 16, moments=2)
+    z = torch.randn(60, 4, generator=generator())
+    for parts in (((2.0, gap), (0.5, moments)), ((0.0, moments), (1.5, gap)), ()):
+        mixture, stream = Mixture(parts), generator()
+        assert isinstance(mixture, Ahead)
+        for _ in range(2):
+            assert mixture.measure(z, mixture.draw(stream, 4)) == pytest.approx(mixture(z, before(stream, mixture)))
+
+
+def before(stream, mixture):
+    """A stream as it was before a step of `mixture`, which is the first or second."""
+    again = generator()
+    while True:
+        start = again.get_state()
+        mixture.draw(again, 4)
+        if torch.equal(again.get_state(), stream.get_state()):
+            again.set_state(start)
+            return again
+
+
+def test_a_part_that_cannot_draw_ahead_leaves_the_stream_as_it_was():
+    stream = generator()
+    codes = np.arange(8) % 2
+    assert Mixture(((1.0, KernelGap((codes,), 16)), (1.0, Drawn()))).draw(stream, 2) is None
+    assert torch.equal(stream.get_state(), generator().get_state())

@@ -17,6 +17,8 @@ from uge_core import _kernels
 from uge_core.autograd import apply
 from uge_core.backbones._inputs import Gather, Inputs
 
+_WORTH = 8000  # messages whose pass in 16 blocks takes as long as handing the blocks to other threads
+
 kernels: Any = _kernels  # numba's dispatchers take starred arguments, its types say they do not
 
 
@@ -69,10 +71,11 @@ class _Compiled(torch.autograd.Function):
 
 
 def _by_rows(inputs: Inputs, start: np.ndarray[Any, Any], work: Callable[[int, int], Any]) -> None:
-    """Runs `work` on blocks of rows with about as many messages each, on all cores."""
+    """Runs `work` on blocks of rows with about as many messages each, on all cores; in turn where there are few."""
     cuts = np.searchsorted(start, np.linspace(0, start[-1], 16 + 1))
     cuts[0], cuts[-1] = 0, len(start) - 1
-    list(inputs.pool.map(work, cuts[:-1].tolist(), cuts[1:].tolist()))
+    blocks = cuts[:-1].tolist(), cuts[1:].tolist()
+    list(map(work, *blocks) if start[-1] < _WORTH else inputs.pool.map(work, *blocks))
 
 
 def attend_in_torch(x: Tensor, source: Tensor, target: Tensor, inputs: Inputs) -> Tensor:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from uge_core.info import Info, Reference, describe
+
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
@@ -39,7 +41,9 @@ class Backbone:
     Attributes:
         name: set by `register` from the file's name.
         label: the name on screen.
-        citation: where it comes from.
+        citation: where it comes from, in short.
+        references: the same in full.
+        formula: as LaTeX; in one line of text it is the first of the docstring, see `uge_core.info`.
         loss: "cross-entropy" or "bpr".
         uses_features: given node features enter it.
         walks_follow: it draws walks, which follow directions.
@@ -50,10 +54,38 @@ class Backbone:
     name: ClassVar[str] = ""
     label: ClassVar[str] = ""
     citation: ClassVar[str] = ""
+    references: ClassVar[tuple[Reference, ...]] = ()
+    formula: ClassVar[str] = ""
     loss: ClassVar[str] = "cross-entropy"
     uses_features: ClassVar[bool] = True
     walks_follow: ClassVar[bool] = False
     messages: ClassVar[Literal["weighted", "plain", "none"]] = "weighted"
+
+    @classmethod
+    def info(cls) -> Info:
+        """Source, formula, what it supports and what it cannot do."""
+        made = cls()
+        messages = {
+            "weighted": "in the loss, and messages are weighed by them",
+            "plain": "in the loss; messages are not weighed",
+            "none": "in the loss",
+        }
+        weights = "walks are drawn by them" if made.plan() is not None else messages[cls.messages]
+        followed = "messages run along them" if cls.messages != "none" else "not used, as there are no messages"
+        return describe(
+            cls,
+            (
+                ("Loss", cls.loss),
+                ("Node features", "input, where there are any" if cls.uses_features else "not used"),
+                ("Edge weights", weights),
+                ("Directions", "walks run along them" if cls.walks_follow else followed),
+                (
+                    "Scores",
+                    "chances of a link" if made.calibrated else "to rank by; as chances they have no calibration",
+                ),
+                ("What-if", "re-encodes at once" if cls.messages != "none" else "re-trains where edges change"),
+            ),
+        )
 
     @property
     def calibrated(self) -> bool:

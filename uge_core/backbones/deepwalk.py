@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.backbones.node2vec import Node2Vec
+from uge_core.info import Reference
 from uge_core.registry import option, register
 from uge_core.walks import WalkPlan
 
@@ -22,8 +23,7 @@ class DeepWalk(Node2Vec):
     source has no edge to. With walk length and window 1 this is the backbone node2vec on a sample of the edges.
 
     What a method weighs edges by weighs steps, so that UGE-W walks along the bias-free graph; Fairwalk and CrossWalk
-    choose steps by rules of their own. An offset is that of the pair's cell: R and R~ are of edges, and pairs further
-    apart are less biased, so that UGE-O corrects them too much.
+    choose steps by rules of their own. An offset is that of the pair's cell.
 
     Departures: one table for both ends, as everywhere here, where skip-gram keeps a second for contexts; strangers
     are uniform rather than by degree^(3/4); every pair within the window counts the same, and a node never meets
@@ -31,10 +31,32 @@ class DeepWalk(Node2Vec):
     pairs go across.
 
     Shapes: table (N, d); embeddings (K, N, d). Features are not used. Memory is linear in edges and pairs.
+
+    Cannot: say how likely a link is where pairs stand more than one step apart, so probabilities in DP and EO have no
+    calibration; know which pairs of a method's table are links, so that offsets correct pairs further apart too much.
     """
 
     label: ClassVar[str] = "node2vec (walks)"
     citation: ClassVar[str] = "Perozzi et al., KDD 2014; Grover and Leskovec, KDD 2016"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "B. Perozzi, R. Al-Rfou, S. Skiena",
+            "DeepWalk: Online Learning of Social Representations",
+            "KDD",
+            2014,
+            "doi:10.1145/2623330.2623732",
+        ),
+        Reference(
+            "A. Grover, J. Leskovec",
+            "node2vec: Scalable Feature Learning for Networks",
+            "KDD",
+            2016,
+            "doi:10.1145/2939672.2939754",
+        ),
+    )
+    formula: ClassVar[str] = (
+        r"\frac{1}{2}\, \text{mean}_{(u,v)} \log(1 + e^{-z_u \cdot z_v}) + \frac{1}{2}\, \mathbb{E}_{(u,s)} \log(1 + e^{z_u \cdot z_s}), \quad (u, v)\ \text{within a window on a walk}"
+    )
     walks_follow: ClassVar[bool] = True
 
     walk_length: int = option(10, "steps of a walk", low=1, high=1000)

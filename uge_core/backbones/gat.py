@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from uge_core.backbones.base import Backbone, Parameters
+from uge_core.info import Reference
 from uge_core.registry import option, register
 
 if TYPE_CHECKING:
@@ -17,16 +18,32 @@ if TYPE_CHECKING:
 @register
 @dataclass(frozen=True)
 class GAT(Backbone):
-    r"""Two attention layers: 8 heads of 8, ELU, then one head of d. Paper: App. A, widths 64 and 16.
+    r"""z_v = sum_{u in N(v) + v} a_uv W x_u + b, a_uv = softmax_u(leaky_relu(s . W x_u + t . W x_v)), in two layers.
 
-    z_v = sum_{u in N(v) + v} a_uv W x_u + b, a_uv = softmax_u(leaky_relu(s . W x_u + t . W x_v)), slope
-    0.2, no dropout. X as for GCN. Attention takes the place of edge weights, which enter the loss alone; on
+    8 heads of 8, ELU, then one head of d. Paper: App. A, widths 64 and 16; slope 0.2. X as for GCN. On
     a directed graph N(v) are the nodes with an edge into v. Shapes: X (N, F), W1 (F, heads * width), W2 (heads * width, d);
     embeddings (K, N, d).
+
+    Departures: no dropout.
+
+    Cannot: weigh messages by edges: attention takes the place of edge weights, which enter the loss alone, and of what
+    a method weighs messages by.
     """
 
     label: ClassVar[str] = "GAT"
     citation: ClassVar[str] = "Velickovic et al., ICLR 2018"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "P. Velickovic, G. Cucurull, A. Casanova, A. Romero, P. Lio, Y. Bengio",
+            "Graph Attention Networks",
+            "ICLR",
+            2018,
+            "arXiv:1710.10903",
+        ),
+    )
+    formula: ClassVar[str] = (
+        r"z_v = \sum_{u \in N(v) \cup v} \alpha_{uv}\, W x_u + b, \quad \alpha_{uv} = \text{softmax}_u\, \text{lrelu}(s \cdot W x_u + t \cdot W x_v)"
+    )
     messages: ClassVar[Literal["weighted", "plain", "none"]] = "plain"
 
     heads: int = option(8, "attention heads of the first layer", low=1, high=64)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from uge_core.backbones.base import Backbone, Parameters
+from uge_core.info import Reference
 from uge_core.registry import option, register
 
 if TYPE_CHECKING:
@@ -23,10 +24,24 @@ class GCN(Backbone):
     graph messages run from source to target, and D counts what comes in (PyG's gcn_norm).
     X are the node features where the graph has them, else a learned table (N, 64) or degree bins.
     Shapes: X (N, F), W1 (F, hidden), W2 (hidden, d); embeddings (K, N, d).
+
+    Departures: no dropout.
+
+    Cannot: train on a part of the graph at a time.
     """
 
     label: ClassVar[str] = "GCN"
     citation: ClassVar[str] = "Kipf and Welling, ICLR 2017"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "T. N. Kipf, M. Welling",
+            "Semi-Supervised Classification with Graph Convolutional Networks",
+            "ICLR",
+            2017,
+            "arXiv:1609.02907",
+        ),
+    )
+    formula: ClassVar[str] = r"Z = S\, \text{relu}(S X W_1 + b_1)\, W_2 + b_2, \quad S = D^{-1/2} (A + I) D^{-1/2}"
 
     hidden: int = option(64, "width of the first layer", low=1, high=4096)
     input: str = option(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from uge_core.backbones.base import Parameters
 from uge_core.backbones.node2vec import Node2Vec
+from uge_core.info import Reference
 from uge_core.registry import option, register
 
 if TYPE_CHECKING:
@@ -22,17 +23,32 @@ class LINE(Node2Vec):
 
     Nodes with the same neighbours become alike under the second order, linked or not. `both` gives each half of
     the columns: the first d - d // 2 are the first order's, the rest the second's; the two losses are added. Kept and
-    exported is the table of z, and penalties see it; with the second order, scores z_u . z_v are no chances of a link.
+    exported is the table of z, and penalties see it.
 
     Departures: strangers come from the shared block (uniform, no edge to the source) and repel both ways, where LINE
     draws contexts alone, by degree^(3/4); the orders are trained at once; an edge is gone both ways whatever its
     direction.
+
+    Cannot: say how likely a link is with the second order: scores z_u . z_v are no chances there, nor are directions
+    followed.
 
     Shapes: table (N, d), contexts (N, d), of `both` (N, d // 2); embeddings (K, N, d). Features are not used.
     """
 
     label: ClassVar[str] = "LINE"
     citation: ClassVar[str] = "Tang et al., WWW 2015"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "J. Tang, M. Qu, M. Wang, M. Zhang, J. Yan, Q. Mei",
+            "LINE: Large-scale Information Network Embedding",
+            "WWW",
+            2015,
+            "doi:10.1145/2736277.2741093",
+        ),
+    )
+    formula: ClassVar[str] = (
+        r"\text{first order: } z_u \cdot z_v, \quad \text{second order: } z_u \cdot c_v\ \text{ and }\ z_v \cdot c_u"
+    )
 
     order: str = option(
         "both", "1: neighbours; 2: neighbours of neighbours; both: half the columns each", choices=("1", "2", "both")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from uge_core.backbones.base import Backbone, Parameters
+from uge_core.info import Reference
 from uge_core.registry import option, register
 
 if TYPE_CHECKING:
@@ -24,10 +25,24 @@ class Node2Vec(Backbone):
     The first vectors are small: with N(0, 1) the start has not worn off after 800 epochs. NDCG@10 on
     validation links (5 % of the training edges, seed 0) with deviations 0.03, 0.1, 0.3, 1: LastFM Asia
     .664, .657, .639, .425; Deezer .484, .474, .454, .284; Pokec-n (without 0.03) .537, .523, .410.
+
+    Departures: no walks; one table for both ends; strangers are uniform.
+
+    Cannot: embed a node that training did not see.
     """
 
     label: ClassVar[str] = "node2vec (walk length 1)"
     citation: ClassVar[str] = "Grover and Leskovec, KDD 2016"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "A. Grover, J. Leskovec",
+            "node2vec: Scalable Feature Learning for Networks",
+            "KDD",
+            2016,
+            "doi:10.1145/2939672.2939754",
+        ),
+    )
+    formula: ClassVar[str] = r"z_u = T_u, \quad \text{score}_{uv} = z_u \cdot z_v"
     uses_features: ClassVar[bool] = False
     messages: ClassVar[Literal["weighted", "plain", "none"]] = "none"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from uge_core.backbones.base import Backbone, Parameters
+from uge_core.info import Reference
 from uge_core.registry import option, register
 
 if TYPE_CHECKING:
@@ -19,12 +20,26 @@ if TYPE_CHECKING:
 class SGC(Backbone):
     r"""z = S^2 X W + b with S = D^-1/2 (A + I) D^-1/2: two hops, one linear map.
 
-    Departure: the paper names two layers of 64 and 16; without a nonlinearity between they are one
-    map, as in the authors' code. X and S as for GCN. Shapes: X (N, F), W (F, d); embeddings (K, N, d).
+    X and S as for GCN. Shapes: X (N, F), W (F, d); embeddings (K, N, d).
+
+    Departures: the UGE paper names two layers of 64 and 16; without a nonlinearity between they are one
+    map, as in the authors' code.
+
+    Cannot: train on a part of the graph at a time.
     """
 
     label: ClassVar[str] = "SGC"
     citation: ClassVar[str] = "Wu et al., ICML 2019"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "F. Wu, T. Zhang, A. H. de Souza Jr., C. Fifty, T. Yu, K. Q. Weinberger",
+            "Simplifying Graph Convolutional Networks",
+            "ICML",
+            2019,
+            "arXiv:1902.07153",
+        ),
+    )
+    formula: ClassVar[str] = r"Z = S^k X W + b, \quad S = D^{-1/2} (A + I) D^{-1/2}"
 
     hops: int = option(2, "number of propagations", low=1, high=16)
     input: str = option(

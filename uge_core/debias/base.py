@@ -16,6 +16,7 @@ from uge_core.bias_free import CellTable
 from uge_core.edge_factors import EdgeFactors, NoFactors
 from uge_core.finishes.base import Finish, Keep
 from uge_core.heads.base import Head, NoHead
+from uge_core.info import Info, Reference, describe
 from uge_core.penalties.base import NoPenalty, Penalty
 
 if TYPE_CHECKING:
@@ -30,11 +31,14 @@ class Method:
     Attributes:
         name: set by `register` from the file's name.
         label: the name on screen.
-        citation: where it comes from.
+        citation: where it comes from, in short.
+        references: the same in full.
+        formula: as LaTeX; in one line of text it is the first of the docstring, see `uge_core.info`.
         reads_attributes: attribute values are inputs of its training, so it has a `seen` and an
             `unseen` audit.
         uses_lambda: it has a penalty, weighed by lambda.
         default_lam: lambda where none is given.
+        steps_follow: it takes steps along edges, which follow directions.
         widens: its head shows the loss more columns than others'. It trains in a pass of its own: kernels sum other
             widths in another order, a difference in the last digit that an adversary beside it would enlarge.
         color: its colour in every figure (Okabe-Ito).
@@ -45,13 +49,28 @@ class Method:
     name: ClassVar[str] = ""
     label: ClassVar[str] = ""
     citation: ClassVar[str] = ""
+    references: ClassVar[tuple[Reference, ...]] = ()
+    formula: ClassVar[str] = ""
     reads_attributes: ClassVar[bool] = True
     uses_lambda: ClassVar[bool] = False
     default_lam: ClassVar[float] = 0.5
+    steps_follow: ClassVar[bool] = False
     widens: ClassVar[bool] = False
     color: ClassVar[str] = "#56B4E9"
     symbol: ClassVar[str] = "triangle-up"
     position: ClassVar[int] = 99
+
+    @classmethod
+    def info(cls) -> Info:
+        """Source, formula, what it supports and what it cannot do."""
+        from uge_core.debias._supports import supports
+
+        return describe(cls, supports(cls))
+
+    @property
+    def scored_by(self) -> str:
+        """What training and audit score its pairs by, a name that `scores.scorer` knows."""
+        return "dot"
 
     def unread(self, bipartite: bool) -> set[str]:
         """Options that change nothing on this kind of graph or with these other options."""

@@ -9,6 +9,7 @@ from uge_core.bias_free import Evidence
 from uge_core.debias.base import Method
 from uge_core.heads.base import Head
 from uge_core.heads.filters import Filters
+from uge_core.info import Reference
 from uge_core.penalties.adversary import Adversary, Answer, Build
 from uge_core.penalties.base import Penalty
 from uge_core.registry import option, register
@@ -30,13 +31,28 @@ class CFC(Method):
 
         no CFC .917 | .591, lambda 0.03 .790 | .361, 0.1 .708 | .318, 1 .542 | .207, 55 .612 | .056
 
-    Departures from Bose and Hamilton: discriminators learn from nodes drawn anew in each of their
+    Departures: discriminators learn from nodes drawn anew in each of their
     steps and have fewer layers and no dropout (theirs have 7 to 9 layers); L_k is divided by the
     entropy of the attribute, so that it is 1 by chance.
+
+    Cannot: hide combinations of attributes, as each has a discriminator of its own; what its discriminators miss
+    another attacker may still read. Nodes without a value teach no discriminator.
     """
 
     label: ClassVar[str] = "CFC"
     citation: ClassVar[str] = "Bose and Hamilton, ICML 2019"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "A. J. Bose, W. L. Hamilton",
+            "Compositional Fairness Constraints for Graph Embeddings",
+            "ICML",
+            2019,
+            "arXiv:1905.10674",
+        ),
+    )
+    formula: ClassVar[str] = (
+        r"\ell(z_S) - \lambda \sum_{k \in S} \frac{L_k(D_k(z_S), a_k)}{H(a_k)}, \quad z_S = \frac{1}{|S|} \sum_{k \in S} f_k(z)"
+    )
     color: ClassVar[str] = "#0072B2"
     symbol: ClassVar[str] = "triangle-down"
     position: ClassVar[int] = 22

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from uge_core.bias_free import Evidence
 from uge_core.debias.base import Method
+from uge_core.info import Reference
 from uge_core.penalties.adversary import Build
 from uge_core.penalties.base import Penalty
 from uge_core.penalties.link_covariance import CovariantAdversary
@@ -20,16 +21,33 @@ class FairGNN(Method):
     r"""Adapted to links: loss + lambda * (alpha * |Cov(s_uv, z_u . z_v)| - L(D(z), p)), s_uv = p_u . p_v.
 
     p_u is a soft label: 1 at a value that is known; elsewhere (missing in the data, or hidden from the
-    twin) the posterior that its neighbours in the training edges give, where FairGNN trains a graph
-    network for it. Values that were imputed are not taken for known. D is an adversary on z, linear by
-    default as theirs, L its cross-entropy over the entropy of the labels, and s_uv the probability that
-    both ends have the same value; the covariance is over all pairs, exact (see
-    `uge_core.penalties.link_covariance`). Theirs is of a node's label and its predicted class, which
-    links do not have.
+    twin) the posterior that its neighbours in the training edges give. Values that were imputed are not taken for
+    known. D is an adversary on z, linear by default as theirs, L its cross-entropy over the entropy of the labels, and
+    s_uv the probability that both ends have the same value; the covariance is over all pairs, exact (see
+    `uge_core.penalties.link_covariance`).
+
+    Departures: the covariance is of a pair's score with having the same value; theirs is of a node's label and its
+    predicted class, which links do not have. Scores are dot products, not probabilities, whose covariance has no
+    closed form. Soft labels are a posterior where FairGNN trains a graph network for them. L is 1 by chance.
+
+    Cannot: hide an attribute from attackers that are not linear unless the adversary has hidden layers
+    (`discriminator_depth`). Attributes are treated one by one, their combinations are not.
     """
 
     label: ClassVar[str] = "FairGNN (links)"
     citation: ClassVar[str] = "Dai and Wang, WSDM 2021, adapted to links"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "E. Dai, S. Wang",
+            "Say No to the Discrimination: Learning Fair Graph Neural Networks with Limited Sensitive Attribute Information",
+            "WSDM",
+            2021,
+            "arXiv:2009.01454",
+        ),
+    )
+    formula: ClassVar[str] = (
+        r"\ell + \lambda \sum_k \left( \alpha\, |\text{Cov}(p_u \cdot p_v,\ z_u \cdot z_v)| - \frac{L(D(z), p)}{H(p)} \right)"
+    )
     color: ClassVar[str] = "#0072B2"
     symbol: ClassVar[str] = "triangle-left"
     position: ClassVar[int] = 23

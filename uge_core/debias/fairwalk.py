@@ -8,9 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from uge_core.bias_free import Evidence
-from uge_core.debias._steps import Numbers, Steps, both_ways, sensitive_groups
+from uge_core.debias._steps import Numbers, Steps, sensitive_groups
 from uge_core.debias.base import Method
 from uge_core.edge_factors import EdgeFactors, FixedFactors
+from uge_core.info import Reference
 from uge_core.registry import register
 from uge_core.walks import StepRule
 
@@ -24,7 +25,7 @@ def fair_shares(steps: Steps) -> Numbers:
 @register
 @dataclass(frozen=True)
 class Fairwalk(Method):
-    r"""At u one of the groups present among its neighbours, each alike, then a neighbour v of that group.
+    r"""P(u -> v) = 1/G_u * w_uv / S_uc: one of the groups among u's neighbours, each alike, then a neighbour v of that group.
 
     With real walks (backbone deepwalk) steps are drawn so, p and q acting within the group. For every other backbone
     walks of one step, as the UGE paper extends it (Sec. 6.1), in closed form: the edge's term counts the mean of
@@ -33,23 +34,42 @@ class Fairwalk(Method):
         w_{u->v} = S_u / (G_u S_uc),   c the group of v, G_u the number of groups among u's neighbours,
 
     S_u and S_uc the (weights of) edges of u, and those to group c: the chance of the step against a plain walk's. Their
-    mean over the training edges, weighed by the edges' own weights, is 1.
+    mean over the training edges, weighed by the edges' own weights, is 1 where none is directed.
 
-    Groups are the combinations of the sensitive attributes; people without a value are a group of their own. On a
-    bipartite graph users see one group of items, so that steps to users alone change: the UGE paper leaves Fairwalk
-    out there, as it has nothing to balance in what a user chooses. Under BPR the factor multiplies the whole pair.
+    On a directed graph a node's neighbours are those it has an edge to: an edge that runs one way counts w_{u->v} alone.
+
+    Groups are the combinations of the sensitive attributes; people without a value are a group of their own. Under
+    BPR the factor multiplies the whole pair.
+
+    Departures: in closed form walks of more than one step are not considered.
+
+    Cannot: balance what users choose on a bipartite graph, as they see one group of items; steps to users alone change.
+    The UGE paper leaves Fairwalk out there.
     """
 
     label: ClassVar[str] = "Fairwalk"
     citation: ClassVar[str] = "Rahman et al., IJCAI 2019"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "T. Rahman, B. Surma, M. Backes, Y. Zhang",
+            "Fairwalk: Towards Fair Graph Embedding",
+            "IJCAI",
+            2019,
+            "doi:10.24963/ijcai.2019/456",
+        ),
+    )
+    formula: ClassVar[str] = (
+        r"P(u \to v) = \frac{1}{G_u} \cdot \frac{w_{uv}}{S_{u g_v}}, \quad S_{uc} = \sum_{v' \in N(u),\ g_{v'} = c} w_{uv'}"
+    )
     color: ClassVar[str] = "#E69F00"
     symbol: ClassVar[str] = "square"
     position: ClassVar[int] = 10
+    steps_follow: ClassVar[bool] = True
 
     def edges(self, evidence: Evidence) -> EdgeFactors:
         """What a fair walk of one step counts each edge."""
-        steps = Steps(evidence.train_edges, sensitive_groups(evidence), evidence.weights)
-        return FixedFactors(loss=both_ways(steps.ratios(fair_shares(steps))))
+        steps = Steps.of(evidence)
+        return FixedFactors(loss=steps.counted(steps.ratios(fair_shares(steps))))
 
     def walks(self, evidence: Evidence) -> StepRule:
         """The groups a step chooses among."""

@@ -11,6 +11,7 @@ from uge_core.bias_free import Evidence
 from uge_core.debias.base import Method
 from uge_core.heads.base import Head
 from uge_core.heads.orthogonal import Orthogonal
+from uge_core.info import Reference
 from uge_core.penalties.base import Penalty
 from uge_core.registry import option, register
 
@@ -23,17 +24,31 @@ class MONET(Method):
     r"""Adapted to link prediction: logit = z_perp_u . z_perp_v + m_u . m_v, z_perp = z - M (M^T M)^+ M^T z.
 
     The metadata embeddings m = onehot(a) W take up what the attributes say of the links; z_perp is
-    orthogonal to them in every step and is what is exported (see `uge_core.heads.orthogonal`). What M's
-    columns span is out of reach of a linear attacker on the nodes that training saw; attackers that are
-    not linear, and nodes whose value was hidden, are not spoken for. Metadata that is wider than the number
-    of values gains nothing; narrower, it takes out so many directions alone.
+    orthogonal to them in every step and is what is exported (see `uge_core.heads.orthogonal`). Metadata that is wider
+    than the number of values gains nothing; narrower, it takes out so many directions alone. With contexts (LINE's
+    second order) the logit is z_perp_u . c_v + m_u . m_v: contexts are never exported, and are left as they are.
 
-    Departure: Palowitch and Perozzi train GloVe on walks, with two embeddings of each kind; here there is
+    Departures: Palowitch and Perozzi train GloVe on walks, with two embeddings of each kind; here there is
     one of each and the loss of the other methods.
+
+    Cannot: speak for attackers that are not linear, or for nodes whose value was hidden: what M's columns span is out
+    of reach of a linear attacker on the nodes that training saw.
     """
 
     label: ClassVar[str] = "MONET (links)"
     citation: ClassVar[str] = "Palowitch and Perozzi, ASONAM 2020, adapted to links"
+    references: ClassVar[tuple[Reference, ...]] = (
+        Reference(
+            "J. Palowitch, B. Perozzi",
+            "MONET: Debiasing Graph Embeddings via the Metadata-Orthogonal Training Unit",
+            "ASONAM",
+            2020,
+            "arXiv:1909.11793",
+        ),
+    )
+    formula: ClassVar[str] = (
+        r"\text{logit}_{uv} = z^\perp_u \cdot z^\perp_v + m_u \cdot m_v, \quad Z^\perp = Z - M (M^\top M)^+ M^\top Z, \quad M = \text{onehot}(a)\, W"
+    )
     color: ClassVar[str] = "#0072B2"
     symbol: ClassVar[str] = "triangle-right"
     position: ClassVar[int] = 24

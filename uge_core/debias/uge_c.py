@@ -7,16 +7,26 @@ from typing import ClassVar
 
 from uge_core.bias_free import CellTable, Evidence, weight_cells
 from uge_core.debias.uge_r import UGER
+from uge_core.info import PAPER, Reference
 from uge_core.registry import option, register
 
 
 @register
 @dataclass(frozen=True)
 class UGEC(UGER):
-    r"""Both, Eq. (15): sum_e l(e) * R~ / R + lambda * gap between Q and Q~. At lambda 0 it is UGE-W to the bit."""
+    r"""Both, Eq. (15): sum_e l(e) * R~ / R + lambda * gap between Q and Q~. At lambda 0 it is UGE-W to the bit.
+
+    Departures: those of UGE-W and UGE-R.
+
+    Cannot: more than the two: what no observed edge can stand for, and attackers that are not linear.
+    """
 
     label: ClassVar[str] = "UGE-C"
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (15)"
+    references: ClassVar[tuple[Reference, ...]] = (PAPER,)
+    formula: ClassVar[str] = (
+        r"\sum_{(u,v) \in E} \frac{\tilde R(A_u, A_v)}{R(a_u, a_v)}\, \ell(z_u, z_v) + \lambda\, \frac{1}{N^2} \sum_{u,v} \left( Q_{a_u a_v} - \tilde Q_{A_u A_v} \right)^2"
+    )
     color: ClassVar[str] = "#CC79A7"
     symbol: ClassVar[str] = "hexagon"
     position: ClassVar[int] = 3

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from uge_core.bias_free import CellTable, Evidence
-from uge_core.debias.uge_w import UGEW
+from uge_core.bias_free import Evidence, weight_cells
+from uge_core.debias.base import Method
 from uge_core.edge_factors import EdgeFactors
 from uge_core.graph import FloatArray
+from uge_core.info import PAPER, Reference
 from uge_core.registry import option, register
 
 _PURPOSE = 57  # tells the stream of draws from others of the same seed
@@ -48,31 +49,40 @@ class DrawnGraphs:
 
 @register
 @dataclass(frozen=True)
-class UGEG(UGEW):
+class UGEG(Method):
     r"""Drawn graphs: each has Poisson(R~ / R) copies of every observed edge, in the loss and in messages.
 
     A draw from the bias-free model among the pairs that are observed: cells hold on average the edges
-    the bias-free graph has there, and every node its part of them. What no observed edge can stand for
-    (`uncovered_mass`) no draw can bring. In expectation the loss is UGE-W's. Encoders aggregate over the
-    drawn graph too (GAT attends to all edges), and over all edges at their mean for the embedding that is
+    the bias-free graph has there, and every node its part of them. In expectation the loss is UGE-W's.
+    Encoders aggregate over the drawn graph too, and over all edges at their mean for the embedding that is
     kept. `every` as large as the epochs embeds one graph. Draws are keyed by `draw_seed` alone: members and
     twins share them.
+
+    Cannot: draw an edge where none is observed, so what no observed edge can stand for (`uncovered_mass`) is missing.
+    GAT attends to all edges, drawn or not.
     """
 
     label: ClassVar[str] = "UGE-G (ours)"
     citation: ClassVar[str] = "this package, from Eq. (6); an idea of the paper's conclusion"
+    references: ClassVar[tuple[Reference, ...]] = (PAPER,)
+    formula: ClassVar[str] = (
+        r"c_e \sim \text{Poisson}\!\left( \frac{\tilde R}{R} \right), \quad \sum_e c_e\, \ell(e), \quad \text{messages along } c_e \text{ copies of } e"
+    )
     color: ClassVar[str] = "#D55E00"
     symbol: ClassVar[str] = "star-diamond"
     position: ClassVar[int] = 8
 
+    shrinkage: float = option(
+        0.0, "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none", low=0.0
+    )
+    independence: bool = option(False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin")
+    item_cells: str = option("none", "bipartite: none (the paper), popularity, or an attribute of items")
     every: int = option(10, "epochs that one drawn graph is embedded for", low=1)
     draw_seed: int = option(0, "keys the draws", low=0)
 
-    def cells(self, evidence: Evidence) -> CellTable:
-        """Weight 1, offset 0: what an edge counts is drawn."""
-        return CellTable.neutral(evidence.graph.num_nodes)
-
     def edges(self, evidence: Evidence) -> EdgeFactors:
         """The drawn graphs."""
-        weight = super().cells(evidence).edge_weight(evidence.train_edges)
-        return DrawnGraphs(weight, self.every, self.draw_seed)
+        table = weight_cells(
+            evidence, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
+        )
+        return DrawnGraphs(table.edge_weight(evidence.train_edges), self.every, self.draw_seed)

@@ -10,6 +10,7 @@ import numpy as np
 from uge_core.bias_free import CellTable, Evidence, joint_weights
 from uge_core.debias import _options
 from uge_core.debias.base import Method
+from uge_core.info import PAPER, Reference
 from uge_core.registry import option, register
 
 
@@ -21,10 +22,17 @@ class UGEL(Method):
     Every value of an attribute on one end has an effect with every value of each attribute on the other;
     a cell strays from what these say as far as its edges are many. For several attributes, whose cells
     are thin: it needs no pseudo-edges and assumes no independence.
+
+    Cannot: see effects of whole combinations where edges are few; more than 4,096 joint groups are refused.
+    As an offset it cancels under BPR on a bipartite graph without item cells, and is refused.
     """
 
     label: ClassVar[str] = "UGE-L (ours)"
     citation: ClassVar[str] = "this package, from Eq. (3)-(4); an idea of the paper's conclusion"
+    references: ClassVar[tuple[Reference, ...]] = (PAPER,)
+    formula: ClassVar[str] = (
+        r"E_{ab} \sim \text{NB}\!\left( \mu_{ab},\ s \right), \quad \log \mu_{ab} = \log n_a n_b + c + \sum_{k \le l} \left( T^{kl}_{a_k b_l} + T^{kl}_{b_k a_l} \right), \quad \text{offset } \log \frac{R}{\tilde R}\ \text{ from } \hat E_{ab} = \mu_{ab}\, \frac{E_{ab} + s}{\mu_{ab} + s}"
+    )
     color: ClassVar[str] = "#D55E00"
     symbol: ClassVar[str] = "star-triangle-down"
     position: ClassVar[int] = 7

@@ -8,6 +8,7 @@ from typing import ClassVar
 from uge_core.bias_free import CellTable, Evidence, offset_cells
 from uge_core.debias import _options
 from uge_core.debias.base import Method
+from uge_core.info import PAPER, Reference
 from uge_core.registry import option, register
 
 
@@ -18,10 +19,18 @@ class UGEO(Method):
 
     From the generative model of Eq. (3)-(4): the observed graph is the bias-free one times R / R~,
     so the dot product fits the bias-free graph itself. Ours; the paper has no such method.
+
+    Cannot: keep links that exist for the sensitive attributes alone, so link quality on the observed graph falls.
+    Ratios of thin cells are mostly chance (`independence`). Pairs that meet on walks are less biased than edges,
+    so that it corrects them too much. Under BPR on a bipartite graph without item cells it cancels, and is refused.
     """
 
     label: ClassVar[str] = "UGE-O (ours)"
     citation: ClassVar[str] = "this package, from Eq. (3)-(4)"
+    references: ClassVar[tuple[Reference, ...]] = (PAPER,)
+    formula: ClassVar[str] = (
+        r"\text{logit}_{uv} = z_u \cdot z_v + \log \frac{R(a_u, a_v)}{\tilde R(A_u, A_v)}\ \text{ while training}, \quad z_u \cdot z_v\ \text{ afterwards}"
+    )
     color: ClassVar[str] = "#D55E00"
     symbol: ClassVar[str] = "pentagon"
     position: ClassVar[int] = 4

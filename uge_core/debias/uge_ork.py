@@ -10,6 +10,7 @@ import numpy as np
 from uge_core.bias_free import CellTable, Evidence
 from uge_core.debias import _options
 from uge_core.debias.uge_ok import UGEOK
+from uge_core.info import PAPER, Reference
 from uge_core.penalties.base import Penalty
 from uge_core.penalties.mixture import Mixture
 from uge_core.registry import option, register
@@ -24,10 +25,16 @@ class UGEORK(UGEOK):
     (s = 0, `--set strength=0`: UGE-R with better moments) penalties alone hide the attribute. Shares in
     between trade one for the other. Of the penalties, R's equalises products of group means, the kernel
     gap whole distributions.
+
+    Cannot: choose s, r and k; one lambda moves both penalties together. What UGE-O and UGE-OK cannot it cannot either.
     """
 
     label: ClassVar[str] = "UGE-ORK (ours)"
     citation: ClassVar[str] = "this package, from Eq. (3)-(4) and (14)"
+    references: ClassVar[tuple[Reference, ...]] = (PAPER,)
+    formula: ClassVar[str] = (
+        r"\text{logit}_{uv} = z_u \cdot z_v + s \log \frac{R}{\tilde R}, \quad \ell + \lambda \left( r\, \frac{1}{N^2} \sum_{u,v} (Q - \tilde Q)^2 + k \sum_k \sum_g \frac{n_g}{N}\, \text{MMD}^2\!\left( z \mid a^k = g,\ z \right) \right)"
+    )
     symbol: ClassVar[str] = "star-triangle-up"
     position: ClassVar[int] = 6
     default_lam: ClassVar[float] = 1.0
@@ -40,7 +47,8 @@ class UGEORK(UGEOK):
         """Without an offset nothing is estimated for it; without the kernel gap no features are drawn."""
         offset = set() if self.strength else {"shrinkage", "independence"}
         kernel = set() if self.kernel_weight else {"num_features", "moments"}
-        return super().unread(bipartite) | offset | kernel
+        cells = set() if self.strength or self.mean_weight else {"item_cells"}
+        return super().unread(bipartite) | offset | kernel | cells
 
     def check(self, evidence: Evidence, loss: str) -> None:
         """Refuses an offset that cancels, as UGE-O does."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 from uge_core.bias_free import Evidence
 from uge_core.debias import _options
 from uge_core.debias.base import Method
+from uge_core.info import PAPER, Reference
 from uge_core.penalties.base import Penalty
 from uge_core.registry import option, register
 
@@ -15,10 +16,22 @@ from uge_core.registry import option, register
 @register
 @dataclass(frozen=True)
 class UGER(Method):
-    r"""Regularisation, Eq. (14): loss + lambda * gap between Q and Q~ over all node pairs."""
+    r"""Regularisation, Eq. (14): loss + lambda * gap between Q and Q~ over all node pairs.
+
+    Q is the mean score of a pair of groups, Q~ that of the groups without the sensitive attributes.
+
+    Departures: squared instead of the norm (`norm=absolute`), exact over all pairs instead of sampled group pairs
+    (`estimator=sampled`), divided by the number of pairs, so that lambda means the same on every graph.
+
+    Cannot: hide an attribute from attackers that are not linear: it moves products of group means alone.
+    """
 
     label: ClassVar[str] = "UGE-R"
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (14)"
+    references: ClassVar[tuple[Reference, ...]] = (PAPER,)
+    formula: ClassVar[str] = (
+        r"\ell + \lambda\, \frac{1}{N^2} \sum_{u,v} \left( Q_{a_u a_v} - \tilde Q_{A_u A_v} \right)^2, \quad Q_{ab} = \text{mean}\,\{ z_u \cdot z_v : a_u = a,\ a_v = b \}"
+    )
     color: ClassVar[str] = "#009E73"
     symbol: ClassVar[str] = "star"
     position: ClassVar[int] = 2

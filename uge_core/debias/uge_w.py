@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from uge_core.bias_free import CellTable, Evidence, weight_cells
 from uge_core.debias.base import Method
+from uge_core.info import PAPER, Reference
 from uge_core.registry import option, register
 
 
@@ -17,10 +18,18 @@ class UGEW(Method):
 
     The weight multiplies the observed edge's term only under cross-entropy, the whole pair under
     BPR. On a bipartite graph without item cells it is one constant per group of users.
+
+    Departures: R and R~ are estimated on the training edges alone; strangers weigh 1, which is right up to
+    the graph's density.
+
+    Cannot: weigh what was never observed: the bias-free edges of a cell without an edge (`uncovered_mass`). The longer
+    a model trains the less the weights matter, as it then fits every edge.
     """
 
     label: ClassVar[str] = "UGE-W"
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (6)"
+    references: ClassVar[tuple[Reference, ...]] = (PAPER,)
+    formula: ClassVar[str] = r"\sum_{(u,v) \in E} \frac{\tilde R(A_u, A_v)}{R(a_u, a_v)}\, \ell(z_u, z_v)"
     color: ClassVar[str] = "#0072B2"
     symbol: ClassVar[str] = "diamond"
     position: ClassVar[int] = 1

@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from uge_core import registry
+from uge_core import catalogue, registry
 from uge_core.audit.base import METRICS
 from uge_core.audit.parity import MIN_EDGES, MIN_PAIRS
 from uge_core.environment import stamp
+from uge_core.info import Info
 
 
 @dataclass(frozen=True)
@@ -37,23 +38,23 @@ class MetricHelp:
 
 @dataclass(frozen=True)
 class PluginHelp:
-    """A method or an attacker.
+    """A method, a backbone or an attacker.
 
     Attributes:
         name: as it is typed.
         label: as on screen.
-        source: where it comes from.
-        text: what it does, the docstring of its class.
-        color: of a method, in every figure; else "".
-        symbol: of a method; else "".
+        source: where it comes from, in short; of an attacker "".
+        formula: LaTeX; of an attacker "".
+        text: Markdown, all that is known of it.
+        look: of a method, its mark on every chart; else "".
     """
 
     name: str
     label: str
     source: str
+    formula: str
     text: str
-    color: str = ""
-    symbol: str = ""
+    look: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,10 @@ class MethodPage:
     Attributes:
         metrics: every metric of an audit.
         methods: every debiasing method, the paper's first.
+        left_out: label, LaTeX and Markdown of each method that is not here, and why.
+        overview: what each method works through and serves, a row a method.
         attackers: every attacker.
-        backbones: their names.
+        backbones: every backbone.
         glossary: term to meaning.
         keys: keys to what they do.
         versions: package to version.
@@ -72,8 +75,10 @@ class MethodPage:
 
     metrics: tuple[MetricHelp, ...]
     methods: tuple[PluginHelp, ...]
+    left_out: tuple[tuple[str, str, str], ...]
+    overview: tuple[Mapping[str, str], ...]
     attackers: tuple[PluginHelp, ...]
-    backbones: tuple[str, ...]
+    backbones: tuple[PluginHelp, ...]
     glossary: Mapping[str, str]
     keys: Mapping[str, str]
     versions: Mapping[str, str]
@@ -170,19 +175,29 @@ def metric_help(name: str) -> MetricHelp:
 
 def method_page() -> MethodPage:
     """Definitions from the audit's metrics and the registries."""
-    methods = [registry.find("debias", name) for name in registry.names("debias")]
+    methods = catalogue.methods()
     attackers = [registry.find("audit.attackers", name) for name in registry.names("audit.attackers")]
     made = stamp()
     versions = {"uge-core": made["uge_core"], "python": made["python"], **made["packages"], "commit": made["commit"]}
     return MethodPage(
         tuple(metric_help(name) for name in METRICS),
+        tuple(_plugin(info, _look(info.name)) for info in methods),
+        tuple((x.label, x.formula, catalogue.prose(f"{x.reason}\n\n{x.reference}")) for x in catalogue.LEFT_OUT),
+        tuple({"Method": info.label} | dict(info.supports) for info in methods),
         tuple(
-            PluginHelp(m.name, m.label, m.citation, inspect.cleandoc(m.__doc__ or ""), m.color, m.symbol)
-            for m in sorted(methods, key=lambda m: m.position)
+            PluginHelp(a.name, a.label, "", "", catalogue.prose(inspect.cleandoc(a.__doc__ or ""))) for a in attackers
         ),
-        tuple(PluginHelp(a.name, a.label, "", inspect.cleandoc(a.__doc__ or "")) for a in attackers),
-        registry.names("backbones"),
+        tuple(_plugin(info) for info in catalogue.backbones()),
         _GLOSSARY,
         _KEYS,
         {name: str(version or "not installed") for name, version in versions.items() if version or name != "commit"},
     )
+
+
+def _plugin(info: Info, look: str = "") -> PluginHelp:
+    return PluginHelp(info.name, info.label, info.citation, info.formula, catalogue.body(info), look)
+
+
+def _look(name: str) -> str:
+    method = registry.find("debias", name)
+    return f"{method.symbol} in {method.color} on every chart"
