@@ -38,6 +38,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--only-alone", action="store_true", help="only tests that measure time")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files without a test that measures time need not be loaded, which takes longer than such tests do."""
+    if config.getoption("--only-alone") and collection_path.suffix == ".py":
+        return "mark.alone" not in collection_path.read_text(encoding="utf-8") or None
+    return None
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Without CI=true all tests that measure time are left out, and none is no failure then."""
     if session.config.getoption("--only-alone") and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:

@@ -13,10 +13,10 @@ PACKAGE = ROOT / "uge_core"
 
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
-    ("errors", "autograd", "environment", "progress", "_kernels", "_prior_kernels", "_walk_kernels", "strict_yaml", "spreadsheet"),
+    ("errors", "info", "autograd", "environment", "progress", "_kernels", "_prior_kernels", "_walk_kernels", "strict_yaml", "spreadsheet"),
     ("registry", "memory", "record", "checkpoint"),
-    ("graph",),
-    ("split", "values", "group_means", "planted", "association", "priors", "walks"),
+    ("graph", "catalogue"),
+    ("scores", "split", "values", "group_means", "planted", "association", "priors", "walks"),
     ("bias_free",),
     ("datasets", "backbones", "penalties", "edge_factors", "heads", "audit", "samples"),
     ("finishes", "learned_ratio"),
@@ -26,6 +26,7 @@ LAYERS = (
     ("config",),
     ("evidence",),
     ("watch",),
+    ("rates",),
     ("train",),
     ("store",),
     ("views", "uploads"),

@@ -149,6 +149,14 @@ def test_runs(store_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0 and "environment:" in out and "Micro-F1" in out
     code, out, _ = uge_runs(capsys, "runs", "show", run_id, "--json", *here)
     assert json.loads(out)["run_id"] == run_id
+    code, out, _ = uge_runs(capsys, "runs", "archive", *sorted(ids), *here)
+    assert code == 0 and out.count("archived") == 4
+    _, out, err = uge_runs(capsys, "runs", "list", *here)
+    assert out == "" and "no runs in" in err and "4 archived" in err
+    _, out, _ = uge_runs(capsys, "runs", "list", "--archived", *here)
+    assert out.count("finished, archived") == 4
+    code, out, _ = uge_runs(capsys, "runs", "archive", "--undo", *sorted(ids), *here)
+    assert code == 0 and len(json.loads(uge_runs(capsys, "runs", "list", "--json", *here)[1])) == 4
     code, out, _ = uge_runs(capsys, "runs", "delete", run_id, *here)
     assert code == 0 and "removed run" in out and "embedding.npy" in out
     assert "no run" in refused(capsys, "runs", "show", run_id, *here)

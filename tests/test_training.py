@@ -17,6 +17,9 @@ BACKBONES, METHODS = registry.names("backbones"), registry.names("debias")
 PEOPLE_ALONE = ("crosswalk", "fairdrop")  # they speak of edges between people, of which a bipartite graph has none
 ERASERS = ("inlp", "leace")
 ADVERSARIES = ("cfc", "fairgnn")
+# Each way to take part in training once: table, offset, penalty, kernels and features, drawn edges of loss and of
+# messages, messages, walks, prior, filter and adversary, covariance, projection, eraser
+EACH_SLOT = ("none", "uge-c", "uge-ok", "uge-g", "uge-a", "fairdrop", "crosswalk", "debayes", "cfc", "monet", "leace")
 
 
 def town(n=90, seed=0, **extra):
@@ -54,22 +57,40 @@ def run(graph, *configs, **kwargs):
     return fit(list(configs), graph, split_links(graph), device="cpu", **kwargs)
 
 
+def shared_out(whole):
+    """(backbone, methods): on `whole` all methods; elsewhere one of each slot, and with CI=true the others."""
+    others = tuple(m for m in METHODS if m not in EACH_SLOT)
+    return [
+        pytest.param(whole, METHODS, id=whole),
+        *(pytest.param(b, EACH_SLOT, id=b) for b in BACKBONES if b != whole),
+        *(pytest.param(b, others, id=f"{b}-others", marks=pytest.mark.slow) for b in BACKBONES if b != whole),
+    ]
+
+
 def run_all(graph, *configs):
     """In as many passes as they need."""
     return [f for group in ensembles(configs) for f in run(graph, *(configs[i] for i in group))]
 
 
-@pytest.mark.parametrize("make", [town, shop])
 @pytest.mark.parametrize("backbone", BACKBONES)
-def test_every_method_trains_on_every_backbone(make, backbone):
-    graph = make()
+def test_every_method_trains_on_every_backbone(backbone):
+    trains(town(), backbone, METHODS)
+
+
+@pytest.mark.parametrize(("backbone", "methods"), shared_out("mf"))
+def test_every_method_trains_on_a_bipartite_graph(backbone, methods):
+    trains(shop(), backbone, methods)
+
+
+def trains(graph, backbone, methods):
+    """Losses fall, neighbours score higher than others, and who reads attributes has a twin."""
     refused = PEOPLE_ALONE if graph.bipartite else ()
     for m in refused:
         with pytest.raises(ConfigError, match="bipartite"):
             run(graph, config(graph, m, backbone))
     # BPR's strangers and walks are others each epoch, so that losses are noisy; half of LINE's columns meet contexts alone
     epochs = {"mf": 40, "deepwalk": 40, "line": 80}.get(backbone, 20)
-    fitted = run_all(graph, *(config(graph, m, backbone, epochs=epochs) for m in METHODS if m not in refused))
+    fitted = run_all(graph, *(config(graph, m, backbone, epochs=epochs) for m in methods if m not in refused))
     for f in fitted:
         # an adversary's part of the total rises as it learns
         total = f.history["edge_loss" if f.config.method in ADVERSARIES else "total"]
@@ -83,11 +104,13 @@ def test_every_method_trains_on_every_backbone(make, backbone):
         assert seen > other, f.config.method
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_a_member_equals_the_same_run_alone(backbone):
+@pytest.mark.parametrize(("backbone", "methods"), shared_out("node2vec"))
+def test_a_member_equals_the_same_run_alone(backbone, methods):
     graph = town()
-    configs = [config(graph, m, backbone, epochs=50, exposure="seen", seed=s) for m in METHODS for s in (0, 1)]
+    configs = [config(graph, m, backbone, epochs=50, exposure="seen", seed=s) for m in methods for s in (0, 1)]
     for together in run_all(graph, *configs):
+        if together.config.seed == 1:  # was there as a neighbour
+            continue
         alone = run(graph, together.config)[0]
         gap = np.linalg.norm(together.embedding - alone.embedding) / np.linalg.norm(alone.embedding)
         assert gap <= 1e-4, together.config.method
@@ -115,16 +138,28 @@ def test_uge_c_with_unit_weights_is_uge_r():
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_two_runs_are_equal_to_the_bit_and_seeds_differ(backbone):
     graph = town()
-    for method, options in (
+    drawn = (
         ("uge-r", {"norm": "absolute"}),
         ("uge-c", {"estimator": "sampled"}),
         ("uge-ok", {"moments": 2}),
-    ):
-        a, b = (run(graph, config(graph, method, backbone, options=options))[0] for _ in range(2))
-        assert (a.embedding == b.embedding).all() and (a.twin == b.twin).all(), method
-    a, b = (run(graph, config(graph, "uge-ok", backbone))[0] for _ in range(2))
-    other = run(graph, config(graph, "uge-ok", backbone, seed=1))[0]
-    assert (a.embedding == b.embedding).all() and (a.embedding != other.embedding).any()
+        ("uge-ok", {}),
+    )
+    configs = [config(graph, method, backbone, options=options) for method, options in drawn]
+    configs.append(replace(configs[-1], seed=1))
+    first, again = (run(graph, *configs) for _ in range(2))
+    for a, b in zip(first, again, strict=True):
+        assert (a.embedding == b.embedding).all() and (a.twin == b.twin).all(), a.config.method
+    assert (first[-1].embedding != first[-2].embedding).any()
+
+
+@pytest.mark.parametrize("backbone", ["node2vec", "mf", "gat", "deepwalk"])
+def test_work_done_in_turn_gives_the_bits_of_threads(backbone, monkeypatch):
+    graph = town()
+    alone = run(graph, config(graph, "uge-c", backbone))[0]
+    for module in ("edge_loss", "walks", "backbones._attention"):
+        monkeypatch.setattr(importlib.import_module(f"uge_core.{module}"), "_WORTH", 0)
+    spread = run(graph, config(graph, "uge-c", backbone))[0]
+    assert (alone.embedding == spread.embedding).all() and (alone.twin == spread.twin).all()
 
 
 def test_weight_decay_leaves_lookup_tables_alone():
@@ -145,11 +180,11 @@ def test_lambda_lowers_its_penalty():
 
 
 @pytest.mark.parametrize("hidden", ["impute", "exclude"])
-@pytest.mark.parametrize("method", [m for m in METHODS if registry.find("debias", m).reads_attributes])
-def test_the_twin_never_sees_the_probe_tests_values(method, hidden):
+def test_the_twin_never_sees_the_probe_tests_values(hidden):
     graph = town()
-    before = run(graph, config(graph, method, hidden=hidden))[0]
-    mask = before.hidden["city"]
+    readers = [m for m in METHODS if registry.find("debias", m).reads_attributes]
+    before = run_all(graph, *(config(graph, m, hidden=hidden) for m in readers))
+    mask = before[0].hidden["city"]
     probe = probe_split(graph.attribute("city"), unknown="exclude", seed=0)
     assert (np.nonzero(mask)[0] == probe.test).all()
     # swap values among hidden nodes: class sizes stay, so the probe split stays; only who has what changes
@@ -160,14 +195,17 @@ def test_the_twin_never_sees_the_probe_tests_values(method, hidden):
     codes[a[:k]], codes[b[:k]] = 1, 0
     changed = AttributedGraph("town", graph.num_nodes, graph.edges, (attribute("city", codes), graph.attributes[1]))
     moved = probe_split(changed.attribute("city"), unknown="exclude", seed=0)
-    after = fit_with_mask(changed, config(changed, method, hidden=hidden), mask)
-    assert (after.twin == before.twin).all()
     assert len(moved.test) == len(probe.test)
-    # the exported embedding did see them, but for what is fitted where no attacker is tested
-    assert (after.embedding != before.embedding).any() != (method in ERASERS)
+    after = fit_with_mask(changed, [config(changed, m, hidden=hidden) for m in readers], mask)
+    for a, b in zip(after, before, strict=True):
+        method = a.config.method
+        assert method == b.config.method
+        assert (b.hidden["city"] == mask).all() and (a.twin == b.twin).all(), method
+        # the exported embedding did see them, but for what is fitted where no attacker is tested
+        assert (a.embedding != b.embedding).any() != (method in ERASERS), method
 
 
-def fit_with_mask(graph, settings, mask):
+def fit_with_mask(graph, configs, mask):
     """`fit` with the hidden nodes given, as a probe split depends on the values it splits."""
     training = importlib.import_module("uge_core.evidence")
 
@@ -177,7 +215,7 @@ def fit_with_mask(graph, settings, mask):
     original = training.probe_split
     training.probe_split = lambda *args, **kwargs: Fixed
     try:
-        return run(graph, settings)[0]
+        return run_all(graph, *configs)
     finally:
         training.probe_split = original
 

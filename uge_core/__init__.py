@@ -43,15 +43,19 @@ if TYPE_CHECKING:
         DatasetMissing,
         EmbeddingError,
         GraphError,
+        NotReadYet,
         RunNotFound,
         StoreError,
         UgeError,
     )
     from uge_core.figures import CHART_CONFIG, leakage_figure
+    from uge_core.jobs.comparison import comparing, enqueue_comparison
     from uge_core.jobs.form import enqueue, estimate, training_form
     from uge_core.jobs.lambdas import LambdaOffer, enqueue_lambda, lambda_offer
+    from uge_core.jobs.measure import enqueue_measure, measuring
     from uge_core.jobs.projection import enqueue_projection, projection_estimate
-    from uge_core.jobs.retrain import retrain, retrained
+    from uge_core.jobs.reading import enqueue_reading, reading
+    from uge_core.jobs.retrain import named_scenario, retrain, retrain_offer, retrained, retraining
     from uge_core.jobs.screen import cancel, delete, forget, history_view, jobs_view, queue_words, removal, resume
     from uge_core.plots.data import groups_figure, mixing_map, weights_figure
     from uge_core.plots.ego import ego_figure
@@ -63,6 +67,7 @@ if TYPE_CHECKING:
     from uge_core.report import Sheet, browser, contents, report
     from uge_core.runs import audit, plan, sweep, train
     from uge_core.sample_audit import first_start
+    from uge_core.screens.comparison import ComparisonView, comparison_view
     from uge_core.screens.data import (
         DataView,
         data_stamp,
@@ -108,7 +113,7 @@ if TYPE_CHECKING:
         uploads_folder,
     )
     from uge_core.views import leakage_choices, leakage_view, overview
-    from uge_core.web import web_routes
+    from uge_core.web import answer_at_once, web_routes
     from uge_core.whatif.client import WhatifEnded
     from uge_core.whatif.page import (
         WhatifGraph,
@@ -152,13 +157,16 @@ _HOMES = {
         "DatasetMissing",
         "EmbeddingError",
         "GraphError",
+        "NotReadYet",
         "RunNotFound",
         "StoreError",
         "UgeError",
     ),
     "figures": ("CHART_CONFIG", "leakage_figure"),
+    "jobs.comparison": ("comparing", "enqueue_comparison"),
     "jobs.form": ("enqueue", "estimate", "training_form"),
     "jobs.projection": ("enqueue_projection", "projection_estimate"),
+    "jobs.measure": ("enqueue_measure", "measuring"),
     "jobs.lambdas": ("LambdaOffer", "enqueue_lambda", "lambda_offer"),
     "jobs.screen": ("cancel", "delete", "forget", "history_view", "jobs_view", "queue_words", "removal", "resume"),
     "report": ("Sheet", "browser", "contents", "report"),
@@ -170,6 +178,7 @@ _HOMES = {
     "plots.tradeoff": ("ring_style", "tradeoff_figure"),
     "runs": ("audit", "plan", "sweep", "train"),
     "sample_audit": ("first_start",),
+    "screens.comparison": ("ComparisonView", "comparison_view"),
     "screens.data": (
         "DataView",
         "data_stamp",
@@ -214,11 +223,15 @@ _HOMES = {
         "uploads_folder",
     ),
     "views": ("leakage_choices", "leakage_view", "overview"),
-    "web": ("web_routes",),
+    "web": ("answer_at_once", "web_routes"),
     "plots.ego": ("ego_figure",),
+    "jobs.reading": ("enqueue_reading", "reading"),
     "jobs.retrain": (
+        "named_scenario",
         "retrain",
+        "retrain_offer",
         "retrained",
+        "retraining",
     ),
     "whatif.client": ("WhatifEnded",),
     "whatif.page": (
@@ -253,6 +266,7 @@ __all__ = [
     "PROJECTION_CONFIG",
     "TIER_WORDS",
     "TRADEOFF_METRICS",
+    "ComparisonView",
     "ConfigError",
     "DataView",
     "DatasetMissing",
@@ -262,6 +276,7 @@ __all__ = [
     "GraphError",
     "JudgedView",
     "LambdaOffer",
+    "NotReadYet",
     "ProjectionView",
     "RetrainedView",
     "RunNotFound",
@@ -277,6 +292,7 @@ __all__ = [
     "Use",
     "WhatifEnded",
     "WhatifGraph",
+    "answer_at_once",
     "audit",
     "begin_mapping",
     "browser",
@@ -286,6 +302,8 @@ __all__ = [
     "colouring",
     "column_examples",
     "compare",
+    "comparing",
+    "comparison_view",
     "contents",
     "data_stamp",
     "data_view",
@@ -293,8 +311,11 @@ __all__ = [
     "describe",
     "ego_figure",
     "enqueue",
+    "enqueue_comparison",
     "enqueue_lambda",
+    "enqueue_measure",
     "enqueue_projection",
+    "enqueue_reading",
     "estimate",
     "fairness_view",
     "first_start",
@@ -324,11 +345,13 @@ __all__ = [
     "load",
     "loss_figure",
     "mapping_folder",
+    "measuring",
     "method_page",
     "metric_help",
     "missing_codes",
     "mixing_map",
     "mixing_view",
+    "named_scenario",
     "overview",
     "plain_text",
     "plan",
@@ -345,12 +368,15 @@ __all__ = [
     "read_embedding",
     "read_pair",
     "readable_files",
+    "reading",
     "removal",
     "remove_upload",
     "report",
     "resume",
     "retrain",
+    "retrain_offer",
     "retrained",
+    "retraining",
     "ring_style",
     "save_upload",
     "selected_groups",

@@ -29,6 +29,7 @@ from uge_core.store import RunStore, StoredRun, default_root
 
 if TYPE_CHECKING:
     from uge_core.graph import AttributedGraph
+    from uge_core.info import Info
     from uge_core.progress import Step
 
 DONE, CHECK_FAILED, USER_ERROR, NOT_ENOUGH_EVIDENCE, INTERRUPTED = 0, 1, 2, 3, 130
@@ -217,7 +218,11 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--attributes", type=_listed, metavar="A,B", help="of --embeddings: these columns are the attributes"
     )
-    one.add_argument("--score", metavar="S", help="of --embeddings: a pair's score, dot (default) or cosine")
+    one.add_argument(
+        "--score",
+        metavar="S",
+        help="of --embeddings: a pair's score, dot (default), cosine, or distance as CNE's (distance:3 with another sigma_2)",
+    )
     one.add_argument(
         "--split-seed", type=_whole, metavar="S", help="of --embeddings: its training used this split of ours"
     )
@@ -260,6 +265,7 @@ def parser() -> argparse.ArgumentParser:
 
     runs = commands.add_parser("runs", help="stored runs").add_subparsers(metavar="COMMAND", required=True)
     one = runs.add_parser("list", parents=[stored], help="all runs, the newest first")
+    one.add_argument("--archived", action="store_true", help="archived runs too")
     one.add_argument("--json", action="store_true", help="print one JSON list")
     one.set_defaults(command=_list)
     one = runs.add_parser("show", parents=[stored], help="config, environment, diagnostics and audit of a run")
@@ -283,6 +289,16 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--data", type=_text, metavar="DATA", help="the graph, where it has moved since training")
     one.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
     one.set_defaults(command=_resume)
+    one = runs.add_parser(
+        "archive",
+        parents=[stored],
+        help="put runs out of sight, or bring them back",
+        description="An archived run is left out of lists and of the dashboard's choices. Nothing of it is removed, it can "
+        "still be named by its id, and training the same again brings it back.",
+    )
+    one.add_argument("run_ids", nargs="+", metavar="RUN_ID")
+    one.add_argument("--undo", action="store_true", help="bring them back")
+    one.set_defaults(command=_archive)
     one = runs.add_parser("delete", parents=[stored], help="remove a run and all its files")
     one.add_argument("run_id", metavar="RUN_ID")
     one.set_defaults(command=_delete)
@@ -303,6 +319,31 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--quick", action="store_true", help="small and inexact, to see that it works")
     one.add_argument("--json", action="store_true", help="print one JSON object")
     one.set_defaults(command=_bench)
+
+    one = commands.add_parser(
+        "rivals",
+        parents=[stored],
+        help="train and audit all methods beside one another",
+        description="One table of what each method hides of an attribute, from whom, and what it costs: its default lambda, "
+        "the same split, several seeds. A method that cannot serve this graph is listed with the reason.",
+    )
+    _data_arguments(one)
+    one.add_argument("--sensitive", type=_text, required=True, metavar="A", help="the attribute to hide")
+    one.add_argument("--backbone", default="node2vec", help=f"one of {', '.join(names('backbones'))}")
+    one.add_argument("--methods", type=_listed, default=[], metavar="M,M:L,..", help="methods, as uge-c or uge-c:1.9")
+    one.add_argument("--seeds", type=_wholes, default=[0, 1, 2], metavar="S,..", help="default 0,1,2")
+    one.add_argument("--epochs", type=_whole, help="full passes over the training edges (default 800)")
+    one.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting; repeatable")
+    one.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
+    one.add_argument(
+        "--attackers", type=_listed, metavar="X,Y", help="of linear, trees, mlp, knn, graph (default: all)"
+    )
+    one.add_argument(
+        "--rows", type=_text, metavar="FILE", help="JSON lines: what is measured is added, what is there is not redone"
+    )
+    one.add_argument("--markdown", action="store_true", help="print the table in Markdown")
+    one.add_argument("--json", action="store_true", help="print one JSON object")
+    one.set_defaults(command=_rivals)
 
     one = commands.add_parser("worker", parents=[stored], help="work off the dashboard's queue of jobs, then end")
     one.add_argument(
@@ -338,6 +379,13 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--port", type=_whole, help="where the dashboard would listen (default 8501)")
     one.add_argument("--json", action="store_true", help="print one JSON list")
     one.set_defaults(command=_doctor)
+
+    one = commands.add_parser(
+        "methods", parents=[common], help="what each method and backbone does, supports and cannot, with its source"
+    )
+    one.add_argument("name", metavar="NAME", nargs="?", help="of a method or backbone (default: list the methods)")
+    one.add_argument("--markdown", action="store_true", help="print the page docs/methods.md")
+    one.set_defaults(command=_methods)
 
     one = commands.add_parser("app", parents=[stored], help="open the dashboard")
     one.add_argument("--port", type=_whole, help="default: Streamlit's own setting, 8501")
@@ -423,23 +471,30 @@ _FLAGS = {
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
     """The training settings that were given."""
-    options: dict[str, str] = {}
-    for pair in args.set:
-        key, equals, value = pair.partition("=")
-        if not (key and equals):
-            raise ConfigError(f"--set {pair} is not allowed; write --set KEY=VALUE, such as --set dim=32")
-        if key in options:
-            raise ConfigError(f"--set {key} is given twice; keep one")
+    options = _pairs(args.set)
+    for key in options:
         for flag in _FLAGS.get(key, ()):
             if hasattr(args, flag):
                 raise ConfigError(f"--set {key} is not allowed; use --{flag.replace('_', '-')}")
-        options[key] = value
     given = {"epochs": args.epochs, "validation": args.validation, "negatives": args.negatives}
     settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     for key in settings:
         if key in options:
             raise ConfigError(f"--set {key} and --{key} are both given; keep one")
     return settings | {"unknown": args.unknown, "hidden": args.hidden, "exposure": args.exposure, "options": options}
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    """What --set was given."""
+    options: dict[str, str] = {}
+    for pair in given:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise ConfigError(f"--set {pair} is not allowed; write --set KEY=VALUE, such as --set dim=32")
+        if key in options:
+            raise ConfigError(f"--set {key} is given twice; keep one")
+        options[key] = value
+    return options
 
 
 def _load(
@@ -792,15 +847,21 @@ def _verify(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     from uge_core.views import config_words
 
-    runs = _store(args).list(audits=False)
+    store = _store(args)
+    runs = store.list(audits=False, archived=args.archived)
     if args.json:
         _print_json([_run_record(run) for run in runs])
         return DONE
     if not runs:
-        print(f"no runs in {args.store or default_root()}; uge train DATA makes one", file=sys.stderr)
+        hidden = len(store.list(audits=False, archived=True))
+        where = f"no runs in {args.store or default_root()}"
+        print(
+            f"{where} but {hidden} archived; --archived lists them" if hidden else f"{where}; uge train DATA makes one",
+            file=sys.stderr,
+        )
         return DONE
     rows = [
-        [run.id, run.status, time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)),
+        [run.id, run.status + (", archived" if run.archived is not None else ""), time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)),
          run.dataset.get("name", ""), config_words(run.config) or run.reason or "", "audited" if run.audited else ""]
         for run in runs
     ]  # fmt: skip
@@ -811,7 +872,7 @@ def _list(args: argparse.Namespace) -> int:
 def _run_record(run: StoredRun) -> dict[str, Any]:
     return {
         "run_id": run.id, "status": run.status, "reason": run.reason, "created": run.created, "finished": run.finished,
-        "seconds": run.seconds, "device": run.device, "audited": run.audited,
+        "seconds": run.seconds, "device": run.device, "audited": run.audited, "archived": run.archived,
         "dataset": {k: v for k, v in run.dataset.items() if k != "source"}, "config": run.config,
     }  # fmt: skip
 
@@ -837,7 +898,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from uge_core.runs import training_weights
+    from uge_core.runs import score_of, training_weights
 
     for name in args.what:
         if name not in ("embeddings", "weights"):
@@ -857,12 +918,15 @@ def _export(args: argparse.Namespace) -> int:
         if "embeddings" in args.what:
             for path in _export_embeddings(embedding, ids, cells, out):
                 print(path)
+            if score_of(run) != "dot":
+                (out / "score.json").write_text(json.dumps({"score": score_of(run)}), encoding="utf-8")
+                print(out / "score.json")
+                _remark(f"pairs are not scored by the dot product: audit this file with --score {score_of(run)}")
         if weights:
-            edges, *values = (a for a in weights if a is not None)
-            columns = zip(*edges.tolist(), *(v.tolist() for v in values), strict=True)
+            edges, numbers = weights
+            columns = zip(*edges.tolist(), *(v.tolist() for v in numbers.values()), strict=True)
             rows = ([cells[u], cells[v], *map(repr, own)] for u, v, *own in columns)
-            header = ["source", "target", "weight", "edge_weight"][: 2 + len(values)]
-            print(_write_csv(out / "weights.csv", header, rows))
+            print(_write_csv(out / "weights.csv", ["source", "target", *numbers], rows))
     except OSError as error:
         if error.filename is None and not isinstance(error, BrokenPipeError):
             error.filename = str(out)
@@ -928,6 +992,13 @@ def _whatif_worker(args: argparse.Namespace) -> int:
     return DONE
 
 
+def _archive(args: argparse.Namespace) -> int:
+    _store(args).archive(args.run_ids, undo=args.undo)
+    for run_id in args.run_ids:
+        print(f"{'brought back' if args.undo else 'archived'} {run_id}")
+    return DONE
+
+
 def _delete(args: argparse.Namespace) -> int:
     for line in _store(args).delete(args.run_id):
         print(f"removed {line}")
@@ -966,6 +1037,22 @@ def _bench(args: argparse.Namespace) -> int:
     return DONE
 
 
+def _rivals(args: argparse.Namespace) -> int:
+    from uge_core.bench.rivals import ATTACKERS, rivals, table
+
+    record = rivals(
+        _load(args.data, args.attributes, args.store)[0], args.sensitive, backbone=args.backbone, entries=args.methods,
+        seeds=args.seeds, options=_pairs(args.set) | ({} if args.epochs is None else {"epochs": args.epochs}),
+        attackers=args.attackers or ATTACKERS, rows=Path(args.rows) if args.rows else None, device=args.device, on_note=_remark,
+    )  # fmt: skip
+    if args.json:
+        _print_json(record)
+    else:
+        head, rows = table(record)
+        print(_markdown(head, rows) if args.markdown else _table(head, rows))
+    return DONE
+
+
 def _purge(args: argparse.Namespace) -> int:
     from uge_core.purge import age, older_than
 
@@ -991,6 +1078,34 @@ def _doctor(args: argparse.Namespace) -> int:
     else:
         print(_table(["", "", "found", "what to do"], [[c.verdict, c.name, c.found, c.remedy] for c in checks]))
     return CHECK_FAILED if any(c.verdict == "problem" for c in checks) else DONE
+
+
+def _methods(args: argparse.Namespace) -> int:
+    from uge_core import catalogue
+    from uge_core.registry import unknown_name
+
+    if args.markdown and args.name:
+        raise ConfigError("--markdown prints the page of all methods; leave the name or --markdown out")
+    if args.markdown:
+        print(catalogue.markdown(), end="")
+        return DONE
+    known = {info.name: info for info in catalogue.methods()}
+    if args.name is None:
+        print(_table(["method", "", "lambda", "bipartite"], [_method_row(info) for info in known.values()]))
+        return DONE
+    known |= {info.name: info for info in catalogue.backbones()}
+    if args.name not in known:
+        raise ConfigError(unknown_name("method or backbone", args.name, tuple(known)))
+    print(catalogue.plain(known[args.name]))
+    return DONE
+
+
+def _method_row(info: Info) -> list[str]:
+    supports = dict(info.supports)
+    return [
+        info.name, f"{info.label}, {info.citation}", supports["Lambda"].split(" ")[0].replace("none", ""),
+        supports["Bipartite"].split(":")[0],
+    ]  # fmt: skip
 
 
 def _app(args: argparse.Namespace) -> int:
@@ -1073,6 +1188,11 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     lines = [[line[i] for i in kept] for line in [head, *rows]]
     widths = [max(len(line[i]) for line in lines) for i in range(len(kept))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def _markdown(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 class _Progress:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -16,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from uge_core import environment
+from uge_core import environment, rates
 from uge_core.checkpoint import Checkpoint, drop, kept
 from uge_core.config import RunConfig, split_names
 from uge_core.errors import ConfigError, OutOfMemory, StoreError, TrainingDiverged, UgeError
 from uge_core.graph import AttributedGraph
 from uge_core.progress import OnStep as OnStep
 from uge_core.progress import Step as Step
+from uge_core.progress import rounded
 from uge_core.record import NAME, seal
 from uge_core.registry import find
 from uge_core.split import LinkSplit, split_links
@@ -267,13 +269,33 @@ def _carry_out(
             graph, todo, store, splits, data, device=device, deterministic=deterministic, solo=solo, on_step=on_step
         )
     missing = [p for p in planned if p.run_id not in diverged and not _audit_is_whole(store.load(p.run_id), graph)]
+    expected = [_audit_seconds(p.config, graph, store.rates()) for p in missing]
+    began = time.monotonic()
     for done, p in enumerate(missing):
-        if on_step:
-            on_step(Step("auditing", done, len(missing), f"auditing {p.run_id} ({_words(p.config)})"))
-        store.save_audit(p.run_id, audit_record(store.load(p.run_id), graph, store, split=splits(p.config)))
+
+        def on_share(what: str, share: float, done: int = done, p: Planned = p) -> None:
+            if on_step:
+                text = f"auditing {p.run_id} ({_words(p.config)}), {what}"
+                past = sum(expected[:done]) + share * expected[done]
+                spent = time.monotonic() - began
+                # The first moments say little about the speed of now.
+                left = (sum(expected) - past) * (spent / past if past > 0.1 * expected[0] else 1.0)
+                on_step(Step("auditing", done, len(missing), text, left, None, left))
+
+        started = time.monotonic()
+        found = audit_record(store.load(p.run_id), graph, store, split=splits(p.config), on_share=on_share)
+        store.save_audit(p.run_id, found)
+        took = time.monotonic() - started
+        store.note_rate(rates.rate("audit", graph.fingerprint, "", rates.audit_work(p.config, graph), took))
     if diverged:
         raise next(iter(diverged.values()))
     return [store.load(p.run_id) for p in planned]
+
+
+def _audit_seconds(config: RunConfig, graph: AttributedGraph, stored: Sequence[rates.Rate]) -> float:
+    """About how long an audit takes."""
+    found = rates.span(stored, "audit", rates.audit_work(config, graph), graph=graph.fingerprint, kind="")
+    return float((found.low * found.high) ** 0.5)
 
 
 def _audit_is_whole(run: StoredRun, graph: AttributedGraph) -> bool:
@@ -298,7 +320,7 @@ def _refresh(run: StoredRun, data: dict[str, Any], store: RunStore) -> None:
     """Notes where a reused run's data were found this time: a copy may have other ids, in another place."""
     if data["source"] is None and data["ids"] == run.dataset.get("ids"):
         data = data | {"source": run.dataset.get("source")}
-    if data == run.dataset:
+    if data == run.dataset and run.archived is None:
         return
     store.refresh(run.id, data)
     if run.audit is not None and run.audit["dataset"]["name"] != data["name"]:
@@ -338,16 +360,29 @@ def _train(
     diverged: dict[str, TrainingDiverged] = {}
     remarks: dict[str, None] = {}
     number = 0
+    stored = store.rates()
+    audits = sum(_audit_seconds(p.config, graph, stored) for p in todo)
     while passes:
+        left_work = [sum(_work(p.config, graph) for p in group) for group in passes]
         members = passes.pop(0)
         number += 1
         words = f"training {len(members)} runs" if len(members) > 1 else f"training {_words(members[0].config)}"
         words += f" (pass {number} of {number + len(passes)})" if number + len(passes) > 1 else ""
 
-        def on_epoch(progress: Progress, words: str = words) -> None:
+        ticks: list[tuple[int, float]] = []
+
+        def on_epoch(
+            progress: Progress, words: str = words, work: Sequence[float] = left_work, ticks: Any = ticks
+        ) -> None:
+            ticks[1:] = [(progress.epoch, time.monotonic())]  # the first, which compiles kernels, and the last
             if on_step:
-                text = f"{words}, loss {progress.loss:.4f}"
-                on_step(Step("training", progress.epoch, progress.epochs, text, progress.seconds_left, progress.loss))
+                text = f"{words}, loss {rounded(progress.loss)}"
+                # Passes to come are as fast as this one is; audits as fast as they were, or as the rule has it.
+                here = work[0] * max(1 - progress.epoch / progress.epochs, 1 / progress.epochs)
+                whole = progress.seconds_left * (1 + sum(work[1:]) / here) + audits
+                on_step(
+                    Step("training", progress.epoch, progress.epochs, text, progress.seconds_left, progress.loss, whole)
+                )
 
         remarks |= dict.fromkeys(_begin(members, store, data))
         try:
@@ -357,6 +392,11 @@ def _train(
                 [p.config for p in members], graph, split, device=device, deterministic=deterministic, on_epoch=on_epoch,
                 checkpoint=Checkpoint(store.checkpoints, ids, deterministic=deterministic),
             )  # fmt: skip
+            if len(ticks) > 1:
+                (first, began), (last, ended) = ticks
+                kind, share = rates.kind(fitted[0].device, [p.config for p in members]), (last - first) / last
+                found = rates.rate("train", graph.fingerprint, kind, left_work[0] * share, ended - began)
+                store.note_rate(found)
             for p, result in zip(members, fitted, strict=True):
                 _finish(store, p.run_id, result, deterministic)
                 remarks |= dict.fromkeys(_remarks(result))
@@ -385,6 +425,10 @@ def _train(
         if on_step:
             on_step(Step("note", 1, 1, text))
     return diverged
+
+
+def _work(config: RunConfig, graph: AttributedGraph) -> float:
+    return rates.training_work(config, graph.num_nodes, graph.num_edges)
 
 
 def _passes(
@@ -507,6 +551,7 @@ def audit_run(
     attackers: Sequence[str] = DEFAULT_ATTACKERS,
     crossings: Sequence[str] | bool = False,
     on_step: OnStep | None = None,
+    on_share: Callable[[str, float], None] | None = None,
 ) -> Audit:
     """Audits a stored run: its embedding, and its twin where it has one.
 
@@ -519,6 +564,7 @@ def audit_run(
         attackers: which attackers to try, of ``registry.names("audit.attackers")``.
         crossings: pairs whose leakage is measured together, as "gender+region"; True: all pairs of those audited.
         on_step: called before the audit starts.
+        on_share: called with what is being measured and the share done.
 
     Raises:
         StoreError: the graph is not the one the run was trained on.
@@ -554,10 +600,19 @@ def audit_run(
         twin=None if run.twin is None else np.asarray(run.twin),
         bias_free=_bias_free(config, graph, split),
         calibrated=config.calibrated,
+        score=config.score,
         notes=run.diagnostics.get("notes", {}),
         twin_notes=run.diagnostics.get("twin_notes", {}),
         floors=store.floors if store else None,
+        progress=on_share,
     )
+
+
+def score_of(run: StoredRun) -> str:
+    """What a run's pairs are scored by, a name that `scores.scorer` knows."""
+    if run.config["method"] == EXTERNAL:
+        return str(run.config["score"])
+    return RunConfig.from_json(run.config).score
 
 
 def attributes_read(config: RunConfig, graph: AttributedGraph) -> tuple[str, ...]:
@@ -575,7 +630,7 @@ def audit_record(
     """The sealed `uge-audit/1` record of a stored run; options as in `audit_run`."""
     # With the defaults of today, so that whoever verifies the record later asks for the same.
     asked = {"attributes": None, "attackers": list(DEFAULT_ATTACKERS)}
-    asked |= {name: value for name, value in options.items() if name != "on_step"}
+    asked |= {name: value for name, value in options.items() if name not in ("on_step", "on_share")}
     return record(run, audit_run(run, graph, store, split=split, **options).to_json(), asked)
 
 
@@ -618,7 +673,8 @@ def audit(
             people too, which is 0's where it is not given.
         test_share: of an array with `split_seed`, the share of edges held out; None takes the layout's.
         validation: of an array with `split_seed`, the share of training edges set aside; None takes none.
-        score: of a pair of nodes of an array, "dot" or "cosine", for NDCG, DP and EO; leakage is of the vectors as they are.
+        score: of a pair of nodes of an array, "dot", "cosine" or "distance" (CNE's; "distance:3" with another sigma_2),
+            for NDCG, DP and EO; leakage is of the vectors as they are.
 
     Returns:
         The audit; ``audit.frame()`` is a table.
@@ -673,12 +729,10 @@ def _audit_array(
     found = audit_embedding(z, graph, split, split_seed=int(split_seed or 0), score=score, **options)
     same = "all nodes have the same vector, so nothing can be read from it" if (z == z[:1]).all() else None
     trust = None if split is None else f"right only if training left out the test edges of split seed {split_seed}"
-    cosine = "scores are cosines" if score == "cosine" else None
 
     def said(row: Row) -> Row:
-        about_links = row.attacker is None
-        held_out = about_links and row.variant == "held-out" and row.value is not None
-        notes = (row.note, same, cosine if about_links else None, trust if held_out else None)
+        held_out = row.attacker is None and row.variant == "held-out" and row.value is not None
+        notes = (row.note, same, trust if held_out else None)
         return replace(row, note="; ".join(filter(None, notes)) or None)
 
     return Audit(tuple(map(said, found)))
@@ -698,22 +752,33 @@ def as_embedding(embedding: Any, graph: AttributedGraph) -> npt.NDArray[np.float
 
 def training_weights(
     run: StoredRun, graph: AttributedGraph
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float32] | None]:
+) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
     """What a run's training made of its edges.
 
     Returns:
-        The training edges, (2, E), source first; (E,) what the method weighs each by, as R~/R, of methods that
-        draw anew what they weighed it by in the first epoch; (E,) the edges' own weights, or None.
+        The training edges, (2, E), source first, and by name (E,) numbers of each: `weight`, what the method weighs it by,
+        as R~/R, of methods that draw anew in the first epoch; or, where the method chooses the steps of walks,
+        `step_chance` and `step_chance_back`, that a walk's first step from the source takes it, and from the target;
+        and `edge_weight`, its own, where edges have any.
     """
     if run.config["method"] == EXTERNAL:
         raise StoreError(f"run {run.id} was not trained here and has no edge weights; leave --what weights out")
-    from uge_core.train import weights_in_training
+    from uge_core.train import edges_in_training
 
     check_data(run, graph)
     config = RunConfig.from_json(run.config)
     split = _Splits(graph)(config)
-    ends = split.train if split.directions is None else np.where(split.directions < 0, split.train[::-1], split.train)
-    return ends, weights_in_training(config, graph, split), split.weights
+    turned = np.zeros(split.train.shape[1], dtype=bool) if split.directions is None else split.directions < 0
+    made = edges_in_training(config, graph, split)
+    numbers: dict[str, npt.NDArray[Any]] = {}
+    if made.chance is not None:
+        there, back = np.where(turned, made.chance[::-1], made.chance)
+        numbers = {"step_chance": there, "step_chance_back": back}
+    elif made.weight is not None:
+        numbers = {"weight": made.weight}
+    return np.where(turned, split.train[::-1], split.train), numbers | (
+        {} if split.weights is None else {"edge_weight": split.weights}
+    )
 
 
 def _bias_free(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> Mapping[str, BiasFree]:

@@ -1,0 +1,87 @@
+import json
+
+import pytest
+
+import uge_core as uge
+from uge_core.bench.rivals import ATTACKERS, FIGURES, rivals, table
+from uge_core.cli import run
+from uge_core.errors import ConfigError
+
+FEW = {"epochs": 8, "dim": 8}
+
+
+@pytest.fixture(scope="module")
+def town():
+    return uge.load("sample:town")
+
+
+@pytest.fixture(scope="module")
+def measured(town, tmp_path_factory):
+    rows = tmp_path_factory.mktemp("rivals") / "rows.jsonl"
+    entries = ["uge-c:1.9", "none", "inlp"]
+    return rows, rivals(town, "gender", entries=entries, seeds=[0, 1], options=FEW | {"dim": 2}, rows=rows)
+
+
+def test_a_row_has_the_figures_of_the_stored_runs_audit(town, measured, tmp_path):
+    stored = uge.train(
+        town,
+        sensitive="gender",
+        method="uge-c",
+        lam=1.9,
+        seed=1,
+        options={"epochs": 8, "dim": 2},
+        store=uge.RunStore(tmp_path),
+    )
+    row = next(r for r in measured[1]["rows"] if r["method"] == "uge-c" and r["seed"] == 1)
+    audit = uge.audit(stored, town, sensitive="gender", attackers=ATTACKERS)
+    whole = {(r.metric, r.attacker, r.variant, r.exposure): r.value for r in audit.rows}
+    assert row["run"] == stored.id
+    assert row["f1_seen"] == pytest.approx(whole["micro_f1", "linear", "standard", "seen"])
+    assert row["auc_seen"] == pytest.approx(whole["auc", "linear", "standard", "seen"])
+    assert row["ndcg"] == pytest.approx(whole["ndcg_at_10", None, "held-out", "seen"])
+    unseen = {a: whole["auc", a, "standard", "unseen"] for a in ATTACKERS}
+    assert row["auc_graph"] == pytest.approx(unseen.pop("graph"))
+    assert row["auc_worst"] == pytest.approx(max(unseen.values(), key=lambda auc: abs(auc - 0.5)))
+    assert unseen[row["worst_attacker"]] == pytest.approx(row["auc_worst"])
+
+
+def test_the_table_has_means_over_seeds_and_reasons(measured):
+    head, lines = table(measured[1])
+    assert [line[0] for line in lines] == ["none", "uge-c 1.9", "inlp"] and len(head) == len(FIGURES) + 2
+    both = [r["ndcg"] for r in measured[1]["rows"] if r["method"] == "none"]
+    column = head.index(FIGURES["ndcg"])
+    assert lines[0][column] == f"{sum(both) / 2:.3f} +- {abs(both[0] - both[1]) / 2:.3f}"
+
+
+def test_what_cannot_serve_is_listed_with_the_reason_and_the_others_go_on(town):
+    record = rivals(town, "region", entries=["leace", "none"], seeds=[0], options={"epochs": 2, "dim": 2})
+    none, leace = record["rows"]
+    assert none["ndcg"] is not None and leace["refused"] and "dim" in leace["refused"]
+    assert table(record)[1][1][-1] == leace["refused"]
+
+
+def test_what_is_measured_is_not_measured_again(town, measured, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    lines = measured[0].read_text().splitlines()
+    # Nobody's figure: had it been measured anew, it would have changed. The last line is cut as a killed process leaves it.
+    marked = json.loads(lines[0]) | {"ndcg": 0.123}
+    rows.write_text("\n".join([json.dumps(marked), *lines[1:4], lines[4][:20]]) + "\n")
+    again = rivals(town, "gender", entries=["uge-c:1.9", "none"], seeds=[0, 1], options=FEW | {"dim": 2}, rows=rows)
+    assert len(rows.read_text().splitlines()) == 5
+    assert 0.123 in [r["ndcg"] for r in again["rows"]]
+
+
+@pytest.mark.parametrize("wrong", [{"entries": ["uge-c:much"]}, {"entries": ["uge-z"]}, {"options": {"epoch": 2}}])
+def test_slips_of_the_hand_are_refused_before_anything_trains(town, wrong):
+    with pytest.raises(ConfigError, match=r"allowed|METHOD:LAMBDA"):
+        rivals(town, "gender", **({"entries": ["none"]} | wrong))
+
+
+def test_from_the_command_line(capsys, tmp_path):
+    asked = ["rivals", "sample:town", "--sensitive", "gender", "--methods", "none", "--seeds", "0", "--epochs", "2"]
+    assert run([*asked, "--rows", str(tmp_path / "rows.jsonl"), "--markdown"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("| method |") and printed[1].count("---") == printed[0].count("|") - 1
+    assert run([*asked, "--rows", str(tmp_path / "rows.jsonl"), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["schema"] == "uge-rivals/1" and record["rows"][0]["method"] == "none"
