@@ -1,8 +1,24 @@
 """What does each number mean, how is it computed, and what does it not say?"""
 
+from collections.abc import Sequence
+from typing import Any
+
 import streamlit as st
 
 import uge_core as uge
+
+
+def describe(kind: str, plugins: Sequence[Any]) -> None:
+    """One of them at a time: thirty formulas and tables at once would make each visit of this page slow."""
+    chosen = st.selectbox(
+        kind, plugins, format_func=lambda p: f"{p.label} ({p.name})", help="type a few letters to find one"
+    )
+    st.caption(chosen.source)
+    st.latex(chosen.formula)
+    st.markdown(chosen.text)
+    if chosen.look:
+        st.caption(chosen.look)
+
 
 st.title("Method")
 st.write("What each number means, how it is computed, and what it does not say.")
@@ -23,11 +39,7 @@ with numbers:
 with methods:
     st.header("Debiasing methods")
     st.dataframe(page.overview, hide_index=True, alt="What each method works through, serves and refuses")
-    for method in page.methods:
-        with st.expander(f"**{method.label}** `{method.name}` {method.source}"):
-            st.latex(method.formula)
-            st.markdown(method.text)
-            st.caption(method.look)
+    describe("Method", page.methods)
     st.header("Left out")
     for label, formula, text in page.left_out:
         with st.expander(f"**{label}**"):
@@ -38,10 +50,7 @@ with methods:
         with st.expander(f"**{attacker.label}** `{attacker.name}`"):
             st.markdown(attacker.text)
     st.header("Backbones")
-    for backbone in page.backbones:
-        with st.expander(f"**{backbone.label}** `{backbone.name}` {backbone.source}"):
-            st.latex(backbone.formula)
-            st.markdown(backbone.text)
+    describe("Backbone", page.backbones)
 with words:
     st.header("Glossary")
     for term, meaning in page.glossary.items():

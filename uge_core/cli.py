@@ -1038,7 +1038,7 @@ def _bench(args: argparse.Namespace) -> int:
 
 
 def _rivals(args: argparse.Namespace) -> int:
-    from uge_core.bench.rivals import ATTACKERS, rivals, table
+    from uge_core.bench.rivals import ATTACKERS, markdown, rivals, table
 
     record = rivals(
         _load(args.data, args.attributes, args.store)[0], args.sensitive, backbone=args.backbone, entries=args.methods,
@@ -1048,8 +1048,7 @@ def _rivals(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(record)
     else:
-        head, rows = table(record)
-        print(_markdown(head, rows) if args.markdown else _table(head, rows))
+        print(markdown(*table(record)) if args.markdown else _table(*table(record)))
     return DONE
 
 
@@ -1188,11 +1187,6 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     lines = [[line[i] for i in kept] for line in [head, *rows]]
     widths = [max(len(line[i]) for line in lines) for i in range(len(kept))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
-
-
-def _markdown(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 class _Progress:

@@ -1,12 +1,15 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 import uge_core as uge
-from uge_core.bench.rivals import ATTACKERS, FIGURES, rivals, table
+from uge_core.bench.rivals import ATTACKERS, FIGURES, markdown, rivals, table
 from uge_core.cli import run
 from uge_core.errors import ConfigError
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 FEW = {"epochs": 8, "dim": 8}
 
 
@@ -85,3 +88,13 @@ def test_from_the_command_line(capsys, tmp_path):
     assert run([*asked, "--rows", str(tmp_path / "rows.jsonl"), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["schema"] == "uge-rivals/1" and record["rows"][0]["method"] == "none"
+
+
+def test_the_published_tables_are_of_the_published_rows():
+    text = (DOCS / "rivals.md").read_text(encoding="utf-8")
+    named = re.findall(r"rivals/([\w-]+)\.jsonl", text)
+    kept = {path.stem for path in (DOCS / "rivals").glob("*.jsonl")}
+    assert kept and set(named) == kept
+    for name in kept:
+        lines = (DOCS / "rivals" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        assert markdown(*table({"rows": [json.loads(line) for line in lines]})) in text, name

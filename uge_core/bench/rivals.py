@@ -138,6 +138,7 @@ def rivals(
 
 
 def _read(rows: Path | None) -> Iterator[dict[str, Any]]:
+    """The rows a file holds."""
     if rows is None or not rows.exists():
         return
     for line in rows.read_text(encoding="utf-8").splitlines():
@@ -236,18 +237,24 @@ def table(record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     for (method, lam), rows in groups.items():
         name = method if lam is None else f"{method} {lam:g}"
         if rows[0]["refused"]:
-            out.append([name, *[""] * (len(FIGURES)), rows[0]["refused"]])
+            out.append([name, *[""] * len(FIGURES), rows[0]["refused"]])
             continue
         worst = sorted({r["worst_attacker"] for r in rows if r["worst_attacker"]})
         out.append([name, *(_spread([r[key] for r in rows], key) for key in FIGURES), ", ".join(worst)])
     return ["method", *FIGURES.values(), "worst attacker"], out
 
 
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
 def _spread(values: Sequence[float | None], key: str) -> str:
     known = [v for v in values if v is not None]
+    if key == "seconds":
+        return f"{statistics.mean(known):.0f}" if known else ""
     if not known:
         return "too little evidence"
-    if key == "seconds":
-        return f"{statistics.mean(known):.0f}"
     half = (max(known) - min(known)) / 2
     return f"{statistics.mean(known):.3f}" + (f" +- {half:.3f}" if len(known) > 1 else "")
