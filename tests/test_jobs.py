@@ -383,7 +383,7 @@ def test_the_time_is_by_earlier_runs_where_there_are_some(town: Path, store_copy
         "by earlier " in earlier.words and "of this graph" in earlier.words and earlier.to_train == 2 and earlier.known
     )
     assert earlier.low and earlier.high and earlier.low < earlier.high
-    # twice the epochs take longer, and so does a store that knows this machine to be ten times slower
+    # more epochs take longer, and so does a store that knows this machine to be a hundred times slower
     _, longer = settings(town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60_000)
     assert (uge.estimate(form, longer, store).high or 0) > 5 * earlier.high
     for rate in [r for r in store.rates() if r.what == "train"]:

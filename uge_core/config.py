@@ -265,6 +265,12 @@ def _check_item_cells(graph: AttributedGraph, kind: str) -> None:
         raise ConfigError(unknown_name("item_cells", kind, allowed))
 
 
+def known_settings(backbone: str, method: str) -> set[str]:
+    """Names of the settings that a run of these two takes: those of training, the backbone's and the method's."""
+    own = (find("backbones", backbone), find("debias", method))
+    return {f.name for f in fields(RunConfig) if f.metadata} | {f.name for cls in own for f in fields(cls)}
+
+
 def split_names(value: str | list[str] | tuple[str, ...]) -> list[str]:
     """Attribute names out of text with commas or plus signs, or of a list."""
     parts = value.replace("+", ",").split(",") if isinstance(value, str) else list(value)

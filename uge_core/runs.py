@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from uge_core import environment, rates
 from uge_core.checkpoint import Checkpoint, drop, kept
-from uge_core.config import RunConfig, split_names
+from uge_core.config import RunConfig, known_settings, split_names
 from uge_core.errors import ConfigError, OutOfMemory, StoreError, TrainingDiverged, UgeError
 from uge_core.graph import AttributedGraph
 from uge_core.progress import OnStep as OnStep
@@ -95,13 +95,12 @@ def plan(
     if warm and len(set(lams)) < 2:
         raise ConfigError("warm starts need two lambdas or more; name them as 0.1,0.5,1.9")
     warm_from = sorted(set(lams))[len(set(lams)) // 2] if warm else None
-    training = {f.name for f in fields(RunConfig) if f.metadata}
-    known_somewhere: set[str] = set(training)
+    known_somewhere: set[str] = set()
     planned: dict[str, Planned] = {}
     for backbone in backbones:
         for method in methods:
             method_cls = find("debias", method)
-            known = training | {f.name for cls in (find("backbones", backbone), method_cls) for f in fields(cls)}
+            known = known_settings(backbone, method)
             known_somewhere |= known
             alone = len(methods) * len(backbones) == 1
             own = {k: v for k, v in (options or {}).items() if alone or k in known}

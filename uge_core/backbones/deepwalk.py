@@ -46,13 +46,7 @@ class DeepWalk(Node2Vec):
             2014,
             "doi:10.1145/2623330.2623732",
         ),
-        Reference(
-            "A. Grover, J. Leskovec",
-            "node2vec: Scalable Feature Learning for Networks",
-            "KDD",
-            2016,
-            "doi:10.1145/2939672.2939754",
-        ),
+        *Node2Vec.references,
     )
     formula: ClassVar[str] = (
         r"\frac{1}{2}\, \text{mean}_{(u,v)} \log(1 + e^{-z_u \cdot z_v}) + \frac{1}{2}\, \mathbb{E}_{(u,s)} \log(1 + e^{z_u \cdot z_s}), \quad (u, v)\ \text{within a window on a walk}"

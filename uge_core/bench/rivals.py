@@ -11,13 +11,13 @@ import json
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from uge_core.audit.base import Row
 from uge_core.audit.run import audit_embedding
-from uge_core.config import RunConfig, split_names
+from uge_core.config import RunConfig, known_settings, split_names
 from uge_core.environment import stamp
 from uge_core.errors import ConfigError, UgeError
 from uge_core.graph import AttributedGraph
@@ -99,10 +99,7 @@ def rivals(
     """
     listed = [Entry.parse(e) for e in entries] or [Entry(m) for m in names("debias")]
     listed.sort(key=lambda e: find("debias", e.method).position)
-    everywhere = {f.name for e in listed for f in fields(find("debias", e.method))}
-    everywhere |= {f.name for f in fields(find("backbones", backbone))} | {
-        f.name for f in fields(RunConfig) if f.metadata
-    }
+    everywhere = {name for e in listed for name in known_settings(backbone, e.method)}
     for key in options or {}:
         if key not in everywhere:
             raise ConfigError(unknown_name("setting of these methods", key, sorted(everywhere)))
@@ -150,8 +147,7 @@ def _read(rows: Path | None) -> Iterator[dict[str, Any]]:
 def _config(
     graph: AttributedGraph, sensitive: str, backbone: str, entry: Entry, seed: int, options: Mapping[str, Any]
 ) -> RunConfig:
-    own = (find("backbones", backbone), find("debias", entry.method))
-    known = {f.name for f in fields(RunConfig) if f.metadata} | {f.name for cls in own for f in fields(cls)}
+    known = known_settings(backbone, entry.method)
     return RunConfig.resolve(
         graph, sensitive=split_names(sensitive), backbone=backbone, method=entry.method, lam=entry.lam, seed=seed,
         options={k: v for k, v in options.items() if k in known},
