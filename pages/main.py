@@ -10,7 +10,7 @@ import uge_core as uge
 FRAME = ("data", "attribute", "before", "after")
 # The dark theme's blue is readable as text; what Streamlit writes on it in white is not.
 ON_BLUE = """<style>
-[data-testid="stBaseButton-primary"], [data-testid="stBaseButton-primary"] p, [data-tag], [data-tag] * { color: #0E1117 !important; }
+[data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled p, [data-tag], [data-tag] * { color: #0E1117 !important; }
 </style>"""
 
 

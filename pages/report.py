@@ -13,8 +13,13 @@ if not choices.runs:
     st.info("No audited run yet. Train one, or audit an embedding, then come back.", icon=":material/info:")
     st.stop()
 
+state = st.session_state
+# The compared runs, then others of the data in the sidebar; another choice there starts anew.
+here = dict.fromkeys([r for r in (state["frame_before"], state["frame_after"], *state["frame_runs"]) if r])
+first = list(here)[:6]
 runs = st.multiselect(
-    "Runs", list(choices.runs), default=list(choices.runs)[:6], format_func=choices.runs.__getitem__,
+    "Runs", list(choices.runs), default=[r for r in choices.runs if r in first],
+    format_func=choices.runs.__getitem__, key=f"report_runs_{'_'.join(first[:2])}",
     help="Each is told in full: leakage, link quality and group differences, with intervals and what chance gives.",
 )  # fmt: skip
 with st.expander("Title, author and purpose", icon=":material/edit:"):

@@ -1,5 +1,6 @@
 """The command line: what goes to which stream, which exit code, and that nothing is lost."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -468,6 +469,11 @@ def test_app_listens_where_it_is_told_and_nowhere_else(how: str, seeded: Path) -
                 time.sleep(0.25)
         else:
             pytest.fail("the dashboard did not answer within a minute")
+        process.terminate()
+        process.wait(timeout=30)
+        with socket.socket() as again:
+            assert again.connect_ex(("127.0.0.1", port)) != 0, "the server outlived the command that started it"
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -93,6 +93,8 @@ def test_what_does_not_exist_is_said_and_replaced(seeded: Path) -> None:
         "There is no attribute 'shoe size' in these data; attribute 'city' is shown instead.",
         "There is no run '000000000000' in these data; run 'No debiasing' is shown instead.",
     )
+    by_name = frame(RunStore(seeded), data=right.datasets[right.data or ""].split()[0])
+    assert by_name.data == right.data and not by_name.messages
     (message,) = frame(RunStore(seeded), data="12345678").messages
     assert message == "There is no data set '12345678'; data set 'town' is shown instead."
 
@@ -333,6 +335,12 @@ def test_thin_cells_are_marked_and_never_make_the_gap(store: RunStore) -> None:
     assert light.count("too few to count") == 1 and light.count("repeating-linear-gradient(") == 1
     assert "0.9" not in view.csv() and "under 10" in view.csv()
     assert ranked_cells(view)["Counts"].tolist() == ["yes", "yes", "too few"]
+
+
+def test_a_gap_without_an_interval_is_not_held_against_chance(store: RunStore) -> None:
+    view = two(store, gap([cell("A", "A", 0.7), cell("A", "B", 0.4)], 0.3))
+    assert view.sides[0].verdict == "not enough evidence" and "It has no interval" in view.sides[0].sentence
+    assert view.title == "Demographic parity: not enough evidence to compare city groups"
 
 
 def test_three_verdicts(store: RunStore) -> None:

@@ -1117,8 +1117,13 @@ def _app(args: argparse.Namespace) -> int:
     # without --port the port stays Streamlit's business, so that its variables and config file are heard
     port = [] if args.port is None else [f"--server.port={args.port}"]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", *port]
+    env = os.environ | {"UGE_STORE": str(store)}
+    if os.name == "posix":
+        # The server takes this process's place, so that whoever stops `uge app` has stopped the server.
+        os.chdir(root)
+        os.execve(sys.executable, command, env)
     try:
-        return subprocess.call(command, cwd=root, env=os.environ | {"UGE_STORE": str(store)})
+        return subprocess.call(command, cwd=root, env=env)
     except KeyboardInterrupt:
         # Ctrl-C is how a dashboard is closed.
         return DONE

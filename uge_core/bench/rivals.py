@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uge_core.audit.base import Row
+from uge_core.audit.base import Audit, Row
 from uge_core.audit.run import audit_embedding
 from uge_core.config import RunConfig, known_settings, split_names
 from uge_core.environment import stamp
@@ -181,29 +181,36 @@ class _Measure:
     def _audited(self, fitted: Any, together: int) -> dict[str, Any]:
         config: RunConfig = fitted.config
         reads = self.names if find("debias", config.method).reads_attributes else []
+        # Of the embedding that saw all values the table tells the linear attacker alone.
+        seen_by = [a for a in self.attackers if a == "linear" or fitted.twin is None]
         audit = audit_embedding(
-            fitted.embedding, self.graph, self.split, attributes=self.names[:1], attackers=self.attackers, unknown=config.unknown,
-            treated=reads, read=reads, twin=fitted.twin, bias_free=self.bias_free, floors=self.floors,
-            notes=fitted.notes, twin_notes=fitted.twin_notes, score=config.score, quick=True,
+            fitted.embedding, self.graph, self.split, attributes=self.names[:1], attackers=seen_by, unknown=config.unknown,
+            treated=reads, read=reads, bias_free=self.bias_free, floors=self.floors, notes=fitted.notes,
+            score=config.score, quick=True,
         )  # fmt: skip
+        unseen = audit
+        if fitted.twin is not None:
+            unseen = audit_embedding(
+                fitted.twin, self.graph, self.split, attributes=self.names[:1], attackers=self.attackers,
+                unknown=config.unknown, floors=self.floors, parts=("leakage",), quick=True,
+            )  # fmt: skip
 
-        def row(**want: Any) -> Row | None:
-            return next((r for r in audit.rows if all(getattr(r, k) == v for k, v in want.items())), None)
+        def row(among: Audit = audit, **want: Any) -> Row | None:
+            return next((r for r in among.rows if all(getattr(r, k) == v for k, v in want.items())), None)
 
-        seen, unseen = ("seen", "unseen") if reads else (None, None)
         aucs = {
             a: r.value for a in self.attackers
-            if (r := row(metric="auc", attacker=a, exposure=unseen)) is not None and r.value is not None
+            if (r := row(unseen, metric="auc", attacker=a)) is not None and r.value is not None
         }  # fmt: skip
         of_vectors = {a: v for a, v in aucs.items() if a != "graph"}
         worst = max(of_vectors, key=lambda a: abs(of_vectors[a] - 0.5), default=None)
-        f1 = row(metric="micro_f1", attacker="linear", variant="standard", exposure=seen)
-        ndcg = row(metric="ndcg_at_10", variant="held-out", exposure=seen)
+        f1 = row(metric="micro_f1", attacker="linear", variant="standard")
+        ndcg = row(metric="ndcg_at_10", variant="held-out")
         figures = {
             "f1_seen": f1,
-            "auc_seen": row(metric="auc", attacker="linear", exposure=seen),
+            "auc_seen": row(metric="auc", attacker="linear"),
             "ndcg": ndcg,
-            "ndcg_bias_free": row(metric="ndcg_at_10_bias_free", exposure=seen),
+            "ndcg_bias_free": row(metric="ndcg_at_10_bias_free"),
             "dp": row(metric="dp"),
             "eo": row(metric="eo"),
         }

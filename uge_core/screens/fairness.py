@@ -187,6 +187,8 @@ def _side(run: StoredRun, label: str, row: Mapping[str, Any], metric: str) -> Ga
         text += " It cannot be told from chance" + (
             f" (p = {row['p_value']:.2g})." if row.get("p_value") is not None else "."
         )
+    if verdict == "not enough evidence":
+        text += " It has no interval, so chance cannot be told from more; audit the run again if it was audited by an earlier version."
     return GapSide(run.id, label, method, verdict, text, ((top["a"], top["b"]), (bottom["a"], bottom["b"])))
 
 
@@ -195,7 +197,7 @@ def _verdict(row: Mapping[str, Any]) -> str:
     if row.get("p_value") is not None:
         return "more than chance" if row["p_value"] < 0.05 else "not told from chance"
     if row["ci_low"] is None:
-        return "not told from chance"
+        return "not enough evidence"
     return "more than chance" if row["ci_low"] > (row.get("floor_random") or 0.0) else "not told from chance"
 
 

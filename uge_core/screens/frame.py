@@ -50,7 +50,7 @@ def frame(
 
     Args:
         store: the run store.
-        data: key of the data, as in `Frame.datasets`.
+        data: key of the data, as in `Frame.datasets`, or their name.
         attribute: name of an audited attribute.
         before: a run's id.
         after: a run's id.
@@ -70,6 +70,9 @@ def frame(
         messages.append(f"There is no {what} {asked[:40]!r}{'' if what == 'data set' else ' in these data'}{instead}.")
         return default
 
+    # A name serves as well as a key, as people write addresses by hand: of several with one name the newest.
+    if data not in datasets:
+        data = next((f[:8] for f, name in reversed(names.items()) if name == data), data)
     data = pick("data set", data, datasets, next(iter(datasets), None))
     here = sorted((r for r in runs if r.dataset["fingerprint"][:8] == data), key=run_order)
     treated = list(dict.fromkeys(name for run in here for name in run.config["sensitive"]))

@@ -412,8 +412,10 @@ def _measured(label: str, about: str, row: dict[str, Any] | None) -> Fact:
             ),
         )
     )
-    low = shown["ci_low"] if shown["ci_low"] is not None else shown["value"]
-    verdict = "more than chance" if low > max(floors.values(), default=0.0) else "not told from chance"
+    if shown["ci_low"] is None:
+        verdict = "not enough evidence"
+    else:
+        verdict = "more than chance" if shown["ci_low"] > max(floors.values(), default=0.0) else "not told from chance"
     return Fact(label, about, f"{shown['value']:.3f}", words, verdict)
 
 

@@ -78,6 +78,7 @@ class TradeoffView:
         return tuple(sorted({p.lam for p in self.points if p.lam is not None}))
 
 
+_OTHER = {"unseen": "seen", "seen": "unseen"}
 _COLUMNS = [
     "run", "series", "method", "lambda", "value", "value_low", "value_high", "ndcg", "ndcg_low", "ndcg_high", "interval",
     "seeds", "n", "n_ranked", "status", "run_ids",
@@ -112,7 +113,7 @@ def tradeoff_view(
     setting = setting if setting in groups else default
     ids = [r.id for r in groups.get(setting, ())]
     runs = sorted((r for r in store.list(only=ids) if r.audited), key=run_order)
-    measured, found, floors = [], [], []
+    measured, found, floors, otherwise = [], [], [], 0
     for point in points(runs, attribute):
         if metric in _LEAKAGE:
             x, y = point.leakage(attribute, metric, exposure), point.utility(attribute, exposure)
@@ -122,6 +123,8 @@ def tradeoff_view(
             measured.append(point)
             found.append(_record(point, x, y))
             floors.append(x)
+        elif metric in _LEAKAGE and point.leakage(attribute, metric, _OTHER[exposure]):
+            otherwise += 1
     table = pd.DataFrame(found, columns=_COLUMNS)
     table["status"] = _status(table)
     plain = table.loc[(table["method"] == "none") & table["lambda"].isna(), "ndcg"]
@@ -131,7 +134,7 @@ def tradeoff_view(
         float(plain.iloc[0]) if len(plain) else None, tuple(groups), setting,
         tuple(dict.fromkeys(r["attribute"] for run in runs for r in run.rows if r["attacker"] and r["attribute"])),
         _title(table, metric, attribute), _caption(table, metric, attribute, exposure), _alt(table, metric, attribute),
-        tuple(_remarks(len(runs) - len(drawn), table, exposure, metric)), str(store.root),
+        tuple(_remarks(len(runs) - len(drawn), otherwise, table, exposure, metric)), str(store.root),
     )  # fmt: skip
 
 
@@ -180,6 +183,8 @@ def _title(table: pd.DataFrame, metric: str, attribute: str) -> str:
     what = f"leaks {attribute} least" if metric in _LEAKAGE else f"has the smallest {label} of {attribute}"
     plain = table[table["method"] == "none"]
     number = f"{label} {best['value']:.3f}" if metric in _LEAKAGE else f"{best['value']:.3f}"
+    if len(table) == 1:
+        return f"Only {best['run']} was measured this way: {number}, NDCG@10 {best['ndcg']:.3f}"
     text = f"{best['run']} {what}: {number}, NDCG@10 {best['ndcg']:.3f}"
     if len(plain) and best["method"] != "none":
         text += f"; without debiasing {plain.iloc[0]['value']:.3f} and {plain.iloc[0]['ndcg']:.3f}"
@@ -203,11 +208,12 @@ def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str) ->
         over.append("of three or more seeds: Student's t over training seeds, around their mean")
     if "nodes" in kinds:
         over.append("of one seed: over the people tested, of two: both seeds' together")
+    intervals = f"95 % intervals, {'; '.join(over)}" if over else "No intervals were measured"
     n, ranked = table["n"].max(), table["n_ranked"].max()
     unit = {"dp": "pairs", "eo": "edges"}.get(metric, "people tested")
     return (
         f"Across: {x} (n = {int(n):,} {unit}); left is better. Up: NDCG@10 of held-out links (n = {int(ranked):,} "
-        f"ranked); up is better. Numbers on the points are λ. 95 % intervals, {'; '.join(over)}. Solid: no other point is "
+        f"ranked); up is better. Numbers on the points are λ. {intervals}. Solid: no other point is "
         "better on both axes; hollow: one is, by more than the intervals; hollow with a dot: tied, the intervals do not tell."
     )
 
@@ -222,9 +228,12 @@ def _alt(table: pd.DataFrame, metric: str, attribute: str) -> str:
     return " ".join([_title(table, metric, attribute) + ".", *words])
 
 
-def _remarks(left_out: int, table: pd.DataFrame, exposure: str, metric: str) -> list[str]:
+def _remarks(left_out: int, otherwise: int, table: pd.DataFrame, exposure: str, metric: str) -> list[str]:
     out = []
-    if left_out:
+    if otherwise:
+        other = {"unseen": "Seen values", "seen": "Unseen values"}[exposure]
+        out.append(f"Measured on the other people alone, and shown under {other}: {otherwise} of the points.")
+    elif left_out:
         out.append(
             f"{left_out} runs of this setting are left out: they treat other attributes, or were not measured this way."
         )
