@@ -1,5 +1,8 @@
 """Every attacker: planted leaks, calibration, usable information, and inputs with little in them."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import reference
@@ -295,3 +298,26 @@ def test_calibrated_linear_attacker_is_scikit_learns_with_the_prior_put_back(cla
     oracle = LogisticRegression(max_iter=2_000).fit(x[split.train], y[split.train]).predict_proba(x[split.test])
     ours, theirs = (log_loss(p.truth, q) / np.log(2) for q in (p.calibrated, oracle))
     assert ours == pytest.approx(theirs, abs=0.01)
+
+
+@pytest.mark.parametrize("attacker", sorted(names("audit.attackers")))
+def test_after_what_it_needs_a_fit_imports_no_package_in_a_thread(attacker):
+    # Two threads that were the first to import scikit-learn met half of it: "cannot import name 'clone'".
+    code = f"""
+import importlib, sys
+import subprocess
+import sys
+
+import numpy as np
+from uge_core.audit import leakage_rows
+from uge_core.registry import find
+plugin = find("audit.attackers", {attacker!r})()
+for module in plugin.needs:
+    importlib.import_module(module)
+before = set(sys.modules)
+x = np.random.default_rng(0).normal(size=(60, 4))
+plugin.fit(x, np.arange(60) % 2, seed=0).probability(x)
+print(sorted(m for m in set(sys.modules) - before if "." not in m or m.split(".")[0] in ("sklearn", "scipy")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

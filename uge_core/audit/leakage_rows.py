@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -17,6 +18,7 @@ from uge_core.audit.leakage import Estimate, LeakageMetric
 from uge_core.audit.permutation import pillai_test
 from uge_core.environment import cores
 from uge_core.graph import Attribute, FloatArray, IntArray
+from uge_core.registry import find
 from uge_core.split import ProbeSplit, probe_classes, probe_split
 
 LEAKAGE_VERSION = 2  # counts up when an attacker changes, so that kept floors are measured anew
@@ -108,6 +110,8 @@ def leakage_rows(job: Job, attribute: Attribute, step: Callable[[float], None]) 
         taking_part = np.nonzero(classes >= 0)[0]
         as_coded = ProbeSplit(taking_part[taking_part < first], taking_part[taking_part >= first], classes, labels)
         plan.append((_Attack(job, attribute, as_coded, "linear", as_coded=True), *members[0]))
+    for module in {m for attacker in job.attackers for m in find("audit.attackers", attacker).needs}:
+        import_module(module)
     floors = {
         attack.floor_key(z.shape[1]): partial(attack.floor, z.shape[1])
         for attack, _, z in plan

@@ -38,11 +38,14 @@ class Attacker(ABC):
         label: as a reader sees it.
         learns_twice: cheap enough to learn once more from all training nodes after it was calibrated
             on the nodes that the first fit left out; else the first fit, on nine tenths, attacks.
+        needs: modules that `fit` imports. They are imported before attackers run side by side, as of two threads that
+            import one package at once one can meet half of it.
     """
 
     name: ClassVar[str]
     label: ClassVar[str]
     learns_twice: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def inputs(self, embedding: FloatArray, edges: IntArray | None) -> FloatArray:
         """(N, p) what it looks at: the embedding (N, d), unless it uses the `edges` (2, E) that it may know."""

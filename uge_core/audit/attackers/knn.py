@@ -23,6 +23,7 @@ class KNN(Attacker):
     """
 
     label: ClassVar[str] = "nearest neighbours"
+    needs: ClassVar[tuple[str, ...]] = ("sklearn.neighbors",)
 
     def fit(self, x: Float64Array, y: IntArray, *, seed: int) -> Fitted:
         """Has no randomness."""

@@ -22,6 +22,7 @@ class MLP(Attacker):
     """scikit-learn's perceptron, one hidden layer of 64, Adam at 0.002, a fixed number of epochs."""
 
     label: ClassVar[str] = "neural network"
+    needs: ClassVar[tuple[str, ...]] = ("sklearn.neural_network",)
 
     def fit(self, x: Float64Array, y: IntArray, *, seed: int) -> Fitted:
         """20 epochs, 10 above 20 values; on small graphs as many as make 2,000 steps, at most 200."""

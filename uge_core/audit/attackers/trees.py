@@ -23,6 +23,7 @@ class Trees(Attacker):
     """scikit-learn's boosted trees, classes as they are: hold its Micro-F1 against the majority rate."""
 
     label: ClassVar[str] = "boosted trees"
+    needs: ClassVar[tuple[str, ...]] = ("sklearn.ensemble",)
 
     def fit(self, x: Float64Array, y: IntArray, *, seed: int) -> Fitted:
         """See `iterations` for how long it learns."""
