@@ -25,7 +25,7 @@ from uge_core.split import probe_split
 @pytest.mark.parametrize(
     ("like", "options"),
     [
-        ("uge-ok", {"strength": 1.0, "mean_weight": 0.0}),
+        ("uge-ok", {"strength": 1.0, "mean_weight": 0.0, "finest": 0.1, "num_features": 128}),
         ("uge-r", {"strength": 0.0, "kernel_weight": 0.0, "mean_weight": 1.0}),
     ],
 )
@@ -70,7 +70,7 @@ def test_uge_ork_without_an_offset_serves_bpr():
 def test_options_that_change_nothing_are_put_back():
     graph = town()
     same = {"strength": 0.0, "kernel_weight": 0.0}
-    other = {**same, "shrinkage": 5.0, "independence": True, "num_features": 64, "moments": 2}
+    other = {**same, "shrinkage": 5.0, "independence": True, "num_features": 64, "moments": 2, "finest": 0.5}
     assert config(graph, "uge-ork", options=same) == config(graph, "uge-ork", options=other)
 
 

@@ -164,8 +164,8 @@ def test_points_join_seeds_and_part_what_differs_otherwise(store: RunStore) -> N
     found = [(p.series, p.lam, len(p.runs)) for p in points(runs, "city")]
     assert found == [
         ("No debiasing", None, 2),
-        ("UGE-C · shrinkage None", 0.1, 2),
-        ("UGE-C · shrinkage None", 0.5, 2),
+        ("UGE-C", 0.1, 2),
+        ("UGE-C", 0.5, 2),
         ("UGE-C · shrinkage 2", 0.5, 1),
     ]
 

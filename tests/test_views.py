@@ -4,13 +4,14 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from uge_core.figures import leakage_figure
 from uge_core.store import RunStore
-from uge_core.views import config_words, leakage_choices, leakage_view, overview
+from uge_core.views import config_words, labels, leakage_choices, leakage_view, overview
 
 
 def row(**given: Any) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def test_names_say_only_what_differs(store: RunStore) -> None:
     add(store, "c3", [leak(0.8, None)], seed=1, dim=32)
     assert leakage_choices(store).runs["c3"] == "No debiasing · dim 32 · seed 1"
     add(store, "d4", [leak(0.8, None)], seed=1, dim=32, learning_rate=1)
-    assert leakage_choices(store).runs["d4"] == "No debiasing · dim 32 · seed 1 · d4"
+    assert leakage_choices(store).runs["d4"] == "No debiasing · dim 32 · seed 1 · learning_rate 1"
 
 
 def test_more_than_six_runs_are_dots_and_every_bar_starts_at_zero(store: RunStore) -> None:
@@ -204,3 +205,22 @@ def test_the_first_page_loads_nothing_that_measures(seeded: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(seeded)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_runs_of_one_name_are_told_apart_by_what_differs_in_their_settings() -> None:
+    def stored(i: str, **options: Any) -> Any:
+        config = {
+            "method": "cne", "backbone": "node2vec", "sensitive": [], "lambda": None, "seed": 0, "split_seed": 0,
+            "epochs": 10, "dim": 16, "method_options": options,
+        }  # fmt: skip
+        return SimpleNamespace(id=i * 12, config=config, dataset={"name": "town"})
+
+    runs = [stored("a", score="dot"), stored("b", score="distance"), stored("c", score="distance", sigma_2=3.0)]
+    assert list(labels(runs).values()) == [
+        "CNE (degree prior) · score dot", "CNE (degree prior) · score distance", "CNE (degree prior) · score distance · sigma_2 3.0",
+    ]  # fmt: skip
+    assert list(labels(runs[:1]).values()) == ["CNE (degree prior)"]
+    assert list(labels([runs[0], stored("d", score="dot")]).values()) == [
+        "CNE (degree prior) · aaaaaa",
+        "CNE (degree prior) · dddddd",
+    ]

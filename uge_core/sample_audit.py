@@ -2,8 +2,8 @@
 
 Eleven lambdas of UGE-C (at 0 it is UGE-W), no debiasing, UGE-O and UGE-OK, three seeds each, GCN, region
 treated. `make` trains and audits them anew, ``make sample-audit`` in a checkout calls it. To keep the file
-small the embeddings are rounded to half precision before they are audited, and what an encoder was trained
-to, which a What-if needs, is kept of seed 0 of `_ENCODERS`, whose embeddings are not rounded.
+small the embeddings are rounded to 8 bits before they are audited, and what an encoder was trained to, which
+a What-if needs, is kept of seed 0 of `_ENCODERS`, whose embeddings are not rounded.
 Each run says that it was shipped: ``dataset["shipped"]`` is the version that made it.
 
 The first page waits for the file to be unpacked. So arrays, which hardly get smaller, are only deflated, the
@@ -26,6 +26,7 @@ import numpy as np
 from uge_core.datasets.sample import PLACES
 from uge_core.environment import version
 from uge_core.errors import StoreError
+from uge_core.graph import FloatArray
 from uge_core.store import RunStore, StoredRun
 
 FILE = "town-audit.zip"
@@ -137,10 +138,16 @@ def _slim(run: StoredRun, whole: bool) -> None:
     for name in _VECTORS:
         path = run.folder / name
         if path.exists():
-            rounded = np.load(path).astype(np.float16).astype(np.float32)
+            rounded = _rounded(np.load(path))
             path.unlink()  # the old one may be mapped
             np.save(path, rounded)
     (run.folder / "parameters.npz").unlink(missing_ok=True)
+
+
+def _rounded(vectors: FloatArray) -> FloatArray:
+    """On a grid of at most 255 values, whose step is a power of two, so that half precision holds them and they pack well."""
+    step = 2.0 ** np.ceil(np.log2(np.abs(vectors).max() / 127))
+    return np.asarray(np.round(vectors / step) * step, dtype=np.float32)
 
 
 def _close(path: Path) -> None:

@@ -127,8 +127,38 @@ def labels(runs: Sequence[StoredRun]) -> dict[str, str]:
         i: " · ".join(filter(None, (p[f] for f in ("method", "file", "sensitive", *differing))))
         for i, p in parts.items()
     }
-    count = Counter(names.values())
-    return {i: f"{n} · {i[:6]}" if count[n] > 1 else n for i, n in names.items()}
+    for settings in settings_apart({run.id: run.config for run in runs}, names), {i: [i[:6]] for i in names}:
+        count = Counter(names.values())
+        names = {i: " · ".join([n, *settings[i][:3]]) if count[n] > 1 else n for i, n in names.items()}
+    return names
+
+
+_NO_SETTING = {"lambda", "seed", "warm_from", "warm_epochs", "method", "file", "sensitive"}
+
+
+def settings_apart(configs: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """By key, the settings in which runs of one name differ, as "score distance"; none where a name stands once."""
+    alike: dict[str, list[str]] = {}
+    for key, name in names.items():
+        alike.setdefault(name, []).append(key)
+    out: dict[str, list[str]] = {key: [] for key in names}
+    for keys in alike.values():
+        flat = {key: _flat(configs[key]) for key in keys} if len(keys) > 1 else {}
+        for field in sorted({f for settings in flat.values() for f in settings} - _NO_SETTING):
+            if len({settings.get(field) for settings in flat.values()}) > 1:
+                for key in keys:
+                    out[key] += [f"{field.rsplit('.', 1)[-1]} {flat[key][field]}"] if field in flat[key] else []
+    return out
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    out: dict[str, str] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            out |= _flat(value, f"{prefix}{key}.")
+        else:
+            out[prefix + key] = str(value)
+    return out
 
 
 def run_order(run: StoredRun) -> tuple[Any, ...]:

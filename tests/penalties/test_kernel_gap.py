@@ -1,10 +1,15 @@
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+
 import numpy as np
 import pytest
 import torch
 from reference import mmd2
 
+from uge_core._wave_kernels import ROWS
+from uge_core.environment import cores
 from uge_core.group_means import Groups
-from uge_core.penalties._kernel_gap import fourier_gap
+from uge_core.penalties._kernel_gap import _Compiled, _Plain, fourier_gap
 from uge_core.penalties.kernel_gap import SCALES, KernelGap
 
 
@@ -48,10 +53,14 @@ def test_a_spread_that_leaves_means_equal_is_seen_too():
     assert float(KernelGap((group,))(wide, generator(1))) > 5 * float(KernelGap((group,))(z, generator(1)))
 
 
-def test_closed_form_gradient_equals_autograd():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_closed_form_gradient_equals_autograd(dtype):
     z, group = split_normals(0.5, n=60)
+    z = z.to(dtype)
     other = (np.arange(60) % 4) - 1  # some nodes outside
-    weight, phase = torch.randn(4, 32, generator=generator(2)), torch.rand(32, generator=generator(3)) * 6
+    weight, phase = (
+        torch.randn(4, 32, generator=generator(2)).to(dtype), torch.rand(32, generator=generator(3)).to(dtype) * 6
+    )  # fmt: skip
     a = z.clone().requires_grad_()
     made = [Groups.of(g, int(g.max()) + 1, torch.device("cpu")) for g in (group, other)]
     fourier_gap(a, made, weight, phase).backward()
@@ -68,6 +77,27 @@ def test_closed_form_gradient_equals_autograd():
     torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-7)
 
 
+def test_compiled_passes_equal_torchs_in_double_and_do_not_depend_on_threads():
+    # more rows than a block has, features that turn many times, groups of very unlike size
+    n = 2 * ROWS + 77
+    z = torch.randn(n, 5, generator=generator(4))
+    group, other = np.r_[0, np.ones(n - 1, int)], (np.arange(n) * 7 % 12) - 1
+    made = [Groups.of(g, int(g.max()) + 1, torch.device("cpu")) for g in (group, other)]
+    weight, phase = 20 * torch.randn(5, 33, generator=generator(5)), 6 * torch.rand(33, generator=generator(6))
+    found = {}
+    for name, dtype, pool in (
+        ("double", torch.float64, None), ("alone", torch.float32, None), ("threads", torch.float32, ThreadPoolExecutor(3)),
+    ):  # fmt: skip
+        x = z.to(dtype, copy=True).requires_grad_()
+        value = fourier_gap(x, made, weight.to(dtype), phase.to(dtype), pool)
+        value.backward()
+        found[name] = value.detach(), x.grad
+    for a, b in zip(found["alone"], found["threads"], strict=True):
+        assert torch.equal(a, b)
+    for a, b in zip(found["alone"], found["double"], strict=True):
+        torch.testing.assert_close(a.double(), b, rtol=1e-4, atol=2e-5 * float(b.abs().max()))
+
+
 def test_nodes_outside_every_group_do_not_move():
     z, group = split_normals(1.0, n=30)
     group = group.copy()
@@ -75,3 +105,22 @@ def test_nodes_outside_every_group_do_not_move():
     z.requires_grad_()
     KernelGap((group,))(z, generator()).backward()
     assert (z.grad[5] == 0).all() and (z.grad[6] != 0).any()
+
+
+@pytest.mark.alone
+def test_compiled_passes_beat_torchs():
+    # two quiet cores: about .6 of torch's time; beside other work under .05, as torch's threads wait for one another
+    z = torch.randn(40_000, 16, generator=generator(1))
+    made = [Groups.of(np.arange(len(z)) % 2, 2, torch.device("cpu"))]
+    weight, phase = torch.randn(16, 128, generator=generator(2)), torch.rand(128, generator=generator(3))
+    pool = ThreadPoolExecutor(cores())
+    took = {"compiled": [], "torch": []}
+    for _ in range(7):
+        for name, waves in (
+            ("compiled", _Compiled(z, weight, phase, made, pool)),
+            ("torch", _Plain(z, weight, phase, made)),
+        ):
+            begun = perf_counter()
+            waves.gradient([torch.cat([s[:-1], torch.zeros(1, 128)]) for s in waves.sums()])
+            took[name].append(perf_counter() - begun)
+    assert min(took["compiled"][1:]) < 0.9 * min(took["torch"][1:]), took

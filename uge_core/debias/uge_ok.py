@@ -9,7 +9,7 @@ from uge_core.bias_free import Evidence
 from uge_core.debias.uge_o import UGEO
 from uge_core.info import PAPER, Reference
 from uge_core.penalties.base import Penalty
-from uge_core.penalties.kernel_gap import KernelGap
+from uge_core.penalties.kernel_gap import SCALES, KernelGap
 from uge_core.registry import option, register
 
 
@@ -42,10 +42,15 @@ class UGEOK(UGEO):
     num_features: int = option(128, "random Fourier features per step", low=16, high=4096)
     moments: int = option(0, "0: Gaussian kernels; 2: first and second moments, cheaper", choices=(0, 2))
 
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Bandwidths of the kernels, in median squared distances."""
+        return SCALES
+
     def unread(self, bipartite: bool) -> set[str]:
         """Moments need no random features."""
         return super().unread(bipartite) | ({"num_features"} if self.moments else set())
 
     def penalty(self, evidence: Evidence) -> Penalty:
         """The kernel gap of each sensitive attribute."""
-        return KernelGap(tuple(v.codes for v in evidence.sensitive), self.num_features, self.moments)
+        return KernelGap(tuple(v.codes for v in evidence.sensitive), self.num_features, self.moments, self.scales)

@@ -42,11 +42,26 @@ class UGEORK(UGEOK):
     strength: float = option(0.5, "share s of the offset log(R/R~)", low=0.0, high=1.0)
     mean_weight: float = option(0.5, "r, of UGE-R's penalty", low=0.0)
     kernel_weight: float = option(1.0, "k, of the kernel gap", low=0.0)
+    num_features: int = option(
+        256, "random Fourier features per step; nearest neighbours read what fewer leave", low=16, high=4096
+    )
+    finest: float = option(
+        0.03,
+        "smallest kernel bandwidth, in median squared distances; 3, 10 and 30 times as wide follow",
+        low=1e-4,
+        high=1.0,
+    )
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Finer than UGE-OK's, as nearest neighbours read what wider kernels leave."""
+        return tuple(self.finest * times for times in (1.0, 3.0, 10.0, 30.0))
 
     def unread(self, bipartite: bool) -> set[str]:
         """Without an offset nothing is estimated for it; without the kernel gap no features are drawn."""
         offset = set() if self.strength else {"shrinkage", "independence"}
-        kernel = set() if self.kernel_weight else {"num_features", "moments"}
+        kernel = set() if self.kernel_weight else {"num_features", "moments", "finest"}
+        kernel |= {"finest"} if self.moments else set()
         cells = set() if self.strength or self.mean_weight else {"item_cells"}
         return super().unread(bipartite) | offset | kernel | cells
 

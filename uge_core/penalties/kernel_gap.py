@@ -1,7 +1,7 @@
 r"""UGE-OK's penalty (ours): the whole distribution of embeddings should not depend on the group.
 
 For each sensitive attribute sum_g (n_g / N) MMD_k^2(z | g, z), where k is the sum of four Gaussian
-kernels exp(-|x - y|^2 / (s * median)) with s in 0.1, 0.3, 1, 3 times the median squared distance. The
+kernels exp(-|x - y|^2 / (s * median)) with s in 0.1, 0.3, 1, 3 and the median squared distance. The
 kernel is approximated by random Fourier features sqrt(2) cos(z W + b), drawn anew each step (Rahimi
 and Recht, NIPS 2007), in O(N d D). Over the nodes that have a group (bipartite: people alone, N their
 number). UGE-R equalises products of group means only; this closes what it leaves open to a nonlinear
@@ -11,12 +11,14 @@ attacker. The gradient is closed-form: with mu_g and mu the mean features, every
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uge_core.environment import cores
 from uge_core.graph import IntArray
 from uge_core.penalties.base import Penalty
 
@@ -37,11 +39,13 @@ class KernelGap(Penalty):
         groups: per sensitive attribute (N,) its codes, -1 outside.
         num_features: D, random features per step.
         moments: 0 for the Gaussian kernels; 2 compares first and second moments instead, which is cheaper.
+        scales: s of each kernel.
     """
 
     groups: tuple[IntArray, ...]
     num_features: int = 128
     moments: int = 0
+    scales: tuple[float, ...] = SCALES
 
     @cached_property
     def _people(self) -> IntArray:
@@ -51,6 +55,10 @@ class KernelGap(Penalty):
     @cached_property
     def _devices(self) -> dict[str, list[Groups]]:
         return {}
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(cores())
 
     def _prepared(self, device: torch.device) -> list[Groups]:
         """The groups on a device, made once."""
@@ -72,7 +80,7 @@ class KernelGap(Penalty):
         some = torch.as_tensor(self._people)[drawn]
         if self.moments:
             return (some,)
-        scale = torch.tensor(SCALES)[torch.randint(4, (self.num_features,), generator=generator)]
+        scale = torch.tensor(self.scales)[torch.randint(len(self.scales), (self.num_features,), generator=generator)]
         weight = torch.randn(dim, self.num_features, generator=generator) * (2.0 / scale).sqrt()
         return some, weight, torch.rand(self.num_features, generator=generator) * (2 * torch.pi)
 
@@ -87,4 +95,6 @@ class KernelGap(Penalty):
             median = (some[:1024] - some[1024:]).square().sum(1).median().clamp_min(1e-12)
         if self.moments:
             return sum((moment_gap(z, g, median) for g in self._prepared(z.device)), z.new_zeros(()))
-        return fourier_gap(z, self._prepared(z.device), drawn[1] / median.sqrt(), drawn[2]) * len(SCALES)
+        return fourier_gap(z, self._prepared(z.device), drawn[1] / median.sqrt(), drawn[2], self._pool) * len(
+            self.scales
+        )

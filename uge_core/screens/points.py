@@ -31,6 +31,7 @@ from uge_core.views import (
     matching_row,
     method_class,
     run_order,
+    settings_apart,
 )
 
 ENOUGH_SEEDS = 3  # for an interval over seeds
@@ -188,32 +189,14 @@ def _series(run: StoredRun) -> str:
 
 def _series_labels(firsts: Mapping[str, StoredRun]) -> dict[str, str]:
     """Method labels, with the attributes, then the settings, where two would read the same."""
-    flat = {key: _flat(run.config) for key, run in firsts.items()}
     treated = {tuple(r.config["sensitive"]) for r in firsts.values() if r.config["sensitive"]}
     names = {}
     for key, run in firsts.items():
         parts = [method_class(run.config["method"]).label, run.config.get("file", "")]
         parts += ["+".join(run.config["sensitive"])] if len(treated) > 1 else []
         names[key] = " · ".join(filter(None, parts))
-    out = {}
-    for key, name in names.items():
-        twins = [k for k, n in names.items() if n == name]
-        differing = [
-            f for f in sorted(set().union(*(flat[k] for k in twins)))
-            if f not in (*_VARIES, "method", "file", "sensitive") and len({flat[k].get(f) for k in twins}) > 1
-        ]  # fmt: skip
-        out[key] = " · ".join([name, *(f"{f.rsplit('.', 1)[-1]} {flat[key].get(f)}" for f in differing)])
-    return out
-
-
-def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    out: dict[str, str] = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            out |= _flat(value, f"{prefix}{key}.")
-        else:
-            out[prefix + key] = str(value)
-    return out
+    apart = settings_apart({key: run.config for key, run in firsts.items()}, names)
+    return {key: " · ".join([name, *apart[key]]) for key, name in names.items()}
 
 
 def _normalised(row: dict[str, Any]) -> dict[str, Any] | None:
