@@ -72,6 +72,8 @@ for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
     cloud = uge.tradeoff_view(store, data=state["frame_data"], attribute=attribute, metric=metric, like=before)
     with column:
         st.markdown(f"**{plain(cloud.title)}**")
+        for words in cloud.remarks if cloud.table.empty else ():
+            st.caption(plain(words))
         if len(cloud.table):
             st.plotly_chart(
                 uge.tradeoff_figure(cloud, dark=dark, height=480),

@@ -23,7 +23,7 @@ choices = uge.leakage_choices(store)
 if not choices.runs:
     st.info("No audited run yet. The Overview page shows the command that makes a first one.", icon=":material/info:")
     st.stop()
-if not choices.attributes:
+if not choices.attributes or not st.session_state["frame_attribute"]:
     st.info("The audited runs' data have no attribute of people, so there is nothing to read.", icon=":material/info:")
     st.stop()
 
@@ -74,9 +74,14 @@ with st.expander("Runs", icon=":material/filter_list:"):
         label_visibility="collapsed",
     )
 
+if not runs:
+    st.info("Choose at least one run.", icon=":material/info:")
+    st.stop()
 attributes = None if everything else [st.session_state["frame_attribute"]]
 view = uge.leakage_view(store, exposure=exposure, attacker=attacker, metric=metric, runs=runs, attributes=attributes)
 st.header(uge.plain_text(view.title))
+for remark in view.remarks if view.table.empty else ():
+    st.caption(uge.plain_text(remark))
 if len(view.table):
     st.plotly_chart(
         uge.leakage_figure(view, dark=st.context.theme.type == "dark"),
@@ -84,9 +89,8 @@ if len(view.table):
         alt=view.alt,
         key="leakage",
     )
-    st.caption(view.caption)
-    for remark in view.remarks:
-        st.caption(remark)
+    for words in (view.caption, *view.remarks):
+        st.caption(uge.plain_text(words))
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(view.table, hide_index=True, alt=view.alt)
     st.download_button(

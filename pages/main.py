@@ -106,4 +106,4 @@ try:
         st.warning(uge.plain_text(message), icon=":material/link_off:")
     page.run()
 except uge.UgeError as error:
-    st.error(str(error), icon=":material/error:")
+    st.error(uge.plain_text(str(error)), icon=":material/error:")

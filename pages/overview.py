@@ -38,7 +38,7 @@ else:
     if found.shipped:
         count, version = found.shipped
         st.info(
-            f"**This is the sample audit.** Its {count} runs came with the app (version {version}, trained on a CPU) and are "
+            f"**This is the sample audit.** {'Its one run' if count == 1 else f'Its {count} runs'} came with the app (version {version}, trained on a CPU) and are "
             "about `sample:town`, a made-up town of 2,000 people whose bias-free graph is known. They are not about your data.",
             icon=":material/school:",
         )
@@ -58,7 +58,7 @@ else:
             "Run": st.column_config.TextColumn(pinned=True, width="medium"),
             "Treated": st.column_config.CheckboxColumn(help="The run was debiased for this attribute."),
             "Exposure": st.column_config.TextColumn(
-                help="unseen: measured on people whose values training did not see; seen: on people whose values it saw, so the run may look better than it is; not read: training reads no attribute."
+                help="unseen: measured on people whose values training did not see; seen: on people whose values it saw, so the run may look better than it is; not read: training reads no attribute; not known: an embedding from elsewhere."
             ),
             "Micro-F1": number(
                 "↓ Micro-F1", format="%.3f", help="Share of right answers of the strongest attacker; lower is better."

@@ -95,7 +95,7 @@ def selection() -> None:
     with st.expander("Select without a mouse", icon=":material/keyboard:"):
         left, right = st.columns(2)
         left.multiselect(
-            f"Groups of {attribute}", data.graph.attribute(attribute).labels, key="projection_groups",
+            f"Groups of {plain(attribute)}", data.graph.attribute(attribute).labels, key="projection_groups",
             on_change=choose_groups, help="Everybody drawn who has one of these values.",
         )  # fmt: skip
         right.text_area(

@@ -14,6 +14,7 @@ INSPECT = [
     ("tradeoff.py", "Trade-off", "show_chart"), ("fairness.py", "Fairness", "balance"), ("leakage.py", "Leakage", "visibility"),
 ]  # fmt: skip
 
+plain = uge.plain_text
 store = uge.RunStore()
 
 
@@ -84,9 +85,9 @@ def grid_form() -> None:
     try:
         form = form_of(spec.strip(), str(store.root), stamp_of(spec.strip()))
     except uge.UgeError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(plain(str(error)), icon=":material/error:")
         return
-    st.caption(form.summary)
+    st.caption(plain(form.summary))
     left, right = st.columns(2)
     backbone = left.selectbox(
         "Backbone",
@@ -210,7 +211,7 @@ def draw(card: Any) -> None:
         word = (
             f":{DONE[card.status]}-badge[:material/{ICONS[card.status]}: {card.stage}]" if card.status in DONE else ""
         )
-        head.markdown(f"**Job {card.id}: {card.title}** {word}")
+        head.markdown(f"**Job {card.id}: {plain(card.title)}** {word}")
         facts = " · ".join(f"{label} {value}" for label, value in card.facts)
         head.caption(card.details if card.can_cancel else " · ".join(filter(None, (card.details, facts))))
         with buttons.container(horizontal=True, horizontal_alignment="right"):
@@ -236,9 +237,9 @@ def draw(card: Any) -> None:
         elif card.can_cancel:
             head.caption(f":material/schedule: {card.stage}")
         if card.note:
-            st.caption(f":material/info: {card.note}")
+            st.caption(f":material/info: {plain(card.note)}")
         if card.reason:
-            st.write(card.reason)
+            st.write(plain(card.reason))
         if card.remedy:
             st.write(f":material/build: {card.remedy}")
         if card.log:
@@ -343,7 +344,6 @@ def with_chosen(chosen: list[str], view: Any) -> None:
 
 def compared(before: str, after: str) -> None:
     """Two runs side by side."""
-    plain = uge.plain_text
     view = uge.comparison_view(store, before, after)
     st.subheader("A against B")
     st.markdown(f"**A:** {plain(view.names[0])} · `{before}`  \n**B:** {plain(view.names[1])} · `{after}`")

@@ -134,7 +134,7 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
 def train_another(view: uge.TradeoffView, series: str, missing: float | None) -> None:
     """Puts a lambda that nobody trained into the queue, with the settings and seeds of the series."""
     lam = st.number_input(
-        f"λ of {series}", min_value=0.0, value=missing if missing is not None else 0.6, step=0.1, format="%g",
+        f"λ of {plain(series)}", min_value=0.0, value=missing if missing is not None else 0.6, step=0.1, format="%g",
         key=f"another {series} {missing}", help="The weight of the penalty; everything else is as in the series.",
     )  # fmt: skip
     offer = uge.lambda_offer(view, series, lam)
@@ -165,6 +165,8 @@ if len(view.settings) > 1:
         state["setting"] = view.setting
     right.selectbox("Setting", view.settings, key="setting", help="Only runs that share all of this are compared.")
 st.header(plain(view.title))
+for words in view.remarks if view.table.empty else ():
+    st.caption(plain(words))
 if len(view.table):
     dark = st.context.theme.type == "dark"
     explore(view, uge.tradeoff_figure(view, rings=True, dark=dark), dark)

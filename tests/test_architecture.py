@@ -13,7 +13,7 @@ PACKAGE = ROOT / "uge_core"
 
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
-    ("errors", "info", "autograd", "environment", "progress", "_kernels", "_prior_kernels", "_walk_kernels", "strict_yaml", "spreadsheet"),
+    ("errors", "info", "autograd", "environment", "progress", "_kernels", "_prior_kernels", "_walk_kernels", "_wave_kernels", "strict_yaml", "spreadsheet"),
     ("registry", "memory", "record", "checkpoint"),
     ("graph", "catalogue"),
     ("scores", "split", "values", "group_means", "planted", "association", "priors", "walks"),
@@ -36,7 +36,8 @@ LAYERS = (
     ("external", "comparison", "verify"),
     ("whatif",),
     ("jobs",),
-    ("figures", "plots", "bench"),
+    ("plots", "bench"),
+    ("figures",),
     ("report", "purge", "web", "sample_audit"),
     ("doctor", "startup"),
     ("cli",),

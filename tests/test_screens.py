@@ -349,7 +349,10 @@ def test_three_verdicts(store: RunStore) -> None:
     assert [s.verdict for s in view.sides] == ["not told from chance", "not enough evidence"]
     assert "Chance alone would give about 0.040. It cannot be told from chance (p = 0.3)." in view.sides[0].sentence
     assert view.sides[1].sentence.startswith("Not enough evidence") and view.change == ""
-    assert view.title == "Demographic parity: no difference between city groups is shown"
+    assert (
+        view.title
+        == "Demographic parity: no difference between city groups is shown in No debiasing, not enough evidence in the other"
+    )
 
 
 def test_a_change_is_claimed_only_where_intervals_part(store: RunStore) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from uge_core.plots.look import named
 from uge_core.views import METRIC_LABELS, LeakageView, method_class
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
     height = 150 + 40 * sum(counts) + 60 * len(attributes)
     figure = make_subplots(
         rows=len(attributes), cols=1, shared_xaxes=True, row_heights=[c + 0.8 for c in counts],
-        vertical_spacing=min(60 / height, 0.9 / len(attributes)), subplot_titles=attributes,
+        vertical_spacing=min(60 / height, 0.9 / len(attributes)), subplot_titles=[named(a) for a in attributes],
     )  # fmt: skip
     top = max([1.0 if view.metric == "auc" else 0.0, *_ends(table)])
     for row, attribute in enumerate(attributes, start=1):
@@ -110,9 +111,9 @@ def _mark(go: Any, record: dict[str, Any], ink: str, *, dots: bool) -> Any:
     if known and not math.isnan(low):
         whisker = {"array": [high - value], "arrayminus": [value - low], "color": ink, "thickness": 1.5}
     shared: dict[str, Any] = {
-        "x": [value if known else 0], "y": [record["run"]], "name": record["run"], "showlegend": False,
+        "x": [value if known else 0], "y": [named(record["run"])], "name": named(record["run"]), "showlegend": False,
         "error_x": whisker, "customdata": [[record["run_id"], record["n"]]],
-        "hovertemplate": f"{record['run']}<br>{_numbers(record)}<br>n = %{{customdata[1]:,}}<extra></extra>",
+        "hovertemplate": f"{named(record['run'])}<br>{_numbers(record)}<br>n = %{{customdata[1]:,}}<extra></extra>",
     }  # fmt: skip
     if dots:
         marker = {

@@ -11,7 +11,7 @@ fixes the expected number of edges between groups. Written over all pairs each t
 r_{i, b} of a node i in group a meets r_{j, a} of a node j in group b alone, so degrees by group fall apart into
 G (G + 1) / 2 problems, one per pair of groups; and nodes whose sums are equal have equal parameters, as the
 optimum is unique. What is left per block are types: the distinct numbers of neighbours, at most about
-sqrt(2 E_ab).
+sqrt(2 E_ab); where neighbours are smoothed over groups, the distinct pairs of that number and the degree.
 
 Sums of 0 and of all possible pairs have no finite parameter. A node without a neighbour in a group has
 probability 0 there; so that the logit stays finite, such nodes share `SLIVER` of the block's edges, and an empty
@@ -104,6 +104,7 @@ def degree_by_group(group: IntArray, side: IntArray, edges: IntArray, smoothing:
         group[edges[0]] + edges[1] * groups, minlength=num * groups
     )
     degree: Array = seen.reshape(num, groups).astype(np.float64)
+    del seen
     if smoothing > 0:
         totals = np.zeros((groups, groups))
         np.add.at(totals, group, degree)
@@ -161,7 +162,7 @@ def block_totals(group: IntArray, side: IntArray, edges: IntArray, smoothing: fl
     mass = np.bincount(kind, count * np.exp(x), groups)
     empty = totals == 0
     level[empty] = np.log(SLIVER / groups) - np.log(np.outer(mass, mass)[empty])
-    return Prior(group, level, np.repeat(x[of][:, None], groups, axis=1), error)
+    return Prior(group, level, np.broadcast_to(x[of][:, None], (len(of), groups)), error)
 
 
 def _across(group: IntArray, side: IntArray) -> npt.NDArray[np.bool_]:

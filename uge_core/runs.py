@@ -20,13 +20,14 @@ import numpy.typing as npt
 from uge_core import environment, rates
 from uge_core.checkpoint import Checkpoint, drop, kept
 from uge_core.config import RunConfig, known_settings, split_names
+from uge_core.debias.base import Method
 from uge_core.errors import ConfigError, OutOfMemory, StoreError, TrainingDiverged, UgeError
 from uge_core.graph import AttributedGraph
 from uge_core.progress import OnStep as OnStep
 from uge_core.progress import Step as Step
 from uge_core.progress import rounded
 from uge_core.record import NAME, seal
-from uge_core.registry import find
+from uge_core.registry import build_options, find
 from uge_core.split import LinkSplit, split_links
 from uge_core.store import RunStore, StoredRun
 from uge_core.views import config_words
@@ -615,12 +616,12 @@ def score_of(run: StoredRun) -> str:
 
 
 def attributes_read(config: RunConfig, graph: AttributedGraph) -> tuple[str, ...]:
-    """The attributes whose values entered training: other ones form cells too, unless independence is assumed."""
-    if not find("debias", config.method).reads_attributes:
+    """The attributes whose values entered training: those treated, and all where the method's cells are of all."""
+    found = find("debias", config.method)
+    if not found.reads_attributes:
         return ()
-    if config.method_options.get("independence"):
-        return config.sensitive
-    return tuple(a.name for a in graph.audited)
+    method: Method = build_options(found, config.method_options, config.method)
+    return tuple(a.name for a in graph.audited) if method.reads_others else config.sensitive
 
 
 def audit_record(

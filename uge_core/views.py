@@ -213,6 +213,18 @@ def as_shown(row: dict[str, Any]) -> dict[str, Any]:
     return turned
 
 
+def pair_as_shown(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """A paired row with both AUCs turned to .5 and above; where one alone is turned, its difference was never tested."""
+    if pair["metric"] != "auc" or None in (pair["a"], pair["b"]) or min(pair["a"], pair["b"]) >= 0.5:
+        return dict(pair)
+    a, b = (max(v, 1 - v) for v in (pair["a"], pair["b"]))
+    turned = {"a": a, "b": b, "value": a - b}
+    if max(pair["a"], pair["b"]) <= 0.5:
+        low, high = (None if pair[end] is None else -pair[end] for end in ("ci_high", "ci_low"))
+        return dict(pair) | turned | {"ci_low": low, "ci_high": high}
+    return dict(pair) | turned | {"ci_low": None, "ci_high": None, "p_value": None, "p_holm": None}
+
+
 def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
     for attribute in audited_attributes(run):
         f1 = _lead(audit_rows(run, metric="micro_f1", attribute=attribute, attacker="worst"))
@@ -224,7 +236,7 @@ def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
         yield {
             "Run": label,
             "Attribute": attribute,
-            "Exposure": exposure or "not read",
+            "Exposure": _exposed(run, exposure),
             "Micro-F1": f1["value"] if f1 else None,
             "majority": f1["floor_majority"] if f1 else None,
             "random": f1["floor_random"] if f1 else None,
@@ -241,6 +253,11 @@ def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
             "Treated": attribute in run.config["sensitive"],
             "Id": run.id,
         }
+
+
+def _exposed(run: StoredRun, exposure: str | None) -> str:
+    """What training saw of the tested people's values; of an embedding from elsewhere nobody here knows."""
+    return exposure or ("not known" if run.config["method"] == "external" else "not read")
 
 
 def _interval(row: dict[str, Any] | None) -> str:
@@ -314,8 +331,12 @@ def _sentence(attribute: str, group: Sequence[StoredRun], names: dict[str, str])
         subject = "" if before else "the strongest attacker picks the right one "
         text.append(f"with {names[best[0].id]}, {several}, {subject}{_share(best[1])}")
     if not text:
-        run, row = min(_comparable(found), key=lambda pair: pair[1]["value"])
-        text.append(f"with {names[run.id]} the strongest attacker picks the right one {_share(row)}")
+        those = _comparable(found)
+        low, high = (of(those, key=lambda pair: pair[1]["value"]) for of in (min, max))
+        text.append(f"with {names[low[0].id]} the strongest attacker picks the right one {_share(low[1])}")
+        if len(those) > 1:
+            text[-1] += f", the lowest of {len(those)} runs"
+            text.append(f"with {names[high[0].id]}, the highest, {_share(high[1])}")
     return (
         f"given two people with different values, {'; '.join(text)}. A coin gets 50 %. {_utility(before, best)}".strip()
     )
@@ -368,9 +389,9 @@ class LeakageChoices:
     metrics: dict[str, str]
 
 
-def leakage_choices(store: RunStore) -> LeakageChoices:
-    """What there is to choose from in the stored audits."""
-    runs = sorted((r for r in store.list(audits=False) if r.audited), key=run_order)
+def leakage_choices(store: RunStore, *, only: Sequence[str] | None = None) -> LeakageChoices:
+    """What there is to choose from in the stored audits, or in those of some runs, archived or not."""
+    runs = sorted((r for r in store.list(audits=False, only=only) if r.audited), key=run_order)
     kinds = [k for k in store.kinds([run.id for run in runs]) if k[2] and k[3] in _LEAKAGE]
     attributes, exposures, attackers, metrics = ({kind[i] for kind in kinds} for i in range(4))
     return LeakageChoices(
@@ -446,12 +467,13 @@ def leakage_view(
             if row:
                 records.append(_leakage_record(run, names[run.id], attribute, row))
             else:
-                other.append(attribute)
+                same = audit_rows(run, metric=metric, attribute=attribute, attacker=attacker)
+                other.append((attribute, any(r["exposure"] == "seen" for r in same)))
     table = pd.DataFrame(records, columns=_LEAKAGE_COLUMNS)
     label = METRIC_LABELS[metric]
     if table.empty:
         words = "No stored run was audited this way; choose another exposure or attacker."
-        return LeakageView(table, metric, words, "", words, ())
+        return LeakageView(table, metric, words, "", words, tuple(_left_out(other, exposure)))
     who = {"worst": "the strongest attacker"}.get(attacker, f"the {attacker} attacker")
     how = {
         "unseen": "on people whose values training did not see",
@@ -478,14 +500,14 @@ _LEAKAGE_COLUMNS = [
 def _leakage_record(run: StoredRun, label: str, attribute: str, row: dict[str, Any]) -> dict[str, Any]:
     shown = as_shown(row)
     floors = [f for f in (shown["floor_majority"], shown["floor_random"]) if f is not None]
-    low = shown["ci_low"] if shown["ci_low"] is not None else shown["value"]
+    low = shown["ci_low"]
     telling = row["evidence"] == "ok" and low is not None and (not floors or low > max(floors))
     return {
         "attribute": attribute, "run": label, "run_id": run.id, "method": run.config["method"],
         "value": shown["value"], "ci_low": shown["ci_low"], "ci_high": shown["ci_high"],
         "majority": shown["floor_majority"], "random": shown["floor_random"], "n": row["n"],
         "evidence": "ok" if row["evidence"] == "ok" else "not enough", "telling": bool(telling), "turned": bool(shown.get("turned")),
-        "treated": attribute in run.config["sensitive"], "exposure": row["exposure"] or "not read", "note": row.get("note") or "",
+        "treated": attribute in run.config["sensitive"], "exposure": _exposed(run, row["exposure"]), "note": row.get("note") or "",
     }  # fmt: skip
 
 
@@ -506,19 +528,28 @@ def _finding(table: pd.DataFrame, label: str) -> str:
     ok = table[(table["evidence"] == "ok") & table["value"].notna()]
     if ok.empty:
         return "Not enough evidence to say how much can be read"
-    top = max(ok.to_dict("records"), key=lambda r: r["value"])
+    if ok["ci_low"].isna().all():
+        return "No interval was measured, so nothing can be told from guessing"
     if not ok["telling"].any():
         return "No attacker can be told from guessing"
-    return f"{top['attribute']} is read best from {top['run']}: {label} {top['value']:.3f}"
+    top = max(ok[ok["telling"]].to_dict("records"), key=lambda r: r["value"])
+    best = "read best" if len(ok) > 1 else "read"
+    return f"{top['attribute']} is {best} from {top['run']}: {label} {top['value']:.3f}"
 
 
 def _remarks(records: list[dict[str, Any]]) -> Iterable[str]:
     """What holds for several rows, said once; a row's own note stands in the table."""
     groups = {
         "Cannot be told from guessing (hatched or hollow: the interval reaches a floor)": [
-            r for r in records if r["evidence"] == "ok" and not r["telling"]
+            r for r in records if r["evidence"] == "ok" and not r["telling"] and r["ci_low"] is not None
+        ],
+        "Without an interval, so not held against guessing": [
+            r for r in records if r["evidence"] == "ok" and r["value"] is not None and r["ci_low"] is None
         ],
         "Not enough evidence": [r for r in records if r["evidence"] != "ok"],
+        "From elsewhere, so nobody here knows whose values training saw": [
+            r for r in records if r["exposure"] == "not known"
+        ],
         "Measured AUC below 0.5, so the answers point the wrong way and are turned round here": [
             r for r in records if r["turned"]
         ],
@@ -534,13 +565,12 @@ def _remarks(records: list[dict[str, Any]]) -> Iterable[str]:
             yield f"{words}: {'; '.join(by_attribute)}."
 
 
-def _left_out(attributes: Sequence[str], exposure: str) -> Iterable[str]:
-    """Runs that were not measured this way, by attribute."""
-    counts = [f"{attributes.count(a)} for {a}" for a in dict.fromkeys(attributes)]
-    if counts and exposure == "unseen":
-        yield (
-            f"Runs left out: {', '.join(counts)}. They treated another attribute, and training read this one's values; "
-            "they are shown under Seen values."
-        )
-    elif counts:
-        yield f"Runs left out, as they were not measured this way: {', '.join(counts)}."
+def _left_out(missing: Sequence[tuple[str, bool]], exposure: str) -> Iterable[str]:
+    """Runs that were not measured this way, by attribute and whether they were on seen values."""
+    for shown_seen in (True, False):
+        attributes = [a for a, seen in missing if (seen and exposure == "unseen") == shown_seen]
+        counts = ", ".join(f"{attributes.count(a)} for {a}" for a in dict.fromkeys(attributes))
+        if counts and shown_seen:
+            yield f"Runs left out: {counts}. Training read these people's values; they are shown under Seen values."
+        elif counts:
+            yield f"Runs left out, as they were not measured this way: {counts}."

@@ -7,7 +7,7 @@ import pytest
 import uge_core as uge
 from uge_core.bench.rivals import ATTACKERS, FIGURES, markdown, rivals, table
 from uge_core.cli import run
-from uge_core.errors import ConfigError
+from uge_core.errors import ConfigError, UgeError
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FEW = {"epochs": 8, "dim": 8}
@@ -74,10 +74,43 @@ def test_what_is_measured_is_not_measured_again(town, measured, tmp_path):
     assert 0.123 in [r["ndcg"] for r in again["rows"]]
 
 
-@pytest.mark.parametrize("wrong", [{"entries": ["uge-c:much"]}, {"entries": ["uge-z"]}, {"options": {"epoch": 2}}])
+@pytest.mark.parametrize(
+    "wrong", [{"entries": ["uge-c:much"]}, {"entries": ["uge-z"]}, {"options": {"epoch": 2}}, {"options": {"seed": 7}}]
+)
 def test_slips_of_the_hand_are_refused_before_anything_trains(town, wrong):
-    with pytest.raises(ConfigError, match=r"allowed|METHOD:LAMBDA"):
+    with pytest.raises(ConfigError, match=r"allowed|METHOD:LAMBDA|--seeds"):
         rivals(town, "gender", **({"entries": ["none"]} | wrong))
+
+
+def test_rows_serve_the_attribute_and_the_attackers_they_were_measured_for_alone(town, tmp_path):
+    rows, asked = tmp_path / "rows.jsonl", {"entries": ["none"], "seeds": [0], "options": {"epochs": 2, "dim": 2}}
+    for sensitive, attackers in (("gender", ["linear"]), ("region", ["linear"]), ("region", ["linear", "knn"])):
+        made = rivals(town, sensitive, attackers=attackers, rows=rows, **asked)["rows"][0]
+        assert (made["sensitive"], sorted(made["aucs"])) == (sensitive, sorted(attackers))
+    assert len(rows.read_text().splitlines()) == 3 and len({json.loads(x)["run"] for x in rows.read_text().splitlines()}) == 1
+
+
+def test_a_row_after_a_line_that_was_cut_is_kept(town, tmp_path):
+    rows, asked = tmp_path / "rows.jsonl", {"entries": ["none"], "seeds": [0], "options": {"epochs": 2, "dim": 2}}
+    rows.write_text('{"run": "cut of')
+    rivals(town, "gender", attackers=["linear"], rows=rows, **asked)
+    assert json.loads(rows.read_text().splitlines()[1])["method"] == "none"
+
+
+def test_the_split_is_the_runs_own_so_that_unseen_people_are_those_the_twin_did_not_see(town, tmp_path):
+    options = {"epochs": 8, "dim": 2, "split_seed": 3}
+    stored = uge.train(town, sensitive="gender", method="uge-c", options=options, store=uge.RunStore(tmp_path))
+    (row,) = rivals(town, "gender", entries=["uge-c"], seeds=[0], options=options, attackers=["linear"])["rows"]
+    audit = uge.audit(stored, town, sensitive="gender", attackers=["linear"])
+    whole = {(r.metric, r.attacker, r.exposure): r.value for r in audit.rows if r.variant == "standard"}
+    assert row["run"] == stored.id and row["auc_seen"] == pytest.approx(whole["auc", "linear", "seen"])
+    assert row["auc_worst"] == pytest.approx(whole["auc", "linear", "unseen"])
+
+
+def test_what_no_method_could_serve_with_is_an_error_and_no_row(town):
+    for wrong in ({"sensitive": "regoin"}, {"attackers": ["tres"]}, {"options": {"epochs": 0}}):
+        with pytest.raises(UgeError, match=r"regoin|tres|epochs"):
+            rivals(town, **{"sensitive": "gender", "entries": ["none"]} | wrong)
 
 
 def test_from_the_command_line(capsys, tmp_path):

@@ -289,7 +289,7 @@ def test_pages_show_it_beside_trained_runs(vectors, town, store_copy, monkeypatc
     store = uge.RunStore(store_copy)
     table = overview(store).table
     mine = table[table["Run"].str.startswith("external")]
-    assert set(mine["Attribute"]) >= {"city", "gender", "age"} and set(mine["Exposure"]) == {"not read"}
+    assert set(mine["Attribute"]) >= {"city", "gender", "age"} and set(mine["Exposure"]) == {"not known"}
     assert mine["Id"].nunique() == 2 and mine["Run"].nunique() == 2
     assert "worst" in leakage_choices(store).attackers
     shown = leakage_view(store, exposure="unseen", attacker="worst", metric="auc").table

@@ -29,6 +29,7 @@ from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate
 from uge_core.graph import IntArray
 from uge_core.split import probe_classes
+from uge_core.spreadsheet import FEWEST
 
 _Float64 = npt.NDArray[np.float64]
 _QUICK_NODES, _QUICK_PAIRS = 20_000, 400_000
@@ -216,7 +217,7 @@ def _worst(share: _Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _cells(
     table: parity.CellTable, labels: tuple[str, ...], minimum: int, kept: IntArray, noise: dyadic.Noise | None
 ) -> Iterator[Cell]:
-    """The cells of a table by name, with the intervals of those that count."""
+    """The cells of a table by name, with the intervals of those that count; of so few pairs no value, as it would point at people."""
     low, high = np.full(len(table.n), np.nan), np.full(len(table.n), np.nan)
     if noise is not None:
         half = noise.half_width()
@@ -227,7 +228,7 @@ def _cells(
         yield Cell(
             labels[a],
             None if b is None else labels[b],
-            float(mean) if n else None,
+            float(mean) if n >= FEWEST else None,
             int(n),
             None if np.isnan(below) else float(below),
             None if np.isnan(above) else float(above),

@@ -8,6 +8,7 @@ survive an end, and a second call goes on where the first stopped.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +20,7 @@ from uge_core.audit.base import Audit, Row
 from uge_core.audit.run import audit_embedding
 from uge_core.config import RunConfig, known_settings, split_names
 from uge_core.environment import stamp
-from uge_core.errors import ConfigError, UgeError
+from uge_core.errors import ConfigError, OutOfMemory, UgeError
 from uge_core.graph import AttributedGraph
 from uge_core.registry import find, names, unknown_name
 from uge_core.split import LinkSplit, split_links
@@ -99,11 +100,22 @@ def rivals(
     """
     listed = [Entry.parse(e) for e in entries] or [Entry(m) for m in names("debias")]
     listed.sort(key=lambda e: find("debias", e.method).position)
+    if "seed" in (options or {}):
+        raise ConfigError("seeds are named by --seeds (seeds=), not as a setting")
+    target = split_names(sensitive)[0]
+    for name in split_names(sensitive):
+        graph.attribute(name)
+    for name in attackers:
+        find("audit.attackers", name)
     everywhere = {name for e in listed for name in known_settings(backbone, e.method)}
     for key in options or {}:
         if key not in everywhere:
             raise ConfigError(unknown_name("setting of these methods", key, sorted(everywhere)))
-    kept = {row["run"]: row for row in _read(rows)}
+    # What no method could serve with is refused before anything trains.
+    _config(graph, sensitive, backbone, Entry("none"), 0, options or {})
+    # A run's id does not tell for which attribute, and by whom, it was measured.
+    measured = {"sensitive": target, "attackers": sorted(attackers)}
+    kept = {row["run"]: row for row in _read(rows) if measured.items() <= row.items()}
     measure = _Measure(graph, sensitive, attackers, device)
     found = []
     for entry in listed:
@@ -118,10 +130,10 @@ def rivals(
             continue
         for config, figures in zip(missing, fresh, strict=True):
             run = config.run_id(graph.fingerprint)
-            kept[run] = {"run": run, "method": entry.method, "lam": config.lam, "seed": config.seed, **figures}
+            head = {"run": run, "method": entry.method, "lam": config.lam, "seed": config.seed}
+            kept[run] = head | measured | figures
             if rows is not None:
-                with rows.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(kept[run]) + "\n")
+                _append(rows, kept[run])
         found += [kept[i] for i in ids]
         on_note(f"{entry.method}: {_words(kept[ids[0]])}")
     about = {
@@ -142,6 +154,16 @@ def _read(rows: Path | None) -> Iterator[dict[str, Any]]:
         # The last line of a process that was killed may be half a line: its run is measured again.
         with suppress(json.JSONDecodeError):
             yield json.loads(line)
+
+
+def _append(rows: Path, row: Mapping[str, Any]) -> None:
+    """Adds a line, on a line of its own where the last one was cut."""
+    with rows.open("a+b") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(json.dumps(row).encode() + b"\n")
 
 
 def _config(
@@ -175,7 +197,13 @@ class _Measure:
             self.bias_free = {
                 "+".join(self.names): bias_free_gains(self.graph, self.split, self.names, unknown=first.unknown)
             }
-        fitted = fit(configs, self.graph, self.split, device=self.device)
+        try:
+            fitted = fit(configs, self.graph, self.split, device=self.device)
+        except OutOfMemory:
+            if len(configs) == 1:
+                raise
+            half = len(configs) // 2
+            return self(configs[:half]) + self(configs[half:])
         return [self._audited(f, len(configs)) for f in fitted]
 
     def _audited(self, fitted: Any, together: int) -> dict[str, Any]:
@@ -185,14 +213,14 @@ class _Measure:
         seen_by = [a for a in self.attackers if a == "linear" or fitted.twin is None]
         audit = audit_embedding(
             fitted.embedding, self.graph, self.split, attributes=self.names[:1], attackers=seen_by, unknown=config.unknown,
-            treated=reads, read=reads, bias_free=self.bias_free, floors=self.floors, notes=fitted.notes,
+            split_seed=config.split_seed, treated=reads, read=reads, calibrated=config.calibrated, bias_free=self.bias_free, floors=self.floors, notes=fitted.notes,
             score=config.score, quick=True,
         )  # fmt: skip
         unseen = audit
         if fitted.twin is not None:
             unseen = audit_embedding(
                 fitted.twin, self.graph, self.split, attributes=self.names[:1], attackers=self.attackers,
-                unknown=config.unknown, floors=self.floors, parts=("leakage",), quick=True,
+                unknown=config.unknown, split_seed=config.split_seed, floors=self.floors, parts=("leakage",), quick=True,
             )  # fmt: skip
 
         def row(among: Audit = audit, **want: Any) -> Row | None:

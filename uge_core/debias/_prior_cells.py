@@ -22,7 +22,7 @@ from uge_core.priors import Array, Prior
 
 _WIDTH = 0.7  # of a class, in log r: at most 0.06 off
 _ENTRIES = 1 << 25  # reach entries beyond which classes get wider
-_MOST = 1 << 30  # numbers of a prior, 8 GB
+_MOST = 1 << 28  # numbers of a prior: some 10 GB while it is made
 
 
 def prior_cells(evidence: Evidence, prior: Prior, *, sampled: bool, notes: tuple[str, ...] = ()) -> CellTable:

@@ -72,6 +72,11 @@ class Method:
         """What training and audit score its pairs by, a name that `scores.scorer` knows."""
         return "dot"
 
+    @property
+    def reads_others(self) -> bool:
+        """Whether values of attributes that are not treated enter training too, as part of cells."""
+        return False
+
     def unread(self, bipartite: bool) -> set[str]:
         """Options that change nothing on this kind of graph or with these other options."""
         return set() if bipartite else {"item_cells"} & {f.name for f in fields(self)}

@@ -36,6 +36,11 @@ class UGEC(UGER):
     )
     independence: bool = option(False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin")
 
+    @property
+    def reads_others(self) -> bool:
+        """See `Method.reads_others`."""
+        return True
+
     def cells(self, evidence: Evidence) -> CellTable:
         """Weights R~/R, offset 0."""
         return weight_cells(

@@ -55,8 +55,8 @@ class UGEG(Method):
     A draw from the bias-free model among the pairs that are observed: cells hold on average the edges
     the bias-free graph has there, and every node its part of them. In expectation the loss is UGE-W's.
     Encoders aggregate over the drawn graph too, and over all edges at their mean for the embedding that is
-    kept. `every` as large as the epochs embeds one graph. Draws are keyed by `draw_seed` alone: members and
-    twins share them.
+    kept. `every` as large as the epochs embeds one graph. Draws are keyed by `draw_seed` alone: members whose
+    tables are the same share them, a twin, whose table is another, draws its own.
 
     Cannot: draw an edge where none is observed, so what no observed edge can stand for (`uncovered_mass`) is missing.
     GAT attends to all edges, drawn or not.
@@ -79,6 +79,11 @@ class UGEG(Method):
     item_cells: str = option("none", "bipartite: none (the paper), popularity, or an attribute of items")
     every: int = option(10, "epochs that one drawn graph is embedded for", low=1)
     draw_seed: int = option(0, "keys the draws", low=0)
+
+    @property
+    def reads_others(self) -> bool:
+        """See `Method.reads_others`."""
+        return not self.independence
 
     def edges(self, evidence: Evidence) -> EdgeFactors:
         """The drawn graphs."""

@@ -40,6 +40,11 @@ class UGEL(Method):
     use: str = option("offset", "offset: as UGE-O; weights: as UGE-W", choices=("offset", "weights"))
     item_cells: str = option("popularity", "bipartite: popularity deciles, none, or an attribute of items")
 
+    @property
+    def reads_others(self) -> bool:
+        """See `Method.reads_others`."""
+        return True
+
     def check(self, evidence: Evidence, loss: str) -> None:
         """Refuses an offset that cancels, as UGE-O does."""
         if self.use == "offset":

@@ -39,6 +39,11 @@ class UGEO(Method):
     independence: bool = option(False, "sum of one-attribute offsets; advised when cells are thin")
     item_cells: str = option("popularity", "bipartite: popularity deciles, none, or an attribute of items")
 
+    @property
+    def reads_others(self) -> bool:
+        """See `Method.reads_others`."""
+        return not self.independence
+
     def check(self, evidence: Evidence, loss: str) -> None:
         """Refuses BPR without item cells, where the offset of a user's two items cancels."""
         _options.check_offset(self.item_cells, evidence, loss)

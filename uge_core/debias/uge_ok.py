@@ -20,7 +20,7 @@ class UGEOK(UGEO):
 
     MMD by random Fourier features of Gaussian kernels, drawn anew in each step (`moments=2`: first and second moments).
 
-    Cannot: tell apart distributions that agree at its four bandwidths, 0.1 to 3 times the median distance; groups of
+    Cannot: tell apart distributions that agree at its four bandwidths, 0.1 to 3 times the median squared distance; groups of
     a few people weigh little in the sum. Attributes are treated one by one, their combinations are not.
     """
 

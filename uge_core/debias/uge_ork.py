@@ -53,6 +53,11 @@ class UGEORK(UGEOK):
     )
 
     @property
+    def reads_others(self) -> bool:
+        """See `Method.reads_others`."""
+        return self.mean_weight > 0 or (self.strength > 0 and not self.independence)
+
+    @property
     def scales(self) -> tuple[float, ...]:
         """Finer than UGE-OK's, as nearest neighbours read what wider kernels leave."""
         return tuple(self.finest * times for times in (1.0, 3.0, 10.0, 30.0))
@@ -79,13 +84,13 @@ class UGEORK(UGEOK):
 
     def penalty(self, evidence: Evidence) -> Penalty:
         """Both gaps."""
-        means = _options.mean_gap(
-            evidence,
-            item_cells=self.item_cells,
-            pair_weighting="pairs",
-            norm="squared",
-            estimator="exact",
-            num_group_pairs=0,
-            scores="raw",
-        )
-        return Mixture(((self.mean_weight, means), (self.kernel_weight, super().penalty(evidence))))
+        parts: list[tuple[float, Penalty]] = []
+        if self.mean_weight:
+            means = _options.mean_gap(
+                evidence, item_cells=self.item_cells, pair_weighting="pairs", norm="squared", estimator="exact",
+                num_group_pairs=0, scores="raw",
+            )  # fmt: skip
+            parts.append((self.mean_weight, means))
+        if self.kernel_weight:
+            parts.append((self.kernel_weight, super().penalty(evidence)))
+        return Mixture(tuple(parts))

@@ -48,6 +48,11 @@ class UGER(Method):
     scores: str = option("raw", "raw dot products, or their sigmoid (sampled only)", choices=_options.SCORES)
     item_cells: str = option("none", "bipartite: none (the paper), popularity, or an attribute of items")
 
+    @property
+    def reads_others(self) -> bool:
+        """See `Method.reads_others`."""
+        return True
+
     def unread(self, bipartite: bool) -> set[str]:
         """The exact estimator draws nothing."""
         drawn = {"num_group_pairs", "scores"} if self.estimator == "exact" and self.scores == "raw" else set()

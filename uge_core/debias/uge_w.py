@@ -40,6 +40,11 @@ class UGEW(Method):
     independence: bool = option(False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin")
     item_cells: str = option("none", "bipartite: none (the paper), popularity, or an attribute of items")
 
+    @property
+    def reads_others(self) -> bool:
+        """See `Method.reads_others`."""
+        return not self.independence
+
     def cells(self, evidence: Evidence) -> CellTable:
         """Weights R~/R, offset 0."""
         return weight_cells(

@@ -14,6 +14,7 @@ from uge_core._wave_kernels import ROWS, wave_back, wave_sums
 from uge_core.autograd import apply
 from uge_core.group_means import Groups
 
+_SUMS = 1 << 24
 _ROWS = 4096  # rows of features held at once: they stay in the cache and memory stays flat
 
 
@@ -70,7 +71,9 @@ class _Compiled:
         self.ends = np.cumsum([len(g.size) + 1 for g in groups])
         shifts = [0, *self.ends[:-1]]
         self.code = np.stack([g.index.numpy() + s for g, s in zip(groups, shifts, strict=True)], axis=1)
-        self.blocks = [(k, k * ROWS, min((k + 1) * ROWS, len(self.z))) for k in range(-(-len(self.z) // ROWS))]
+        # Every block has sums of its own: wider ones where these would be more than `_SUMS` numbers.
+        rows = ROWS * max(1, -(-len(self.z) * int(self.ends[-1]) * weight.shape[1] // (ROWS * _SUMS)))
+        self.blocks = [(k, k * rows, min((k + 1) * rows, len(self.z))) for k in range(-(-len(self.z) // rows))]
         self.each = map if pool is None else pool.map
 
     def sums(self) -> list[Tensor]:

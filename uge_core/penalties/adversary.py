@@ -139,6 +139,8 @@ class Adversary(Penalty):
 
     def state(self) -> dict[str, Tensor]:
         """Weights of the discriminators, with Adam's moments and steps."""
+        if not self._networks:
+            return dict(self._held)  # taken back, and no step since
         networks = enumerate(self._networks)
         return {f"{k}.{name}": t for k, network in networks for name, t in network.state().items()}
 

@@ -1,7 +1,7 @@
 r"""UGE-OK's penalty (ours): the whole distribution of embeddings should not depend on the group.
 
 For each sensitive attribute sum_g (n_g / N) MMD_k^2(z | g, z), where k is the sum of four Gaussian
-kernels exp(-|x - y|^2 / (s * median)) with s in 0.1, 0.3, 1, 3 and the median squared distance. The
+kernels exp(-|x - y|^2 / (s * median)) with the median squared distance and s in 0.1, 0.3, 1, 3 (`scales`). The
 kernel is approximated by random Fourier features sqrt(2) cos(z W + b), drawn anew each step (Rahimi
 and Recht, NIPS 2007), in O(N d D). Over the nodes that have a group (bipartite: people alone, N their
 number). UGE-R equalises products of group means only; this closes what it leaves open to a nonlinear
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from uge_core.group_means import Groups
 
 SCALES = (0.1, 0.3, 1.0, 3.0)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """One pool for all members, which are stepped in turn."""
+    return ThreadPoolExecutor(cores())
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +61,6 @@ class KernelGap(Penalty):
     @cached_property
     def _devices(self) -> dict[str, list[Groups]]:
         return {}
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(cores())
 
     def _prepared(self, device: torch.device) -> list[Groups]:
         """The groups on a device, made once."""
@@ -95,6 +97,6 @@ class KernelGap(Penalty):
             median = (some[:1024] - some[1024:]).square().sum(1).median().clamp_min(1e-12)
         if self.moments:
             return sum((moment_gap(z, g, median) for g in self._prepared(z.device)), z.new_zeros(()))
-        return fourier_gap(z, self._prepared(z.device), drawn[1] / median.sqrt(), drawn[2], self._pool) * len(
+        return fourier_gap(z, self._prepared(z.device), drawn[1] / median.sqrt(), drawn[2], _threads()) * len(
             self.scales
         )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import math
 from typing import TYPE_CHECKING, Any
 
-from uge_core.plots.look import faded, finish, ink, middle, mixed, paper, readable_on
+from uge_core.plots.look import faded, finish, ink, middle, mixed, named, paper, readable_on
 from uge_core.screens.data import GroupsView, MixingView, WeightsView
 from uge_core.screens.tables import known, records
 from uge_core.spreadsheet import FEWEST
@@ -46,7 +45,7 @@ def groups_figure(view: GroupsView, *, dark: bool = False) -> go.Figure:
             go.Bar(
                 x=[rows[i]["n"] if known(rows[i]["n"]) else FEWEST for i in mine], y=mine, orientation="h", text=texts, name=name,
                 textposition="outside", cliponaxis=False, textfont={"color": color, "size": 13},
-                customdata=[_named(rows[i]["group"]) for i in mine], hovertemplate="%{customdata}:%{text}<extra></extra>",
+                customdata=[named(rows[i]["group"]) for i in mine], hovertemplate="%{customdata}:%{text}<extra></extra>",
                 marker={
                     "color": bar if hatch else [bar if known(rows[i]["n"]) else paper(dark) for i in mine],
                     "line": {"color": bar, "width": 1.5},
@@ -111,7 +110,7 @@ def mixing_map(view: MixingView, *, dark: bool = False) -> go.Figure:
         hover["x"].append(x)
         hover["y"].append(y)
         hover["text"].append(
-            f"{_named(r['a'])} with {_named(r['b'])}: {words.replace('<br>', ' times, ')}, {r['expected']:,.1f} by chance"
+            f"{named(r['a'])} with {named(r['b'])}: {words.replace('<br>', ' times, ')}, {r['expected']:,.1f} by chance"
         )
     figure = go.Figure(
         go.Scatter(
@@ -182,10 +181,5 @@ def _count(n: float) -> str:
     return f"{n / 1e6:.3g}M" if n >= 1_000_000 else f"{n / 1e3:.3g}k" if n >= 10_000 else f"{n:,}"
 
 
-def _named(label: str) -> str:
-    """A name of people's data, which plotly would read as markup."""
-    return html.escape(label, quote=False)
-
-
 def _short(label: str) -> str:
-    return _named(label if len(label) <= 18 else label[:17] + "…")
+    return named(label if len(label) <= 18 else label[:17] + "…")

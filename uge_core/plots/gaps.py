@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from uge_core.plots.look import faded, finish, ink, middle, mixed, paper, readable_on
+from uge_core.plots.look import faded, finish, ink, middle, mixed, named, paper, readable_on
 from uge_core.screens.fairness import GAP_LABELS, GapView
 from uge_core.screens.tables import interval, known, records
 from uge_core.views import method_class
@@ -62,7 +62,7 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
             words += f", {marked[cell['a'], cell['b']]}"
         hover["x"].append(x)
         hover["y"].append(y)
-        hover["text"].append(f"{cell['a']} with {cell['b']}: {words}{cell_ends(cell, which)}")
+        hover["text"].append(f"{named(cell['a'])} with {named(cell['b'])}: {words}{cell_ends(cell, which)}")
     # A transparent marker per cell carries the hover text and the numbers a test or a screen reader can read.
     figure.add_trace(
         go.Scatter(
@@ -72,7 +72,7 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
     )  # fmt: skip
     ticks = {
         "tickvals": list(range(len(groups))),
-        "ticktext": [short_name(g) for g in groups],
+        "ticktext": [named(short_name(g)) for g in groups],
         "showgrid": False,
         "zeroline": False,
     }
@@ -108,18 +108,22 @@ def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
         ends = [(r[f"{name}_value"], r[f"{name}_low"], r[f"{name}_high"]) for r in rows]
         figure.add_trace(
             go.Bar(
-                x=values, y=[short_name(r["a"]) for r in rows], orientation="h", name=side.label, marker=bars,
+                x=values, y=list(range(len(rows))), customdata=[named(r["a"]) for r in rows], orientation="h", name=named(side.label), marker=bars,
                 error_x={
                     "type": "data", "array": [h - v if known(h) else 0 for v, _, h in ends],
                     "arrayminus": [v - low if known(low) else 0 for v, low, _ in ends], "color": color, "thickness": 1.5,
                 },
                 text=[f" {v:.3f}, n = {rough_count(r[f'{name}_n'])}" if known(v) else " no pair" for v, r in zip(values, rows, strict=True)],
-                textposition="inside", insidetextanchor="start", hovertemplate="%{y}: %{text}<extra></extra>",
+                textposition="inside", insidetextanchor="start", hovertemplate="%{customdata}: %{text}<extra></extra>",
                 textfont={"color": readable_on(style.color)},
             )
         )  # fmt: skip
     figure.update_xaxes(title_text=f"{GAP_LABELS[view.metric]}: mean predicted probability", rangemode="tozero")
-    figure.update_yaxes(autorange="reversed", showgrid=False, ticksuffix="  ")
+    # Places, not names: "18" and "25" would be read as numbers, and two long names cut to one as one group.
+    names = [named(short_name(a)) for a in drawn["a"]]
+    figure.update_yaxes(
+        autorange="reversed", showgrid=False, ticksuffix="  ", tickvals=list(range(len(names))), ticktext=names
+    )
     finish(
         figure, dark, height=120 + 38 * len(drawn) * len(view.sides), barmode="group", bargap=0.25,
         margin={"t": 40, "r": 10, "l": 10, "b": 10}, uirevision=view.metric,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 
@@ -27,6 +28,11 @@ def finish(figure: Any, dark: bool, **layout: Any) -> None:
     for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
         axis.update(tickfont=font, title={"font": font}, automargin=True)
     figure.layout.update(font=font, legend_font=font, **layout)
+
+
+def named(label: str) -> str:
+    """A name out of people's data, which plotly would read as markup."""
+    return html.escape(label, quote=False)
 
 
 def faded(color: str, share: float) -> str:

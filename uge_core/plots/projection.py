@@ -5,13 +5,12 @@ Coordinates are sent as 16-bit whole numbers, as no number is read off the axes;
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uge_core.plots.look import ink
+from uge_core.plots.look import ink, named
 from uge_core.screens.projection import TOP, Colouring, Group, ProjectionData, Side
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def projection_figure(
     for i in sorted(range(len(colours.groups)), key=lambda i: -len(colours.groups[i].members)):
         group = colours.groups[i]
         at = side.coordinates[group.members]
-        label = html.escape(group.label, quote=False)
+        label = named(group.label)
         traces.append(
             go.Scattergl(
                 x=np.ascontiguousarray(at[:, 0]), y=np.ascontiguousarray(at[:, 1]), mode="markers", name=label, legendrank=i,
@@ -94,7 +93,7 @@ def projection_figure(
         "uirevision": "projection", "newselection": {"line": {"color": color, "width": 2}},
         "legend": {
             "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "itemsizing": "constant", "font": text,
-            "title": {"text": html.escape(colours.title, quote=False) + "  ", "font": text},
+            "title": {"text": named(colours.title) + "  ", "font": text},
         },
     }  # fmt: skip
     return go.Figure(traces, layout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from uge_core.plots.look import faded, finish, ink
+from uge_core.plots.look import faded, finish, ink, named
 from uge_core.screens.tables import interval, known, records
 from uge_core.screens.tradeoff import TRADEOFF_METRICS, TradeoffView
 from uge_core.views import method_class
@@ -60,7 +60,9 @@ def tradeoff_figure(view: TradeoffView, *, rings: bool = False, dark: bool = Fal
             )
         )  # fmt: skip
     label = TRADEOFF_METRICS[view.metric]
-    figure.update_xaxes(title_text=f"{label} of {view.attribute}: left is better", range=[left, right], zeroline=False)
+    figure.update_xaxes(
+        title_text=f"{label} of {named(view.attribute)}: left is better", range=[left, right], zeroline=False
+    )
     figure.update_yaxes(title_text="NDCG@10: up is better", range=[bottom, top], zeroline=False)
     figure.add_annotation(
         x=0, y=1, xref="paper", yref="paper", yanchor="bottom", text="↖ better", showarrow=False, xanchor="left",
@@ -94,7 +96,7 @@ def _series(
     style = method_class(rows[0]["method"])
     shade = style.color
     return go.Scatter(
-        x=[r["value"] for r in rows], y=[r["ndcg"] for r in rows], name=series, mode="lines+markers+text",
+        x=[r["value"] for r in rows], y=[r["ndcg"] for r in rows], name=named(series), mode="lines+markers+text",
         line={"color": shade, "width": 1.5}, text=[text for text, _ in labels], textposition=[spot for _, spot in labels],
         textfont={"size": 13, "color": color}, error_x=_whiskers(rows, "value", shade), error_y=_whiskers(rows, "ndcg", shade),
         marker={
@@ -103,7 +105,7 @@ def _series(
         },
         customdata=[
             [
-                r["run"], interval(r["value_low"], r["value_high"]), interval(r["ndcg_low"], r["ndcg_high"]), r["status"],
+                named(r["run"]), interval(r["value_low"], r["value_high"]), interval(r["ndcg_low"], r["ndcg_high"]), r["status"],
                 r["seeds"], r["lambda"] if known(r["lambda"]) else None, series,
             ]
             for r in rows

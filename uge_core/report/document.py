@@ -64,7 +64,7 @@ def document(
 
 
 def _charts(store: RunStore, ids: list[str]) -> Iterator[tuple[Any, Any]]:
-    choices = leakage_choices(store)
+    choices = leakage_choices(store, only=ids)
     for exposure in choices.exposures:
         for metric in _LEAKAGE:
             if metric in choices.metrics:
@@ -164,7 +164,7 @@ def _tables(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
                                 "name": c["a"] if c["b"] is None else f"{c['a']} and {c['b']}",
                                 "value": "" if c["value"] is None else _number(c["value"]),
                                 "interval": _span(c["ci_low"], c["ci_high"]),
-                                "n": f"{c['n']:,}",
+                                "n": c["n"] if isinstance(c["n"], str) else f"{c['n']:,}",
                                 "left_out": c["excluded"],
                             }
                             for c in map(withheld, (r.get("cells") or ())[:_MOST_CELLS])

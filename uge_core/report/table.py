@@ -46,5 +46,6 @@ def _lines(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def withheld(cell: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The cell, without its value where so few pairs or edges are in it that it could point at people."""
-    return {**cell, "value": None, "ci_low": None, "ci_high": None} if cell["n"] < FEWEST else cell
+    """The cell, without its value and number where so few pairs or edges are in it that it could point at people."""
+    few = {"n": f"under {FEWEST}", "value": None, "ci_low": None, "ci_high": None}
+    return {**cell, **few} if cell["n"] < FEWEST else cell

@@ -18,7 +18,7 @@ import pandas as pd
 from uge_core.screens.tables import interval, known
 from uge_core.spreadsheet import to_csv
 from uge_core.store import RunStore, StoredRun
-from uge_core.views import METRIC_LABELS, as_shown, audited_attributes, labels
+from uge_core.views import METRIC_LABELS, as_shown, audited_attributes, labels, pair_as_shown
 
 LOWER, HIGHER, SAME = "B is lower", "B is higher", "No difference is shown"
 ALIKE, LITTLE = "The same", "Not enough evidence"
@@ -100,7 +100,7 @@ def comparison_view(store: RunStore, before: str, after: str) -> ComparisonView:
             if record
             else "not paired, so that a difference is shown only where the two intervals do not meet. "
         )
-        + "Chance is what random embeddings give."
+        + "Chance: what random embeddings, a random order or groups that do not differ give."
     )
     return ComparisonView(
         names, tuple(_sentences(a, b, found, paired=record is not None)), _settings(a, b), table, full, caption, record is not None, no_pairs,
@@ -211,7 +211,7 @@ def _figures(a: StoredRun, b: StoredRun, record: Mapping[str, Any] | None) -> It
         for exposure, x, y in _matched(first, second):
             x, y = as_shown(x), as_shown(y)
             pair = pairs.get((*what, exposure))
-            yield _figure(x, y, exposure, pair)
+            yield _figure(x, y, exposure, None if pair is None else pair_as_shown(pair))
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -296,7 +296,7 @@ def _sentences(a: StoredRun, b: StoredRun, figures: Sequence[Mapping[str, Any]],
     if not figures:
         missing = [name for name, run in zip("AB", (a, b), strict=True) if not run.audited]
         yield (
-            f"Run {' and run '.join(missing)} has no audit, so there are no figures to compare."
+            f"Run {' and run '.join(missing)} {'has' if len(missing) == 1 else 'have'} no audit, so there are no figures to compare."
             if missing
             else "The two audits have no measure in common."
         )
@@ -317,7 +317,9 @@ def _sentences(a: StoredRun, b: StoredRun, figures: Sequence[Mapping[str, Any]],
     differ = sum(f["Shows"] in (LOWER, HIGHER) for f in figures)
     few = sum(f["Shows"] == LITTLE for f in figures)
     how = "differ by more than chance" if paired else "have intervals that do not meet"
-    yield f"{differ} of {len(figures)} measures {how}" + (f"; {few} have not enough evidence." if few else ".")
+    yield f"{differ} of {len(figures)} measures {how}" + (
+        f"; {few} {'has' if few == 1 else 'have'} not enough evidence." if few else "."
+    )
 
 
 def _share(value: Any) -> str:

@@ -21,7 +21,7 @@ from uge_core.datasets.card import read_card
 from uge_core.datasets.mixing import mixing
 from uge_core.errors import ConfigError, TooManyGroups
 from uge_core.graph import Attribute, AttributedGraph, IntArray
-from uge_core.screens.tables import records
+from uge_core.screens.tables import many, records
 from uge_core.spreadsheet import FEWEST, to_csv
 from uge_core.store import RunStore
 from uge_core.uploads import list_uploads
@@ -386,7 +386,7 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
     if len(rows) < int((a.sizes > 0).sum()):
         caption += f" Drawn are the {len(rows)} largest groups; the table has all pairs."
     if few.any():
-        caption += f" {int(few.sum())} pairs with {_UNDER} edges are withheld."
+        caption += f" Withheld: {many(int(few.sum()), 'pair')} with {_UNDER} edges."
     if (thin & ~few).any():
         caption += f" Hatched: fewer than {THIN:g} expected, too few to tell influence from chance."
     return MixingView(

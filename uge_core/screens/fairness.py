@@ -126,7 +126,7 @@ def fairness_view(
     scale = max([float(v) for v in counted if known(v)], default=1.0) or 1.0
     return GapView(
         metric, attribute, layout, groups, table, sides, ranked, scale, _title(metric, attribute, sides),
-        _change(found, names), _caption(metric, attribute, layout, table, found, scale), _alt(metric, attribute, table, sides),
+        _change(found, names), _caption(metric, attribute, layout, table, found, scale, any(s.extremes for s in sides)), _alt(metric, attribute, table, sides),
         tuple(_remarks(metric, table, found, names, groups, ranked, len(runs))),
     )  # fmt: skip
 
@@ -147,7 +147,7 @@ def _cells(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         table[f"{side}_n"] = table[f"{side}_n"].fillna(0).astype(int)
         for end in ("value", "low", "high"):
             table[f"{side}_{end}"] = pd.to_numeric(table[f"{side}_{end}"])
-    if len(rows) == 2:
+    if len(rows) == 2 and _links(rows[0]) == _links(rows[1]):
         both = table["before_counts"] & table["after_counts"]
         table["difference"] = (table["after_value"] - table["before_value"]).where(both)
     return table
@@ -207,18 +207,29 @@ def _title(metric: str, attribute: str, sides: Sequence[GapSide]) -> str:
     if verdicts == {"not enough evidence"}:
         return f"{label}: not enough evidence to compare {attribute} groups"
     if "more than chance" not in verdicts:
-        return f"{label}: no difference between {attribute} groups is shown"
+        tested = [s.label for s in sides if s.verdict == "not told from chance"]
+        some = f" in {tested[0]}, not enough evidence in the other" if len(tested) < len(sides) else ""
+        return f"{label}: no difference between {attribute} groups is shown{some}"
     where = [s.label for s in sides if s.verdict == "more than chance"]
     return f"{label}: {attribute} groups differ by more than chance in {' and in '.join(where)}"
+
+
+def _links(row: Mapping[str, Any]) -> str:
+    """Which pairs a row is about."""
+    if row["metric"] == "dp":
+        return "all pairs"
+    return "all links, which training may have seen" if row["variant"] == "all-edges" else "held-out links"
 
 
 def _change(found: Sequence[tuple[StoredRun, Mapping[str, Any]]], names: Mapping[str, str]) -> str:
     if len(found) < 2 or any(row["value"] is None for _, row in found):
         return ""
     (a, first), (b, second) = found
+    if _links(first) != _links(second):
+        return f"Not compared: {names[a.id]} is measured on {_links(first)}, {names[b.id]} on {_links(second)}."
     text = f"The gap goes from {first['value']:.3f} with {names[a.id]} to {second['value']:.3f} with {names[b.id]}"
     if None in (first["ci_low"], second["ci_low"]):
-        return text + "."
+        return text + "; without an interval of both no change can be told."
     if second["ci_high"] < first["ci_low"] or second["ci_low"] > first["ci_high"]:
         return text + "; the intervals do not overlap."
     return text + "; the intervals overlap, so no change is shown."
@@ -231,17 +242,23 @@ def _caption(
     table: pd.DataFrame,
     found: Sequence[tuple[StoredRun, Mapping[str, Any]]],
     scale: float,
+    outlined: bool,
 ) -> str:
     rows = [row for _, row in found]
     unit = {"dp": "pairs of nodes", "eo": "edges"}[metric]
-    what = {
-        "dp": "mean predicted probability of a link",
-        "eo": f"mean predicted probability of {'all' if rows[0]['variant'] == 'all-edges' else 'held-out'} links",
-    }[metric]
+    what = (
+        "mean predicted probability of "
+        + {
+            "dp": "a link",
+            "eo": " in A, of ".join(dict.fromkeys(map(_links, rows)))
+            + (" in B" if len(set(map(_links, rows))) > 1 else ""),
+        }[metric]
+    )
     who = f"users of each {attribute} group" if layout == "bars" else f"each pair of {attribute} groups"
     text = f"{what[0].upper()}{what[1:]} for {who}; under it n, the {unit}, {rows[0]['n']:,} in all."
     if layout == "map":
-        text += f" Both runs share one scale, 0 to {scale:.3f}; the highest and the lowest cell are outlined."
+        text += f" {'Both runs share one scale,' if len(rows) > 1 else 'Colours run from'} 0 to {scale:.3f}"
+        text += "; the highest and the lowest cell are outlined." if outlined else "."
     if any(row["ci_low"] is not None for row in rows):
         text += " Intervals: 95 %, over people, for one training seed; not adjusted for looking at several attributes."
     if any(not table[f"{side}_counts"].all() for side in _SIDES[: len(found)]):

@@ -78,8 +78,11 @@ def frame(
     treated = list(dict.fromkeys(name for run in here for name in run.config["sensitive"]))
     # Rows are read of these few alone, so that the frame stays quick over a thousand runs.
     asked = [r for r in here if r.id in (before, after)]
-    newest = max(here, key=lambda r: r.created, default=None)
-    found = [a for run in (newest, *asked) if run for a in audited_attributes(store.load(run.id))]
+    # The newest, and the newest of every way of running: one audited for gender alone does not hide the others' region.
+    newest = {
+        (r.config["method"] == "external", *r.config["sensitive"]): r for r in sorted(here, key=lambda r: r.created)
+    }
+    found = [a for run in {r.id: r for r in (*newest.values(), *asked)} for a in audited_attributes(store.load(run))]
     attributes = tuple(
         sorted(dict.fromkeys(found), key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
     )
@@ -99,7 +102,7 @@ def _named(value: str | None, allowed: Sequence[str] | Mapping[str, str]) -> str
 
 def _defaults(runs: Sequence[StoredRun], attribute: str | None) -> tuple[str | None, str | None]:
     """An untreated run and one that treats the attribute, alike but for the method where there are such."""
-    plain = [r for r in runs if not r.config["sensitive"]]
+    plain = [r for r in runs if r.config["method"] == "none"] or [r for r in runs if not r.config["sensitive"]]
     treated = [r for r in runs if attribute in r.config["sensitive"]]
     before = next(iter(plain or runs), None)
     others = [r for r in treated if r is not before] or [r for r in runs if r is not before]

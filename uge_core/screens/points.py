@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ class Reading:
         n: people, targets, pairs or edges it rests on.
         random: what random embeddings or chance alone give, or None.
         majority: what always answering the commonest value gives, or None.
+        seeds: how many it is the mean of.
     """
 
     value: float
@@ -58,6 +59,7 @@ class Reading:
     n: int | None
     random: float | None
     majority: float | None
+    seeds: int = 1
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,11 @@ class Point:
         rows = [self._leak(run, attribute, metric, exposure) for run in self.runs]
         found = reading(rows)
         if found and metric == "auc" and found.low is not None:
-            # no attacker does worse than a coin
-            return Reading(**{**vars(found), "low": max(0.5, found.low)})
+            # No attacker does worse than a coin. Turned one by one, seeds at chance lie above it on average, so they
+            # are told from a coin only where one of them is by itself.
+            alone = [r["ci_low"] for r in rows if r and r["ci_low"] is not None and r["evidence"] == "ok"]
+            at_chance = found.kind == "seeds" and alone and max(alone) <= 0.5
+            return replace(found, low=0.5 if at_chance else max(0.5, found.low))
         return found
 
     def utility(self, attribute: str, exposure: str = "unseen") -> Reading | None:
@@ -129,8 +134,9 @@ def reading(rows: Sequence[Mapping[str, Any] | None]) -> Reading | None:
         return None
     values = np.array([r["value"] for r in ok])
     ends = [(r["ci_low"], r["ci_high"]) for r in ok if r["ci_low"] is not None]
-    low, high = (min(e[0] for e in ends), max(e[1] for e in ends)) if ends else (None, None)
-    kind = "nodes" if ends else None
+    whole = len(ends) == len(ok)  # an interval of some seeds need not hold the mean of all
+    low, high = (min(e[0] for e in ends), max(e[1] for e in ends)) if whole else (None, None)
+    kind = "nodes" if whole else None
     if len(ok) >= ENOUGH_SEEDS:
         from scipy.special import stdtrit
 
@@ -139,7 +145,7 @@ def reading(rows: Sequence[Mapping[str, Any] | None]) -> Reading | None:
         low, high, kind = max(values.mean() - half, bottom), min(values.mean() + half, 1.0), "seeds"
     return Reading(
         float(values.mean()), low, high, kind, ok[0]["n"],
-        _mean(r["floor_random"] for r in ok), _mean(r["floor_majority"] for r in ok),
+        _mean(r["floor_random"] for r in ok), _mean(r["floor_majority"] for r in ok), len(ok),
     )  # fmt: skip
 
 

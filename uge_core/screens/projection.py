@@ -28,7 +28,7 @@ from uge_core.projection.confidence import FOLDS
 from uge_core.projection.neighbours import NEAREST
 from uge_core.projection.path import lambda_path
 from uge_core.projection.sample import MOST, Sample, draw_sample
-from uge_core.screens.tables import interval
+from uge_core.screens.tables import interval, many
 from uge_core.spreadsheet import FEWEST
 from uge_core.store import RunStore, StoredRun
 from uge_core.views import as_shown, audit_rows, labels, matching_row
@@ -536,7 +536,7 @@ def _adjust(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _stands_out(rows: Sequence[Mapping[str, Any]], m: int, n: int, attribute: str) -> str:
-    text = f"{m:,} people selected, {100 * m / n:.1f} % of those drawn."
+    text = f"{many(m, 'person', 'people')} selected, {100 * m / n:.1f} % of those drawn."
     told = [r for r in rows if r["Against everybody"] in ("more", "fewer") and not r["_small"]]
     if not told:
         tested = any(r["p"] is not None for r in rows)

@@ -13,6 +13,11 @@ def known(value: Any) -> bool:
     return value is not None and not pd.isna(value)
 
 
+def many(n: int, one: str, more: str = "") -> str:
+    """The number with its noun, as in `1 run` and `2,000 runs`."""
+    return f"{n:,} {one if n == 1 else more or one + 's'}"
+
+
 def interval(low: Any, high: Any) -> str:
     """The interval with a space before it, as in `0.3 [0.2, 0.4]`; nothing without one."""
     return f" [{low:.3f}, {high:.3f}]" if known(low) and known(high) else ""

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from uge_core.screens.points import Point, Reading, points, settings
-from uge_core.screens.tables import interval, known, records
+from uge_core.screens.tables import interval, known, many, records
 from uge_core.spreadsheet import to_csv
 from uge_core.store import RunStore
 from uge_core.views import LeakageView, run_order
@@ -123,7 +123,7 @@ def tradeoff_view(
             measured.append(point)
             found.append(_record(point, x, y))
             floors.append(x)
-        elif metric in _LEAKAGE and point.leakage(attribute, metric, _OTHER[exposure]):
+        elif x is None and metric in _LEAKAGE and point.leakage(attribute, metric, _OTHER[exposure]):
             otherwise += 1
     table = pd.DataFrame(found, columns=_COLUMNS)
     table["status"] = _status(table)
@@ -142,7 +142,7 @@ def _record(point: Point, x: Reading, y: Reading) -> dict[str, Any]:
     return {
         "run": point.label, "series": point.series, "method": point.method, "lambda": point.lam,
         "value": x.value, "value_low": x.low, "value_high": x.high, "ndcg": y.value, "ndcg_low": y.low,
-        "ndcg_high": y.high, "interval": x.kind or "none", "seeds": len(point.runs), "n": x.n, "n_ranked": y.n,
+        "ndcg_high": y.high, "interval": x.kind or "none", "seeds": x.seeds, "n": x.n, "n_ranked": y.n,
         "run_ids": " ".join(r.id for r in point.runs),
     }  # fmt: skip
 
@@ -235,7 +235,7 @@ def _remarks(left_out: int, otherwise: int, table: pd.DataFrame, exposure: str, 
         out.append(f"Measured on the other people alone, and shown under {other}: {otherwise} of the points.")
     elif left_out:
         out.append(
-            f"{left_out} runs of this setting are left out: they treat other attributes, or were not measured this way."
+            f"Left out of this setting: {many(left_out, 'run')}, about other attributes or not measured this way."
         )
     if len(table) and exposure == "seen" and metric in _LEAKAGE:
         out.append(
@@ -366,12 +366,11 @@ def _bars(view: TradeoffView, point: Point, plain: Point | None) -> LeakageView:
             if found is None:
                 continue
             floors = [f for f in (found.majority, found.random) if f is not None]
-            low = found.low if found.low is not None else found.value
             rows.append(
                 {
                     "attribute": attribute, "run": p.label, "run_id": p.runs[0].id, "method": p.method, "value": found.value,
                     "ci_low": found.low, "ci_high": found.high, "majority": found.majority, "random": found.random,
-                    "n": found.n, "evidence": "ok", "telling": not floors or low > max(floors), "treated": attribute in p.sensitive,
+                    "n": found.n, "evidence": "ok", "telling": found.low is not None and (not floors or found.low > max(floors)), "treated": attribute in p.sensitive,
                 }
             )  # fmt: skip
     table = pd.DataFrame(rows)
@@ -379,7 +378,7 @@ def _bars(view: TradeoffView, point: Point, plain: Point | None) -> LeakageView:
     title = f"What {point.label} gives away of every attribute"
     caption = (
         f"{TRADEOFF_METRICS[metric]} of the strongest attacker, from zero. Whiskers as in the chart above; hatched: the interval "
-        "reaches a floor. Ticks: what always answering the commonest value gives (majority) and what random embeddings give (random)."
+        "reaches a floor, or there is none. Ticks: what always answering the commonest value gives (majority) and what random embeddings give (random)."
     )
     if seen:
         names = ", ".join(dict.fromkeys(seen))

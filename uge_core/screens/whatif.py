@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from uge_core.screens.tables import interval, known
+from uge_core.screens.tables import interval, known, many
 from uge_core.spreadsheet import FEWEST, to_csv
-from uge_core.views import METRIC_LABELS, as_shown
+from uge_core.views import METRIC_LABELS, as_shown, pair_as_shown
 
 _UNDER = f"under {FEWEST}"
 TIER_WORDS: Mapping[str, str] = {
@@ -127,7 +127,9 @@ def _verdict(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     if before["value"] == after["value"]:
         return "The same"
     ends = [before["ci_low"], before["ci_high"], after["ci_low"], after["ci_high"]]
-    if all(known(e) for e in ends) and (ends[3] < ends[0] or ends[2] > ends[1]):
+    if not all(known(e) for e in ends):
+        return EMPTY
+    if ends[3] < ends[0] or ends[2] > ends[1]:
         return "Lower" if after["value"] < before["value"] else "Higher"
     return "No change is shown"
 
@@ -330,7 +332,7 @@ def ego_view(answer: Mapping[str, Any], attribute: str | None) -> EgoView:
         if lightest["weight"] == heaviest["weight"]:
             title = f"All edges of {who} weigh {lightest['weight']:.2f}"
     caption = (
-        f"{len(nodes)} nodes and {len(edges)} edges; larger markers are the chosen nodes. Width: the weight R~/R"
+        f"{many(len(nodes), 'node')} and {many(len(edges), 'edge')}; larger markers are the chosen nodes. Width: the weight R~/R"
         f"{f' of {treated}' if treated else ''}, which is 1 where the sensitive values change nothing; held-out edges are dotted. "
         "Where a node stands means nothing."
     )
@@ -396,7 +398,7 @@ class RetrainedView:
 def retrained_view(answer: Mapping[str, Any]) -> RetrainedView:
     """An answer to `compare`: A is the graph as it is, B the scenario's; differences are shown as B - A."""
     rows = []
-    for r in answer["rows"]:
+    for r in map(pair_as_shown, answer["rows"]):
         rows.append(
             {
                 "Measure": METRIC_LABELS.get(r["metric"], r["metric"]),
@@ -422,7 +424,7 @@ def retrained_view(answer: Mapping[str, Any]) -> RetrainedView:
 
 
 def _paired_verdict(row: Mapping[str, Any]) -> str:
-    if row["evidence"] != "ok" or row["value"] is None:
+    if row["evidence"] != "ok" or row["value"] is None or (row["p_holm"] is None and row["value"]):
         return EMPTY
     if row["p_holm"] is None or row["p_holm"] >= 0.05:
         return "No change is shown"

@@ -25,7 +25,10 @@ class MLP(Attacker):
     needs: ClassVar[tuple[str, ...]] = ("sklearn.neural_network",)
 
     def fit(self, x: Float64Array, y: IntArray, *, seed: int) -> Fitted:
-        """20 epochs, 10 above 20 values; on small graphs as many as make 2,000 steps, at most 200."""
+        """20 epochs, on small graphs as many as make 2,000 steps, at most 200; above 20 values half of them.
+
+        All epochs go through the people in one shuffled order.
+        """
         from sklearn.neural_network import MLPClassifier
 
         num = int(y.max()) + 1
