@@ -192,3 +192,13 @@ def test_erasers_say_when_nobody_is_left_to_fit_on():
     known = replace(evidence(graph, ("city",)), probed=np.ones(90, dtype=bool))
     with pytest.raises(ConfigError, match="no node outside the probe's test has a known value of city"):
         LEACE().check(known, "cross-entropy")
+
+
+def test_a_part_of_uge_ork_that_weighs_nothing_refuses_nothing():
+    # more joint groups than R's penalty takes: it is not asked for
+    graph = town()
+    known = evidence(graph, ("city",))
+    ((weight, part),) = UGEORK(mean_weight=0.0, strength=0.0).penalty(known).parts
+    assert weight == 1.0 and type(part).__name__ == "KernelGap"
+    ((weight, _),) = UGEORK(kernel_weight=0.0, mean_weight=0.25).penalty(known).parts
+    assert weight == 0.25

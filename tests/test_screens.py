@@ -447,3 +447,55 @@ def test_text_is_readable_on_every_step_of_the_maps() -> None:
 )
 def test_counts_in_cells_stay_short(n, words):
     assert rough_count(n) == words
+
+
+# what was not measured is not said
+
+
+def test_seeds_at_chance_stay_at_chance(store: RunStore) -> None:
+    # each is turned to .5 and above on its own, so their mean lies above a coin whatever they are
+    for seed, auc in enumerate((0.49, 0.51, 0.505)):
+        add(store, f"a{seed}", [leak(auc), ndcg(0.3)], seed=seed)
+    table = tradeoff(store).table
+    assert table["value_low"].tolist() == [0.5] and table["seeds"].tolist() == [3]
+
+
+def test_an_interval_of_one_seed_is_not_that_of_two(store: RunStore) -> None:
+    add(store, "a0", [leak(0.7), ndcg(0.3)], seed=0)
+    add(store, "a1", [leak(0.5) | {"ci_low": None, "ci_high": None}, ndcg(0.3)], seed=1)
+    (record,) = tradeoff(store).table.to_dict("records")
+    assert record["value"] == pytest.approx(0.6) and record["value_low"] is None and record["interval"] == "none"
+
+
+def test_one_point_is_not_the_best_of_any(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9), ndcg(0.3)])
+    add(store, "b2", [leak(0.7, exposure="seen"), ndcg(0.3, exposure="seen")], method="uge-w", sensitive=["city"])
+    view = tradeoff(store)
+    assert view.title.startswith("Only No debiasing was measured this way: AUC 0.900")
+    assert any("Seen values: 1 of the points" in r for r in view.remarks)
+
+
+def test_all_links_are_not_compared_with_held_out_ones(store: RunStore) -> None:
+    cells = [cell("A", "A", 0.5), cell("A", "B", 0.3)]
+    for i, (variant, value) in enumerate((("all-edges", 0.3), ("held-out", 0.1))):
+        add(store, f"a{i}", [gap(cells, value, variant=variant) | {"metric": "eo"}], seed=i)
+    view = fairness_view(store, metric="eo", attribute="city", before="a0", after="a1")
+    assert view and view.change.startswith("Not compared: ") and "difference" not in view.table
+    assert "all links, which training may have seen in A, of held-out links in B" in view.caption
+
+
+def test_run_a_is_no_embedding_from_elsewhere_where_there_is_an_untreated_run(store: RunStore) -> None:
+    add(store, "e1", [leak(0.8)], method="external", file="z.npy", backbone="")
+    add(store, "n1", [leak(0.9)])
+    add(store, "w1", [leak(0.7)], method="uge-w", sensitive=["city"])
+    found = frame(store)
+    assert (found.before, found.after) == ("n1", "w1")
+
+
+def test_group_names_on_bars_are_places_and_no_markup(store: RunStore) -> None:
+    cells = [
+        {**cell(a, "", 0.5), "b": None} for a in ("18", "<b>household income under 10k", "<b>household income over 90k")
+    ]
+    figure = gap_bars(two(store, gap(cells, 0.1)))
+    assert list(figure.data[0].y) == [0, 1, 2] and figure.layout.yaxis.ticktext[0] == "18"
+    assert all("<" not in text for text in (*figure.layout.yaxis.ticktext, *figure.data[0].customdata))

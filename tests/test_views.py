@@ -11,7 +11,7 @@ import pytest
 
 from uge_core.figures import leakage_figure
 from uge_core.store import RunStore
-from uge_core.views import config_words, labels, leakage_choices, leakage_view, overview
+from uge_core.views import config_words, labels, leakage_choices, leakage_view, overview, pair_as_shown
 
 
 def row(**given: Any) -> dict[str, Any]:
@@ -224,3 +224,45 @@ def test_runs_of_one_name_are_told_apart_by_what_differs_in_their_settings() -> 
         "CNE (degree prior) · aaaaaa",
         "CNE (degree prior) · dddddd",
     ]
+
+
+def test_without_an_interval_nothing_is_told_from_guessing(store: RunStore) -> None:
+    add(store, "a1", [leak(0.7, None) | {"ci_low": None, "ci_high": None}])
+    shown = view(store)
+    assert shown.title == "No interval was measured, so nothing can be told from guessing"
+    assert not shown.table["telling"].any() and any(r.startswith("Without an interval") for r in shown.remarks)
+
+
+def test_the_title_names_a_row_that_is_told_from_guessing(store: RunStore) -> None:
+    high = leak(0.95, None, "micro_f1") | {"floor_majority": 0.96}
+    low = leak(0.7, None, "micro_f1") | {"attribute": "gender"}
+    add(store, "a1", [high, low])
+    assert view(store, metric="micro_f1").title == "gender is read best from No debiasing: Micro-F1 0.700"
+
+
+def test_of_an_embedding_from_elsewhere_nobody_knows_what_training_saw(store: RunStore) -> None:
+    for i, auc in enumerate((0.9, 0.52)):
+        add(store, f"e{i}", [leak(auc, None), leak(auc, None, "micro_f1")], method="external", file=f"{i}.npy")
+    assert set(overview(store).table["Exposure"]) == {"not known"}
+    assert any("nobody here knows" in r for r in view(store).remarks)
+    said = str(overview(store).sentences[0])
+    assert "52.0 %" in said and "the lowest of 2 runs" in said and "the highest, 90.0 %" in said
+
+
+def test_paired_aucs_below_a_coin_are_turned() -> None:
+    pair = {
+        "metric": "auc",
+        "a": 0.42,
+        "b": 0.36,
+        "value": 0.06,
+        "ci_low": 0.02,
+        "ci_high": 0.1,
+        "p_value": 0.01,
+        "p_holm": 0.02,
+    }
+    turned = pair_as_shown(pair)
+    assert [round(turned[k], 6) for k in ("a", "b", "value", "ci_low", "ci_high")] == [0.58, 0.64, -0.06, -0.1, -0.02]
+    assert turned["p_holm"] == 0.02
+    crossed = pair_as_shown(pair | {"a": 0.6, "b": 0.36})
+    assert crossed["p_holm"] is None and crossed["value"] == pytest.approx(-0.04)
+    assert pair_as_shown(pair | {"a": 0.7, "b": 0.6}) == pair | {"a": 0.7, "b": 0.6}

@@ -87,7 +87,10 @@ def test_rows_serve_the_attribute_and_the_attackers_they_were_measured_for_alone
     for sensitive, attackers in (("gender", ["linear"]), ("region", ["linear"]), ("region", ["linear", "knn"])):
         made = rivals(town, sensitive, attackers=attackers, rows=rows, **asked)["rows"][0]
         assert (made["sensitive"], sorted(made["aucs"])) == (sensitive, sorted(attackers))
-    assert len(rows.read_text().splitlines()) == 3 and len({json.loads(x)["run"] for x in rows.read_text().splitlines()}) == 1
+    assert (
+        len(rows.read_text().splitlines()) == 3
+        and len({json.loads(x)["run"] for x in rows.read_text().splitlines()}) == 1
+    )
 
 
 def test_a_row_after_a_line_that_was_cut_is_kept(town, tmp_path):

@@ -132,3 +132,15 @@ def test_going_on_from_its_state_gives_the_same_bits():
     assert float(found) == float(expected)
     for name, t in whole.state().items():
         np.testing.assert_array_equal(t, second.state()[name])
+
+
+def test_what_was_restored_and_not_stepped_is_still_there():
+    # a warm path resumed right after its cold end: the state goes on to the next stage without a step in between
+    answers = (Answer.of_codes(np.arange(40) % 2, 2),)
+    build = Build(depth=1, width=8, steps=1, batch=0, learning_rate=0.01)
+    first = Adversary(answers, build)
+    first(torch.randn(40, 4, generator=torch.Generator().manual_seed(0)), torch.Generator().manual_seed(1))
+    second = Adversary(answers, build)
+    second.restore(first.state())
+    assert second.state().keys() == first.state().keys() and len(first.state()) > 4
+    assert all(torch.equal(second.state()[k], t) for k, t in first.state().items())

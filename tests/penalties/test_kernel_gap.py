@@ -124,3 +124,16 @@ def test_compiled_passes_beat_torchs():
             waves.gradient([torch.cat([s[:-1], torch.zeros(1, 128)]) for s in waves.sums()])
             took[name].append(perf_counter() - begun)
     assert min(took["compiled"][1:]) < 0.9 * min(took["torch"][1:]), took
+
+
+def test_sums_of_blocks_stay_bounded(monkeypatch):
+    from uge_core.penalties import _kernel_gap
+
+    z = torch.randn(5 * ROWS, 3, generator=generator(1))
+    made = [Groups.of(np.arange(len(z)) % 4, 4, torch.device("cpu"))]
+    weight, phase = torch.randn(3, 16, generator=generator(2)), torch.rand(16, generator=generator(3))
+    many = _Compiled(z, weight, phase, made, None)
+    monkeypatch.setattr(_kernel_gap, "_SUMS", 2 * 5 * 16)
+    few = _Compiled(z, weight, phase, made, None)
+    assert len(many.blocks) == 5 and len(few.blocks) <= 2
+    torch.testing.assert_close(few.sums()[0], many.sums()[0], rtol=1e-5, atol=1e-2)

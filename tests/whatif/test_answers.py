@@ -347,3 +347,11 @@ def test_names_asked_for_are_checked(store: uge.RunStore, desk: Desk, graph: Any
         desk.answer({"what": "walk"})
     with pytest.raises(uge.UgeError, match="made for other data"):
         desk.judge(run.id, Scenario("f" * 64, (Threshold(0.3),)).to_json(), "city")
+
+
+def test_a_gap_without_intervals_shows_nothing() -> None:
+    from uge_core.screens.whatif import EMPTY, _paired_verdict, _verdict
+
+    before = {"value": 0.1, "evidence": "ok", "ci_low": None, "ci_high": None}
+    assert _verdict(before, before | {"value": 0.4}) == EMPTY
+    assert _paired_verdict({"evidence": "ok", "value": 0.2, "p_holm": None}) == EMPTY
