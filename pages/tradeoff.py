@@ -127,7 +127,9 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
             st.header(plain(chosen.bars.title))
             st.html(ring + uge.leakage_light(chosen.bars, dark=dark))
             st.caption(plain(chosen.bars.caption))
-        run = chosen.point.runs[0]
+        run, seeds = chosen.point.runs[0], len(chosen.point.runs)
+        if seeds > 1:
+            st.caption(f"Below: seed {run.config['seed']}, one of the {seeds} whose mean the figures above are.")
         draw_gaps(view, run.id, str(run.finished), dark)
 
 

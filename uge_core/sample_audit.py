@@ -2,7 +2,7 @@
 
 Eleven lambdas of UGE-C (at 0 it is UGE-W), no debiasing, UGE-O and UGE-OK, three seeds each, GCN, region
 treated. `make` trains and audits them anew, ``make sample-audit`` in a checkout calls it. To keep the file
-small the embeddings are rounded to 8 bits before they are audited, and what an encoder was trained to, which
+small the embeddings are rounded to six significant bits before they are audited, and what an encoder was trained to, which
 a What-if needs, is kept of seed 0 of `_ENCODERS`, whose embeddings are not rounded.
 Each run says that it was shipped: ``dataset["shipped"]`` is the version that made it.
 
@@ -145,9 +145,13 @@ def _slim(run: StoredRun, whole: bool) -> None:
 
 
 def _rounded(vectors: FloatArray) -> FloatArray:
-    """On a grid of at most 255 values, whose step is a power of two, so that half precision holds them and they pack well."""
-    step = 2.0 ** np.ceil(np.log2(np.abs(vectors).max() / 127))
-    return np.asarray(np.round(vectors / step) * step, dtype=np.float32)
+    """To six significant bits, which half precision holds and which pack well.
+
+    Relative to each number, as small coordinates beside a few large ones leak too: on a grid of 8 bits an attacker's
+    AUC of an embedding that had shrunk fell from .66 to .59.
+    """
+    part, power = np.frexp(vectors)
+    return np.asarray(np.round(np.ldexp(np.round(part * 64) / 64, power) * 2.0**24) / 2.0**24, dtype=np.float32)
 
 
 def _close(path: Path) -> None:
