@@ -241,9 +241,13 @@ def test_a_device_is_checked_where_nothing_is_trained(town: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("method", "options", "read"),
     [
-        ("none", {}, ()), ("uge-w", {}, ("city", "gender", "age")), ("uge-w", {"independence": "true"}, ("city",)),
-        ("uge-c", {"independence": "true"}, ("city", "gender", "age")), ("fairwalk", {}, ("city",)), ("debayes", {}, ("city",)),
-    ],  # fmt: skip
+        ("none", {}, ()),
+        ("uge-w", {}, ("city", "gender", "age")),
+        ("uge-w", {"independence": "true"}, ("city",)),
+        ("uge-c", {"independence": "true"}, ("city", "gender", "age")),
+        ("fairwalk", {}, ("city",)),
+        ("debayes", {}, ("city",)),
+    ],
 )
 def test_the_audit_is_told_which_values_training_read(
     town: Path, method: str, options: dict[str, str], read: tuple[str, ...]
