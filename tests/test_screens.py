@@ -481,7 +481,7 @@ def test_all_links_are_not_compared_with_held_out_ones(store: RunStore) -> None:
         add(store, f"a{i}", [gap(cells, value, variant=variant) | {"metric": "eo"}], seed=i)
     view = fairness_view(store, metric="eo", attribute="city", before="a0", after="a1")
     assert view and view.change.startswith("Not compared: ") and "difference" not in view.table
-    assert "all links, which training may have seen in A, of held-out links in B" in view.caption
+    assert "all links (training may have seen them) in A, of held-out links in B" in view.caption
 
 
 def test_run_a_is_no_embedding_from_elsewhere_where_there_is_an_untreated_run(store: RunStore) -> None:

@@ -218,7 +218,7 @@ def _links(row: Mapping[str, Any]) -> str:
     """Which pairs a row is about."""
     if row["metric"] == "dp":
         return "all pairs"
-    return "all links, which training may have seen" if row["variant"] == "all-edges" else "held-out links"
+    return "all links (training may have seen them)" if row["variant"] == "all-edges" else "held-out links"
 
 
 def _change(found: Sequence[tuple[StoredRun, Mapping[str, Any]]], names: Mapping[str, str]) -> str:
