@@ -1,8 +1,8 @@
 """What the Data page shows of a graph: notes, sizes, edges between groups, weights; small numbers withheld."""
 
-import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,12 +18,14 @@ from uge_core.graph import Attribute, AttributedGraph
 from uge_core.jobs import reading
 from uge_core.plots.data import groups_figure, mixing_map, weights_figure
 from uge_core.screens.data import (
+    BESIDE,
     data_stamp,
     data_view,
     groups_csv,
     groups_view,
     known_graphs,
     mixing_view,
+    overview_row,
     weights_view,
 )
 from uge_core.spreadsheet import FEWEST
@@ -59,21 +61,59 @@ def test_sizes_with_the_missing_as_a_group(town: Path) -> None:
     assert [n for t in figure.data for n in t.x] == view.table["n"].tolist()
 
 
+def said(view: Any, figure: Any, file: str) -> str:
+    """All that a view tells in words and numbers."""
+    drawn = [(list(t.x), list(t.text), list(t.customdata)) for t in figure.data]
+    return " ".join((view.title, view.caption, view.alt, view.table.to_csv(), view.drawn.to_csv(), file, str(drawn)))
+
+
 def test_groups_under_ten_people_are_never_a_number() -> None:
     view = groups_view(made(("big", "small", "=1+1"), [60, 7, 15], missing=4), "g")
     assert view.table["n"].isna().tolist() == [False, False, True, True]
-    words = " ".join(
-        (
-            view.title,
-            view.caption,
-            view.alt,
-            groups_csv([view]),
-            json.dumps(groups_figure(view).to_plotly_json(), default=str),
-        )
-    )
+    words = said(view, groups_figure(view), groups_csv([view]))
     assert "under 10" in words and "small,7" not in words and "small 7" not in words
     assert "g,'=1+1,15.0" in groups_csv([view]) and "g,small,under 10,," in groups_csv([view])
     assert "2 under 10: their size is withheld" in view.caption
+
+
+@pytest.mark.parametrize(
+    ("sizes", "missing", "under", "beside"),
+    [
+        ([163, 137, 7], 0, "c", "b"),
+        ([163, 137], 7, "no value", "b"),
+        ([163, 37, 7], 137, "c", "b"),
+        ([163, 137, 7], 31, "c", "no value"),
+    ],
+)
+def test_the_size_of_one_small_group_does_not_follow_from_the_others(
+    sizes: list[int], missing: int, under: str, beside: str
+) -> None:
+    graph = made(("a", "b", "c")[: len(sizes)], sizes, missing)
+    view = groups_view(graph, "g")
+    table, file = view.table.set_index("group"), groups_csv([view])
+    assert table.index[table["n"].isna() | table["share"].isna()].tolist() == sorted((under, beside))
+    texts = {x: y.strip() for t in groups_figure(view).data for x, y in zip(t.customdata, t.text, strict=True)}
+    assert (texts[under], texts[beside]) == ("under 10", BESIDE) and f"{beside} is {BESIDE}" in view.caption
+    assert f"{under},under 10,," in file and f"{beside},withheld,," in file and "1 under 10: its size" in view.caption
+    number = {"a": sizes[0], "b": sizes[1], "c": 7, "no value": missing}[beside]
+    assert not re.search(rf"\b({number}|7)\b", said(view, groups_figure(view), file))
+    row = overview_row(graph, graph.attributes[0])
+    assert row["By chance"] is None
+    assert row["Missing"] == {7: "under 10", 31: "withheld"}.get(missing, str(missing))
+
+
+def test_sizes_that_follow_from_nothing_are_shown() -> None:
+    for sizes, hidden in (([163, 137, 17], []), ([163, 137, 7, 6], ["c", "d"])):
+        table = groups_view(made(tuple("abcd"[: len(sizes)]), sizes), "g").table
+        assert table.loc[table["n"].isna(), "group"].tolist() == hidden and not (table["withheld"] == BESIDE).any()
+
+
+def test_the_rest_of_many_groups_gives_no_size_away() -> None:
+    labels, sizes = tuple("abcdefghijklmno"), [7, 137, 163, *range(20, 32)]
+    (others,) = groups_view(made(labels, sizes), "g").drawn.query("kind == 'others'").to_dict("records")
+    assert others["n"] == 7 + 20 + 21 + 22
+    (others,) = groups_view(made(labels, sizes, missing=11), "g").drawn.query("kind == 'others'").to_dict("records")
+    assert np.isnan(others["n"]) and others["withheld"] == BESIDE
 
 
 def test_ordered_groups_keep_their_order_and_many_are_cut() -> None:
@@ -85,24 +125,75 @@ def test_ordered_groups_keep_their_order_and_many_are_cut() -> None:
     assert "Drawn are the 11 largest groups" in view.caption
 
 
+def blocks(sizes: list[int], edges: dict[tuple[int, int], int]) -> AttributedGraph:
+    """As many edges between any two groups as asked for."""
+    codes, first = np.repeat(np.arange(len(sizes)), sizes), np.cumsum([0, *sizes])
+    found = []
+    for (a, b), count in edges.items():
+        pairs = [(i, j) for i in range(first[a], first[a + 1]) for j in range(first[b], first[b + 1]) if i < j]
+        found += pairs[:: max(1, len(pairs) // max(count, 1))][:count]
+    labels = tuple("abcdef"[: len(sizes)])
+    return AttributedGraph("made", len(codes), np.array(found, np.int64).T, (Attribute("g", codes, labels),))
+
+
 def test_edges_between_groups_stand_beside_chance() -> None:
-    graph = made(("a", "b"), [40, 40])
-    view = mixing_view(graph, "g")
+    view = mixing_view(blocks([40, 40], {(0, 0): 77, (0, 1): 13, (1, 1): 77}), "g")
     table = view.table.set_index(["a", "b"])
-    # 79 + 78 edges, 3 of them across; pairs: 2 * 780 within, 1600 across.
-    assert graph.num_edges == 157
-    assert table.loc[("a", "a"), "edges"] == 77 and np.isnan(table.loc[("a", "b"), "edges"])
-    assert table.loc[("a", "a"), "ratio"] == pytest.approx(77 / (157 * 780 / 3160), abs=1e-4)
-    assert table["counts"].tolist() == ["yes", "withheld", "yes"]
-    assert "a with a has 1.99 times the edges" in view.title and "a,b,under 10,79.494,," in view.csv()
-    texts = [n.text for n in mixing_map(view).layout.annotations]
-    assert texts == ["1.99<br>77", "under 10", "1.99<br>77"]
+    # pairs: 2 * 780 within, 1600 across
+    assert table["edges"].tolist() == [77, 13, 77] and table["counts"].tolist() == ["yes"] * 3
+    assert table.loc[("a", "a"), "ratio"] == pytest.approx(77 / (167 * 780 / 3160), abs=1e-4)
+    assert "a with a has 1.87 times the edges" in view.title and "a,b,13.0,84.557,0.1537,yes" in view.csv()
+    assert [n.text for n in mixing_map(view).layout.annotations] == ["1.87<br>77", "0.15<br>13", "1.87<br>77"]
+    assert "Withheld" not in view.caption
+
+
+SIX = [(i, j) for i in range(3) for j in range(i, 3)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "edges", "hidden"),
+    [
+        # one cell with few edges: the next smallest as well
+        ([60, 50, 40], [90, 40, 30, 80, 6, 70], ["ac", "bc"]),
+        ([60, 50, 40], [90, 20, 30, 80, 25, 6], ["ab", "cc"]),
+        # two
+        ([60, 50, 40], [90, 40, 3, 80, 6, 70], ["ac", "bc"]),
+        # a group of few people, and the next smallest, whose size would give it away
+        ([60, 50, 7], [90, 40, 30, 80, 20, 15], ["ab", "ac", "bb", "bc", "cc"]),
+        # a person alone has no pair within the group; the group is there all the same
+        ([60, 50, 1], [90, 40, 30, 80, 20, 0], ["ab", "ac", "bb", "bc", "cc"]),
+        ([60, 50, 7, 7], [90, 40, 30, 80, 20, 15], ["ac", "ad", "bc", "bd", "cc", "cd", "dd"]),
+    ],
+)
+def test_edges_of_small_groups_do_not_follow_from_the_others(
+    sizes: list[int], edges: list[int], hidden: list[str]
+) -> None:
+    graph = blocks(sizes, dict(zip(SIX, edges, strict=True)))
+    view = mixing_view(graph, "g")
+    table = view.table.assign(pair=view.table["a"] + view.table["b"]).set_index("pair")
+    assert table.index[table["counts"] == "withheld"].tolist() == hidden
+    assert table.loc[hidden, ["edges", "expected", "ratio"]].isna().all(axis=None)
+    assert table.drop(hidden)[["edges", "expected", "ratio"]].notna().all(axis=None)
+    assert all(f"{a},{b},withheld,,,withheld" in view.csv() for a, b in hidden)
+    assert f"Withheld: {len(hidden)} pairs" in view.caption and "withheld" in view.alt
+    figure = mixing_map(view)
+    assert [n.text for n in figure.layout.annotations].count("withheld") == len(hidden)
+    assert [t for t in figure.data[0].text if t.endswith(": withheld")] and "nan" not in figure.to_json().lower()
+    row = overview_row(graph, graph.attributes[0])
+    assert row["n edges"] == sum(edges) and (row["Edges within a group"] is None) == (hidden == ["ab", "cc"])
+
+
+def test_few_edges_of_an_attribute_with_two_groups_do_not_follow_from_its_share() -> None:
+    graph = blocks([40, 40], {(0, 0): 77, (0, 1): 3, (1, 1): 78})
+    assert mixing_view(graph, "g").table["counts"].tolist() == ["withheld", "withheld", "yes"]
+    assert overview_row(graph, graph.attributes[0])["Edges within a group"] is None
 
 
 def test_too_few_expected_is_a_third_verdict() -> None:
-    codes = np.array([0] * 60 + [1] * 6, dtype=np.int64)
-    pairs = [(i, i + 1) for i in range(59)] + [(i, j) for i in range(60, 66) for j in range(i + 1, 66)]
-    graph = AttributedGraph("made", 66, np.array(pairs, np.int64).T, (Attribute("g", codes, ("many", "few")),))
+    codes = np.array([0] * 60 + [1] * 10, dtype=np.int64)
+    pairs = [(i, i + 1) for i in range(59)] + [(i, j) for i in range(60, 65) for j in range(i + 1, 66)]
+    pairs += [(i, 66) for i in range(11)]
+    graph = AttributedGraph("made", 70, np.array(pairs, np.int64).T, (Attribute("g", codes, ("many", "few")),))
     view = mixing_view(graph, "g")
     assert view.table.set_index(["a", "b"]).loc[("few", "few"), "counts"] == "too few expected"
     assert "few with few" not in view.title and "Hatched" in view.caption

@@ -25,7 +25,7 @@ from uge_core.screens.method import method_page
 from uge_core.screens.points import gap_row, points, reading, settings
 from uge_core.screens.tables import interval, plain_text
 from uge_core.screens.tradeoff import lambda_view, tradeoff_view
-from uge_core.spreadsheet import to_csv
+from uge_core.spreadsheet import WITHHELD_LEGEND, to_csv
 from uge_core.store import RunStore
 from uge_core.views import method_class
 
@@ -170,6 +170,26 @@ def test_points_join_seeds_and_part_what_differs_otherwise(store: RunStore) -> N
     ]
 
 
+def test_a_warm_start_beside_a_cold_run_is_no_second_seed(store: RunStore) -> None:
+    given: dict[str, Any] = {
+        "method": "uge-c",
+        "sensitive": ["city"],
+        "lambda": 0.5,
+        "warm_epochs": 0,
+        "warm_from": None,
+    }
+    warm = {"warm_epochs": 50, "warm_from": 0.1}
+    for seed in (0, 1):
+        add(store, f"w{seed}", [leak(0.6), ndcg(0.2)], seed=seed, **given | warm)
+        add(store, f"x{seed}", [leak(0.8 + 0.02 * seed), ndcg(0.3)], seed=seed, **given)
+    add(store, "y0", [leak(0.7), ndcg(0.3)], **given | warm | {"lambda": 0.9})
+    view = tradeoff(store)
+    (first, second) = view.table.to_dict("records")
+    assert (first["seeds"], first["run_ids"], first["interval"]) == (2, "x0 x1", "nodes")
+    assert first["value"] == pytest.approx(0.81) and (second["seeds"], second["run_ids"]) == (1, "y0")
+    assert any("2 runs" in r and "a warm start beside a cold run" in r for r in view.remarks)
+
+
 def test_leakage_and_link_quality_are_of_the_same_member(store: RunStore) -> None:
     rows = [
         leak(0.6, exposure="seen"),
@@ -204,7 +224,43 @@ def test_dominance_needs_intervals_that_separate_on_both_axes(store: RunStore) -
     }  # fmt: skip
     symbols = {t.name: t.marker.symbol[0] for t in tradeoff_figure(view).data if t.mode and "text" in t.mode}
     assert symbols == {"No debiasing": "circle-open", "UGE-W": "diamond", "UGE-O (ours)": "pentagon-open-dot"}
-    assert view.title.startswith("UGE-W leaks city least: AUC 0.700") and "No debiasing: AUC 0.900" in view.alt
+    assert view.title.startswith("UGE-W: least leakage of city measured, AUC 0.700, not told apart from 1 other; NDCG")
+    assert "No debiasing: AUC 0.900" in view.alt
+
+
+def test_only_a_point_below_all_others_is_called_the_best(store: RunStore) -> None:
+    for i, (value, half) in enumerate(((0.9, 0.01), (0.7, 0.01), (0.72, 0.005))):
+        rows = [
+            gap([], value, ci_low=value - half, ci_high=value + half, floor_random=0.02 + 0.01 * i),
+            ndcg(0.3),
+            leak(0.8),
+        ]
+        add(store, f"a{i}", rows, method=("none", "uge-w", "uge-o")[i], sensitive=["city"] * bool(i))
+    view = tradeoff(store, metric="dp")
+    assert view.title == (
+        "UGE-W has the smallest DP gap of city: 0.700, NDCG@10 0.300; without debiasing 0.900 and 0.300"
+    )
+    more = {"b1": gap([], 0.705, ci_low=0.704, ci_high=0.706), "b2": gap([], 0.8)}
+    for method, (run_id, row_) in zip(("uge-r", "uge-g"), more.items(), strict=True):
+        add(store, run_id, [row_, ndcg(0.3), leak(0.8)], method=method, sensitive=["city"])
+    view = tradeoff(store, metric="dp")
+    assert view.title == (
+        "UGE-W: lowest DP gap of city measured, 0.700, not told apart from 2 others; NDCG@10 0.300; "
+        "without debiasing 0.900 and 0.300"
+    )
+
+
+def test_chance_stands_beside_each_gap(store: RunStore) -> None:
+    for i, floor in enumerate((0.02, 0.03, None)):
+        rows = [gap([], 0.2, floor_random=floor), ndcg(0.3), leak(0.8)]
+        add(store, f"a{i}", rows, method=("none", "uge-w", "uge-o")[i])
+    view = tradeoff(store, metric="dp")
+    assert view.table["chance"].tolist()[:2] == [0.02, 0.03] and np.isnan(view.table["chance"][2])
+    assert view.csv().splitlines()[0].split(",")[4:8] == ["value", "value_low", "value_high", "chance"]
+    hover = {t.name: t.customdata[0][-1] for t in tradeoff_figure(view).data if t.customdata is not None}
+    assert hover == {"No debiasing": "<br>chance 0.020", "UGE-W": "<br>chance 0.030", "UGE-O (ours)": ""}
+    assert "No debiasing: DP gap 0.200, by chance 0.020, NDCG@10" in view.alt and "by chance alone" in view.caption
+    assert not view.floors
 
 
 def test_only_runs_that_share_their_setting_are_compared(store: RunStore) -> None:
@@ -325,16 +381,62 @@ def two(store: RunStore, first: dict[str, Any], second: dict[str, Any] | None = 
 
 
 def test_thin_cells_are_marked_and_never_make_the_gap(store: RunStore) -> None:
-    view = two(store, gap([cell("A", "A", 0.5), cell("A", "B", 0.3), cell("B", "B", 0.9, n=7)], 0.2, p_value=0.01))
+    cells = [cell("A", "A", 0.5), cell("A", "B", 0.3), cell("B", "B", 0.9, n=36), cell("B", "C", None, n=0)]
+    view = two(store, gap(cells, 0.2, p_value=0.01))
     (side,) = view.sides
     assert side.extremes == (("A", "A"), ("A", "B")) and view.scale == 0.5 and side.verdict == "more than chance"
-    assert any("too few pairs to count: B / B (7)" in r for r in view.remarks)
+    assert any(r.endswith("too few pairs to count: B / B (36), B / C (none).") for r in view.remarks)
+    assert "100 in the cells that count" in view.caption and WITHHELD_LEGEND not in view.caption
     figure = gap_map(view, "before")
     assert any(s.type == "path" for s in figure.layout.shapes) and "too few to count" in figure.data[0].text[2]
     light = gap_light(view, "before")
-    assert light.count("too few to count") == 1 and light.count("repeating-linear-gradient(") == 1
-    assert "0.9" not in view.csv() and "under 10" in view.csv()
-    assert ranked_cells(view)["Counts"].tolist() == ["yes", "yes", "too few"]
+    assert light.count("too few to count") == 2 and light.count("repeating-linear-gradient(") == 2
+    assert ranked_cells(view)["Counts"].tolist() == ["yes", "yes", "too few", "none"]
+
+
+WITHHELD = {"value": None, "ci_low": None, "ci_high": None, "n": 0, "excluded": True, "withheld": True}
+
+
+def with_small_groups() -> dict[str, Any]:
+    """A row whose cell B / B was stored by an earlier version, with what newer ones withhold."""
+    cells = [cell("A", "A", 0.5), cell("A", "B", 0.3), cell("B", "B", 0.987654, n=9), cell("B", "C", 0.2) | WITHHELD]
+    return gap(cells, 0.2, p_value=0.01)
+
+
+def test_withheld_cells_tell_neither_value_nor_number(store: RunStore) -> None:
+    view = two(store, with_small_groups(), with_small_groups())
+    table = ranked_cells(view)
+    assert table["Counts"].tolist() == ["yes", "yes", "withheld", "withheld"]
+    assert table["No debiasing, n"].tolist() == ["500", "500", "withheld", "withheld"]
+    told = [line.split(",") for line in view.csv().splitlines()]
+    assert [dict(zip(told[0], line, strict=True))["before_n"] for line in told[1:]] == ["500", "500", *["withheld"] * 2]
+    assert not [c for c in told[0] if c.endswith("withheld")]
+    assert view.caption.count(WITHHELD_LEGEND) == 1 and all("2 cells are withheld" in view.alt[s] for s in SIDES)
+    drawn = [*(gap_map(view, s).to_json() for s in (*SIDES, "difference")), *(gap_light(view, s) for s in SIDES)]
+    assert all("withheld" in words for words in drawn)
+    assert [a.text for a in gap_map(view, "before").layout.annotations][2:] == ["withheld"] * 2
+    assert [a.text for a in gap_map(view, "difference").layout.annotations][2:] == ["withheld"] * 2
+    words = [*drawn, view.csv(), table.to_csv(), view.table.to_csv(), *view.remarks, *view.alt.values(), view.caption]
+    assert not [w for w in words if "0.987" in w or "0.988" in w]
+    assert not any("B / B" in r or "(9)" in r for r in view.remarks)
+
+
+SIDES = ("before", "after")
+
+
+def test_withheld_groups_of_users_are_bars_without_a_number(store: RunStore) -> None:
+    cells = [
+        cell("A", None, 0.5), cell("B", None, 0.3), cell("C", None, 0.987654, n=9), cell("D", None, 0.2) | WITHHELD,
+        cell("E", None, None, n=0),
+    ]  # fmt: skip
+    view = two(store, gap(cells, 0.2, p_value=0.01))
+    assert view.layout == "bars"
+    texts = [t.strip() for t in gap_bars(view).data[0].text]
+    assert texts == ["0.500, n = 500", "0.300, n = 500", "withheld", "withheld", "none"]
+    light = gap_light(view, "before")
+    assert list(gap_bars(view).data[0].x) == [0.5, 0.3, 0.0, 0.0, 0.0]
+    assert light.count(">withheld<") == 2 and light.count(">none<") == 1
+    assert "0.98" not in light and "n = 9" not in light
 
 
 def test_a_gap_without_an_interval_is_not_held_against_chance(store: RunStore) -> None:

@@ -167,12 +167,13 @@ def _by_seed(runs: Sequence[StoredRun]) -> dict[tuple[int, int], StoredRun]:
 
 
 def _values(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, float]]:
-    """A run's measured numbers by what they are, then by exposure."""
+    """A run's measured numbers by what they are, then by exposure; an AUC below .5 is turned, so that seeds do not cancel."""
     found: dict[tuple[Any, ...], dict[str | None, float]] = {}
     for row in run.rows:
         if row["value"] is not None and row["evidence"] == "ok":
             key = row["metric"], row["attribute"], row["attacker"], row["variant"]
-            found.setdefault(key, {})[row["exposure"]] = row["value"]
+            value = row["value"]
+            found.setdefault(key, {})[row["exposure"]] = max(value, 1 - value) if row["metric"] == "auc" else value
     return found
 
 

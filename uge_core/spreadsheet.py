@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 10
-"""Pairs or edges under which a cell's value is left out of a file, as it could point at people."""
+"""People, pairs, edges or targets under which nothing is told of a cell, as it could point at people."""
+
+WITHHELD = "withheld"
+WITHHELD_LEGEND = "Withheld: a group of under ten people, or under ten pairs."
+
+
+def is_withheld(cell: Mapping[str, Any]) -> bool:
+    """Whether nothing may be shown of a stored cell; earlier versions did not mark them and kept their values."""
+    return bool(cell.get("withheld")) or 0 < cell["n"] < FEWEST
 
 
 def quoted(value: Any) -> Any:

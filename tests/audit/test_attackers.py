@@ -300,24 +300,27 @@ def test_calibrated_linear_attacker_is_scikit_learns_with_the_prior_put_back(cla
     assert ours == pytest.approx(theirs, abs=0.01)
 
 
-@pytest.mark.parametrize("attacker", sorted(names("audit.attackers")))
-def test_after_what_it_needs_a_fit_imports_no_package_in_a_thread(attacker):
+def test_after_what_it_needs_a_fit_imports_no_package_in_a_thread():
     # Two threads that were the first to import scikit-learn met half of it: "cannot import name 'clone'".
-    code = f"""
-import importlib, sys
-import subprocess
-import sys
+    code = """
+import importlib, os, sys
 
 import numpy as np
 from uge_core.audit import leakage_rows
 from uge_core.registry import find
-plugin = find("audit.attackers", {attacker!r})()
-for module in plugin.needs:
-    importlib.import_module(module)
-before = set(sys.modules)
-x = np.random.default_rng(0).normal(size=(60, 4))
-plugin.fit(x, np.arange(60) % 2, seed=0).probability(x)
-print(sorted(m for m in set(sys.modules) - before if "." not in m or m.split(".")[0] in ("sklearn", "scipy")))
+for attacker in sys.argv[1:]:
+    if os.fork():  # each in a process of its own, which has imported nothing for another
+        os.wait()
+        continue
+    plugin = find("audit.attackers", attacker)()
+    for module in plugin.needs:
+        importlib.import_module(module)
+    before = set(sys.modules)
+    x = np.random.default_rng(0).normal(size=(60, 4))
+    plugin.fit(x, np.arange(60) % 2, seed=0).probability(x)
+    late = sorted(m for m in set(sys.modules) - before if "." not in m or m.split(".")[0] in ("sklearn", "scipy"))
+    print(attacker, late, flush=True)
+    os._exit(0)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code, *ATTACKERS], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{attacker} []" for attacker in ATTACKERS], done.stderr

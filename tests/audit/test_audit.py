@@ -133,7 +133,7 @@ def test_a_group_of_one_is_listed_and_left_out(one):
     row = one[3].find(metric="dp", variant=None, attribute="rare")
     alone = next(c for c in row.cells if c.name == "c-c")
     assert alone.n == 0 and alone.value is None and alone.excluded
-    assert len(row.cells) == 6 and "left out" in row.note and "highest" in row.note
+    assert len(row.cells) == 6 and "3 of 6 cells withheld" in row.note and "highest" in row.note
     counted = [c for c in row.cells if not c.excluded]
     assert row.value == pytest.approx(max(c.value for c in counted) - min(c.value for c in counted))
     assert row.n == sum(c.n for c in counted)

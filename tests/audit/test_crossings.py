@@ -32,11 +32,21 @@ def test_classes_by_hand():
     both, note = cross(a, b, {"a": "exclude", "b": "exclude"})
     assert both.name == "a+b" and both.labels == ("a & a", "b & b")
     assert both.codes.tolist() == [0] * 10 + [UNKNOWN] * 2 + [1] * 13 + [UNKNOWN] * 12 + [NOT_APPLICABLE]
-    assert note == "1 combinations of fewer than 10 nodes are left out, 2 nodes"
+    assert note == "1 combination of fewer than ten people is left out"
     level, note = cross(a, b, {"a": "level", "b": "exclude"})
     assert level.labels == ("a & a", "b & b", "unknown & a") and level.sizes.tolist() == [10, 13, 11]
     none, note = cross(a, attribute("c", [0] * 38), {"a": "exclude", "c": "exclude"})
     assert none.labels == ("a & a", "b & a") and note is None
+
+
+@pytest.mark.parametrize(
+    ("few", "says"), [([9], "1 combination of"), ([4, 5], "2 combinations of"), ([4, 6], "2 combinations of")]
+)
+def test_the_size_of_what_is_left_out_points_at_nobody(few, says):
+    b = attribute("b", np.repeat(np.arange(1 + len(few)), [20, *few]))
+    _, note = cross(attribute("a", [0] * len(b.codes)), b, {"a": "exclude", "b": "exclude"})
+    assert note.startswith(says) and ("10 people together" in note) == (sum(few) == 10)
+    assert not any(f"{n} people" in note for n in (9, *few))
 
 
 def test_what_two_attributes_leak_together():
@@ -78,7 +88,7 @@ def test_what_is_left_out_is_said():
     graph = AttributedGraph("town", N, graph.edges, (*graph.audited, rare))
     audit = audit_embedding(z, graph, None, attackers=["linear"], crossings=["rare+region"])
     note = audit.find(metric="micro_f1", attribute="rare+region", attacker="worst").note
-    assert "combinations of fewer than 10 nodes are left out, 5 nodes" in note
+    assert "combinations of fewer than ten people are left out" in note and "left out," not in note
     assert audit.find(metric="micro_f1", attribute="rare", attacker="worst").n == N // 5
 
 

@@ -13,7 +13,7 @@ from strategies import attribute, graphs
 from uge_core.audit import audit_embedding, ndcg
 from uge_core.audit.dyadic import MOST_CELLS, Side, cell_noise, compare_norm, compare_range
 from uge_core.audit.pair_sample import sample_pairs
-from uge_core.audit.parity import dp_cells, eo_cells
+from uge_core.audit.parity import dp_cells, eo_cells, listed_cells
 from uge_core.graph import AttributedGraph, simple_edges
 from uge_core.split import ranking_task, split_links
 
@@ -127,6 +127,46 @@ def test_a_gap_of_nothing_is_within_its_interval_and_chance_is_named(k):
     apart = compare_range(np.append(values[:-1], 5.0), noise)
     assert apart.p_value == pytest.approx(1 / 1001) and 3 < apart.low < 4.5 < apart.high
     assert compare_range(values, noise) == found
+
+
+@pytest.mark.parametrize("k", [3, MOST_CELLS + 1])
+def test_the_p_value_and_the_interval_of_a_gap_say_the_same(k):
+    noise = made_noise(k)
+    said = set()
+    for shift in np.linspace(0, 1.2, 25):
+        values = 0.5 + np.random.default_rng(5).normal(size=k) * 0.05
+        values[0] += shift
+        found = compare_range(values, noise)
+        assert (found.p_value <= 0.05 + 1e-9) == (found.low > 0), (found, shift)
+        said.add(found.low > 0)
+    assert said == {True, False}
+
+
+def test_a_cell_that_moves_much_hides_no_difference_between_others():
+    spreads = np.array([1e-4, 1e-4, 0.04])
+    sides = tuple(Side(np.array([c]), v[None, None], np.array([50.0])) for c, v in enumerate(spreads))
+    noise = cell_noise(sides, np.zeros(3), np.full(3, 50), np.arange(3))
+    found = compare_range(np.array([0.45, 0.55, 0.5]), noise)
+    # max - min of the draws is the third cell's alone, and above .1 in more than half of them
+    assert found.p_value < 0.01 and found.low > 0 and found.expected > 0.1
+
+
+def test_cells_whose_pairs_all_agree_have_a_width():
+    """Shares of 0 and 1: 40 edges all predicted are no proof of a share of 1."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 100)
+    graph = AttributedGraph("g", 200, np.array([[0], [1]], np.int64))
+    within = np.array([rng.choice(100, 2, replace=False) for _ in range(40)]).T
+    pairs = np.concatenate([within, np.stack([rng.integers(0, 100, 200), rng.integers(100, 200, 200)])], axis=1)
+    covered = 0
+    for _ in range(200):
+        value = np.concatenate([rng.random(40) < 0.97, rng.random(200) < 0.5]).astype(np.float64)
+        table = listed_cells(value, pairs, codes, graph).of_shares()
+        noise = cell_noise(table.sides, table.own, table.n, np.array([0, 1]))
+        half = noise.half_width()
+        assert half.min() > 0 and noise.deviations.std(axis=1).min() > 0
+        covered += abs(table.mean[0] - 0.97) <= half[0]
+    assert covered >= 0.93 * 200  # without: 69 % covered, a third of no width
 
 
 def test_seminorms_have_intervals():

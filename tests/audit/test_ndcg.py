@@ -8,8 +8,10 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
-from strategies import graphs
+from strategies import attribute, graphs
 
+from uge_core.audit import audit_embedding
+from uge_core.audit.base import Cell
 from uge_core.audit.ndcg import (
     Ranking,
     as_coded_task,
@@ -129,3 +131,16 @@ def test_weights_reach_the_right_edges():
     gains = edge_gains(ranking, task, graph, split.test, weight)
     a, b = task.targets[ranking.target], task.candidates[ranking.target, ranking.column]
     assert np.array_equal(gains.gain, np.minimum(a, b) * 1000.0 + np.maximum(a, b))
+
+
+def test_groups_with_under_ten_lists_are_withheld():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [100, 96, 4])
+    linked = np.triu(rng.random((200, 200)) < 0.3, 1)
+    graph = AttributedGraph("g", 200, np.stack(np.nonzero(linked)).astype(np.int64), (attribute("x", codes),))
+    z = rng.normal(size=(200, 3)).astype(np.float32)
+    row = audit_embedding(z, graph, split_links(graph), attackers=[]).find(metric="ndcg_gap")
+    *told, few = row.cells
+    assert few == Cell("c", None, None, 0, excluded=True, withheld=True)
+    assert [(c.n, c.withheld) for c in told] == [(100, False), (95, False)] and row.n == 195
+    assert "1 of 3 groups with under 20 lists left out" in row.note

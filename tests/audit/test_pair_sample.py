@@ -113,7 +113,7 @@ def test_rows_of_an_audit():
 def p_value(seed):
     graph = town(300, seed)
     z = np.random.default_rng([seed, 1]).normal(size=(300, 4)).astype(np.float32)
-    audit = audit_embedding(z, graph, split_links(graph, seed=0), attackers=[], seed=seed)
+    audit = audit_embedding(z, graph, split_links(graph, seed=0), parts=["parity"], seed=seed)
     return audit.find(metric="dp", variant="relative").p_value, audit.find(metric="dp", variant="thresholded").p_value
 
 

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import attribute, graphs
 
+from uge_core.audit import audit_embedding
 from uge_core.audit.parity import dp_cells, edge_probabilities, eo_cells, exp2_polynomial, gap
-from uge_core.graph import AttributedGraph
+from uge_core.graph import NOT_APPLICABLE, AttributedGraph, simple_edges
+from uge_core.split import split_links
 
 
 def four_nodes():
@@ -151,3 +153,59 @@ def test_fairlearn_agrees():
         table = dp_cells(z, graph, groups)[name]
         assert table.mean == pytest.approx(frame.by_group.to_numpy(dtype=float), abs=1e-6)
         assert gap(table, 1).value == pytest.approx(frame.difference(), abs=1e-6)
+
+
+def small_groups(sizes, num_items=0, seed=0):
+    """An embedding and a graph whose groups A, B, .. have these sizes; with items, a bipartite one."""
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    people, n = len(codes), len(codes) + num_items
+    edges, _, _ = simple_edges(rng.integers(0, people, 1500), rng.integers(people if num_items else 0, n, 1500), n)
+    full = np.concatenate([codes, np.full(num_items, NOT_APPLICABLE)])
+    values = (attribute("region", full, side="users" if num_items else "nodes"),)
+    graph = AttributedGraph("g", n, edges, values, num_users=people if num_items else None)
+    return rng.normal(size=(n, 4)).astype(np.float32), graph
+
+
+@pytest.mark.parametrize("num_items", [0, 80])
+@pytest.mark.parametrize("threshold", [None, 0.5])
+def test_nothing_is_told_of_groups_under_ten_people(num_items, threshold):
+    z, graph = small_groups((160, 130, 9, 1), num_items)
+    labels = graph.attributes[0].labels
+    audit = audit_embedding(z, graph, split_links(graph), parts=("parity",), threshold=threshold)
+    rows = [r for r in audit.rows if r.metric in ("dp", "eo")]
+    assert {r.metric for r in rows} == {"dp", "eo"}
+    for row in rows:
+        for cell in row.cells:
+            small = bool({cell.a, cell.b} & set(labels[2:]))
+            assert cell.withheld == small
+            if small:
+                assert (cell.value, cell.n, cell.ci_low, cell.ci_high, cell.excluded) == (None, 0, None, None, True)
+        told = (row.note or "").split("withheld")[0]
+        assert not any(f"{x}-" in told or f"-{x}" in told or f" {x} " in told for x in labels[2:]), row.note
+    whole = {r.variant: r for r in rows if r.metric == "dp"}
+    if not num_items:
+        assert [c.n for c in whole[None].cells if not c.withheld] == [160 * 159 // 2, 160 * 130, 130 * 129 // 2]
+
+
+def test_numbers_of_pairs_do_not_give_away_the_size_of_the_one_group_that_is_withheld():
+    z, graph = small_groups((160, 136, 4))
+    audit = audit_embedding(z, graph, None, parts=("parity",))
+    row = audit.find(metric="dp", variant=None)
+    counted = {c.name: c.n for c in row.cells if not c.withheld}
+    assert list(counted.values()) == [10_000, 20_000, 9_000] and row.n == 39_000
+    assert "keep one digit" in row.note
+
+
+def test_a_gap_is_that_of_the_groups_that_are_told():
+    z, graph = small_groups((160, 130, 9, 1))
+    z[-1] *= 20
+    audit = audit_embedding(z, graph, None, parts=("parity",))
+    z_told, graph_told = z[:290], small_groups((160, 130))[1]
+    alone = audit_embedding(z_told, graph_told, None, parts=("parity",))
+    found, expected = (a.find(metric="dp", variant=None) for a in (audit, alone))
+    assert found.value == pytest.approx(expected.value, rel=1e-5)
+    assert (found.ci_low, found.ci_high) == (
+        pytest.approx(expected.ci_low, abs=0.01),
+        pytest.approx(expected.ci_high, abs=0.01),
+    )

@@ -78,9 +78,9 @@ def p_values(trials, shuffles, *, within):
 
 @pytest.mark.parametrize("within", [False, True])
 def test_no_difference_is_found_as_seldom_as_it_says(within):
-    found = p_values(400, 99, within=within)
+    found = p_values(200, 99, within=within)
     for alpha in (0.01, 0.05, 0.1):
-        assert (found <= alpha).mean() <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / 400)
+        assert (found <= alpha).mean() <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / 200)
     assert abs(found.mean() - 0.5) < 0.06
 
 

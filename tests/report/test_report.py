@@ -18,7 +18,7 @@ from uge_core.errors import ConfigError, RunNotFound
 from uge_core.record import canonical, digest
 from uge_core.report.pdf import browser
 from uge_core.report.table import rows_csv
-from uge_core.spreadsheet import quoted
+from uge_core.spreadsheet import WITHHELD_LEGEND, quoted
 
 
 @pytest.fixture
@@ -139,10 +139,39 @@ def test_a_sheet_keeps_its_defaults():
     assert replace(uge.Sheet(), title="x").author == ""
 
 
-def test_cells_of_a_few_pairs_tell_no_value_but_in_the_record():
-    cells = [{"a": "x", "b": "y", "n": n, "value": 0.25, "ci_low": 0.125, "ci_high": 0.5} for n in (9, 10)]
+def test_withheld_cells_tell_neither_value_nor_number():
+    ends = {"ci_low": 0.125, "ci_high": 0.5}
+    blank = {"value": None, "ci_low": None, "ci_high": None, "n": 0}
+    cells = [
+        {"a": "x", "b": "x", "value": 0.25, "n": 9, "excluded": True, **ends},  # as earlier versions stored it
+        {"a": "x", "b": "y", "excluded": True, "withheld": True, **blank},
+        {"a": "y", "b": "y", "value": 0.25, "n": 10, "excluded": True, "withheld": False, **ends},
+        {"a": "y", "b": "z", "excluded": True, "withheld": False, **blank},
+    ]
     row = {"metric": "eo", "attribute": "city", "value": None, "cells": cells}
     text = rows_csv([{"sha256": "0", "run_id": "r", "dataset": {"name": "d"}, "rows": [row]}])
-    few, enough = [x for x in csv.DictReader(io.StringIO(text, newline="")) if x["kind"] == "cell"]
-    assert (few["value"], few["ci_low"], few["ci_high"], few["n"]) == ("", "", "", "under 10")
-    assert (enough["value"], enough["n"]) == ("0.25", "10")
+    told = [x for x in csv.DictReader(io.StringIO(text, newline="")) if x["kind"] == "cell"]
+    assert [(x["value"], x["ci_low"], x["ci_high"], x["n"]) for x in told] == [
+        ("", "", "", "withheld"), ("", "", "", "withheld"), ("0.25", "0.125", "0.5", "10"), ("", "", "", "0"),
+    ]  # fmt: skip
+
+
+def test_the_page_says_once_what_withheld_is(seeded, tmp_path):
+    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock")))
+    run = store.load(audited(store)[0])
+    (first,) = [r for r in run.audit["rows"] if r["metric"] == "dp" and r["attribute"] == "city" and not r["variant"]]
+    small, other, none, *_ = first["cells"]
+    cells = [
+        {**small, "n": 9, "value": 0.98765},
+        {**other, "n": 0, "value": None, "ci_low": None, "ci_high": None, "excluded": True, "withheld": True},
+        {**none, "n": 0, "value": None, "ci_low": None, "ci_high": None, "excluded": True},
+    ]
+    store.save_audit(run.id, run.audit | {"rows": [{**first, "cells": cells}]})
+    html = uge.contents([run.id], store=store)["html"]().decode().partition('<script type="application/json"')[0]
+    (table,) = re.findall(r"<summary>Group pairs of city.*?</details>", html, re.DOTALL)
+    lines = re.findall(r"<tr><td>(.*?)</tr>", table)
+    assert [re.sub(r"<[^>]*>", "|", x) for x in lines] == [
+        f"{small['a']} and {small['b']}||||||withheld|||", f"{other['a']} and {other['b']}||||||withheld|||",
+        f"{none['a']} and {none['b']}||none||||0||too few, left out|",
+    ]  # fmt: skip
+    assert table.count(WITHHELD_LEGEND) == 1 and "0.988" not in html

@@ -77,11 +77,12 @@ class Cell:
     Attributes:
         a: the first group's value.
         b: the second group's; None where cells are single groups, as on a bipartite graph.
-        value: mean predicted probability, or mean NDCG@10, in [0, 1]; None without a pair or target.
-        n: node pairs (DP), edges (EO) or targets (NDCG) in the cell.
+        value: mean predicted probability, or mean NDCG@10, in [0, 1]; None without a pair or target, or where it is withheld.
+        n: node pairs (DP), edges (EO) or targets (NDCG) in the cell; 0 where it is withheld.
         ci_low: lower end of its interval, or None.
         ci_high: upper end of its interval, or None.
         excluded: too few to enter the gap.
+        withheld: a group of under ten people, or under ten pairs, edges or targets: its figures would point at them.
     """
 
     a: str
@@ -91,6 +92,7 @@ class Cell:
     ci_low: float | None = None
     ci_high: float | None = None
     excluded: bool = False
+    withheld: bool = False
 
     @property
     def name(self) -> str:

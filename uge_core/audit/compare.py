@@ -7,7 +7,8 @@ is each node's own difference, and what makes a node hard for both cancels:
 
 The interval is over nodes, embeddings and attackers fixed; another training seed may lie outside it, which
 `paired_seeds` is for. Micro-F1: Agresti and Min (Biometrics 2005), half a node added to each of the four
-outcomes, as the plain interval has no width where no node differs. AUC: DeLong et al. (Biometrics 1988). NDCG: t.
+outcomes, as the plain interval has no width where no node differs. AUC: DeLong et al. (Biometrics 1988). NDCG: t,
+with the variance over people of pairs in lists (`ndcg.list_noise`), as an edge stands in the lists of both its ends.
 """
 
 from __future__ import annotations
@@ -279,7 +280,9 @@ def paired_seeds(values_a: Sequence[float], values_b: Sequence[float]) -> Paired
         raise ConfigError(
             f"{len(values_a)} and {len(values_b)} values; a paired interval over seeds needs the same seeds on both sides, two at least"
         )
-    return _paired_mean(np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64))
+    a, b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
+    k = len(a)
+    return _student(float(a.mean()), float(b.mean()), float((a - b).std(ddof=1) / np.sqrt(k)), k - 1, k)
 
 
 def paired_micro_f1(a: Prediction | None, b: Prediction | None) -> Paired:
@@ -317,16 +320,18 @@ def paired_ndcg(
     if split is None:
         return Paired(None, None, note="no edges are known to be held out of both trainings")
     task = ranking_task(graph, split.test, seed=split_seed)
-    values = []
-    for z in (a, b):
-        ranking = ndcg.rank_candidates(z, task, seed=seed)
-        values.append(ndcg.ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(task.targets)))
+    rankings = [ndcg.rank_candidates(z, task, seed=seed) for z in (a, b)]
+    values = [ndcg.ndcg_per_target(r, np.ones(len(r.rank)), len(task.targets)) for r in rankings]
     contested = ((task.candidates >= 0) & ~task.relevant).any(axis=1)
     keep = contested & np.isfinite(values[0]) & np.isfinite(values[1])
     n = int(keep.sum())
     if n < ndcg.MIN_TARGETS:
         return Paired(None, None, n=n, note=f"{n} lists, at least {ndcg.MIN_TARGETS} are needed")
-    return _paired_mean(values[0][keep], values[1][keep])
+    first, second = (float(v[keep].mean()) for v in values)
+    deviation = np.where(keep, (values[0] - values[1] - (first - second)) / n, 0.0)
+    noise = ndcg.list_noise(deviation, np.where(keep, 0, -1), 1, task, rankings[0], seed=seed)
+    assert noise is not None  # there are enough lists
+    return _student(first, second, float(np.sqrt(noise.variance[0])), float(noise.df[0]), n)
 
 
 _NOTHING = Paired(None, None, note="fewer than two values to learn from, or no node to test")
@@ -408,14 +413,9 @@ def _normal(a: float, b: float, spread: float, n: int, *, centre: float | None =
     return _interval(a, b, middle, spread, float(norm.ppf(0.5 + _LEVEL / 2)), lambda z: float(2 * norm.sf(z)), n)
 
 
-def _paired_mean(a: _Float64, b: _Float64) -> Paired:
-    """A t interval of the mean difference."""
-    n, own = len(a), a - b
-    spread = float(own.std(ddof=1) / np.sqrt(n))
-    quantile = float(t.ppf(0.5 + _LEVEL / 2, n - 1))
-    return _interval(
-        float(a.mean()), float(b.mean()), float(own.mean()), spread, quantile, lambda z: float(2 * t.sf(z, n - 1)), n
-    )
+def _student(a: float, b: float, spread: float, df: float, n: int) -> Paired:
+    """A t interval of the difference."""
+    return _interval(a, b, a - b, spread, float(t.ppf(0.5 + _LEVEL / 2, df)), lambda z: float(2 * t.sf(z, df)), n)
 
 
 def _interval(

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from uge_core.errors import ConfigError
-from uge_core.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph
+from uge_core.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, IntArray
 from uge_core.split import probe_classes
 
 FEWEST = 10
@@ -37,13 +37,15 @@ def cross(a: Attribute, b: Attribute, policies: Mapping[str, str]) -> tuple[Attr
     codes = np.where(both, new[key], UNKNOWN)
     codes[(a.codes == NOT_APPLICABLE) | (b.codes == NOT_APPLICABLE)] = NOT_APPLICABLE
     labels = tuple(f"{first_labels[k // len(second_labels)]} & {second_labels[k % len(second_labels)]}" for k in kept)
-    few = (size > 0) & (size < FEWEST)
-    note = (
-        f"{int(few.sum())} combinations of fewer than {FEWEST} nodes are left out, {int(size[few].sum())} nodes"
-        if few.any()
-        else None
-    )
-    return Attribute(f"{a.name}+{b.name}", codes, labels, side=a.side), note
+    return Attribute(f"{a.name}+{b.name}", codes, labels, side=a.side), _left_out(size[(size > 0) & (size < FEWEST)])
+
+
+def _left_out(few: IntArray) -> str | None:
+    """How many combinations, and how many people where that is neither one combination's number nor under ten."""
+    if len(few) < 2:
+        return "1 combination of fewer than ten people is left out" if len(few) else None
+    together = f", {few.sum()} people together" if few.sum() >= FEWEST else ""
+    return f"{len(few)} combinations of fewer than ten people are left out{together}"
 
 
 def pairs(

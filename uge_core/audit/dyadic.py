@@ -18,12 +18,15 @@ normal with covariance sum_u a_u a_u' and drawn as such, a group of people at a 
 draws, is what all intervals of differences share, with V then the variances above; so they hold together,
 and that of max - min covers also where there is no difference, at which resampling the maximum itself
 covers nothing. Above 300 cells it is the largest deviation of a single cell instead, and each difference
-gets the sum of two half-widths. The same draws, brought to the variances above, are what the cells do where
-all have the same mean: their max - min is what chance alone gives.
+gets the sum of two half-widths. The p-value of max - min is the interval's own: one less the level at which
+its lower end is 0, so that a cell of few people, whose mean moves most, hides no difference between others.
+The same draws, brought to the variances above, are what the cells do where all have the same mean: their
+max - min is what chance alone gives.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -188,7 +191,11 @@ def cell_noise(
         made[at] += np.sqrt(extra, dtype=np.float32)[:, None] * rng.standard_normal((len(at), draws), dtype=np.float32)
     size = n[kept]
     least = own[kept] * size / np.maximum(size - 1, 1)
-    df = np.minimum(np.divide(spread**2, uncertain, out=np.ones(k), where=uncertain > 0), np.maximum(size - 1, 1))
+    lift = np.sqrt(np.maximum(least - spread, 0.0), dtype=np.float32)
+    if lift.any():
+        made += lift[:, None] * rng.standard_normal(made.shape, dtype=np.float32)
+    most = np.maximum(size - 1.0, 1.0)
+    df = np.minimum(np.divide(spread**2, uncertain, out=most.copy(), where=uncertain > 0), most)
     return Noise(
         np.maximum(spread - own[kept], least),
         df,
@@ -207,7 +214,7 @@ class Apart:
         high: upper end.
         expected: its mean where all cells have the same mean.
         expected_ratio: the mean of exp(-it), which is min / max where it is a difference of logarithms.
-        p_value: (1 + how many of B draws of that case reach it) / (B + 1).
+        p_value: (1 + how many of B draws of that case reach it, or the least level at which the interval holds 0) / (B + 1).
     """
 
     low: float
@@ -220,12 +227,17 @@ class Apart:
 def compare_range(values: _Float64, noise: Noise) -> Apart:
     """Max - min of the values, with the interval that holds for all their differences at once.
 
-    It goes from the largest lower bound of any difference, at least 0, to the largest upper bound.
+    It goes from the largest lower bound of any difference, at least 0, to the largest upper bound. The p-value is
+    that of the largest studentized difference.
     """
     deviations = noise.deviations
     chance = deviations.max(axis=0) - deviations.min(axis=0)
-    low, high = (_differences if len(values) <= MOST_CELLS else _bands)(values, noise)
-    return _apart(low, high, chance, float(values.max() - values.min()))
+    bounds = (_Differences if len(values) <= MOST_CELLS else _Bands)(values, noise)
+    largest = np.sort(bounds.largest)
+    low, high = bounds(float(np.quantile(largest, LEVEL)))
+    below = bisect_left(largest, True, key=lambda quantile: bounds(float(quantile))[0] <= 0)
+    p_value = (1 + len(largest) - below) / (1 + len(largest))
+    return Apart(max(0.0, low), high, float(chance.mean()), float(np.exp(-chance).mean()), p_value)
 
 
 def compare_norm(values: _Float64, noise: Noise, norm_of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Apart:
@@ -252,33 +264,56 @@ def _apart(low: float, high: float, chance: npt.NDArray[Any], value: float) -> A
     return Apart(low, high, float(chance.mean()), float(np.exp(-chance).mean()), float(p_value))
 
 
-def _quantiles(largest: npt.NDArray[Any]) -> _Float64:
-    """The t quantiles, by degrees of freedom, that leave as much as the normal one 95 % of `largest` stay below."""
-    tail = norm.sf(float(np.quantile(largest, LEVEL)))
-    return np.asarray(np.append(np.inf, t.isf(tail, np.arange(1, _LARGEST_DF + 1))))
+def _student(normal: float) -> _Float64:
+    """By degrees of freedom the t quantile that leaves as much above it as `normal` does of a normal variable."""
+    return np.asarray(np.append(np.inf, t.isf(norm.sf(normal), np.arange(1, _LARGEST_DF + 1))))
 
 
-def _bands(values: _Float64, noise: Noise) -> tuple[float, float]:
-    spread = np.sqrt(np.where(noise.spread > 0, noise.spread, np.inf)).astype(np.float32)
-    quantile = _quantiles(np.abs(noise.draws / spread[:, None]).max(axis=0))
-    half = quantile[np.clip(noise.df, 1, _LARGEST_DF).astype(np.int64)] * np.sqrt(noise.variance)
-    below, above = values - half, values + half
-    return max(0.0, float(below.max() - above.min())), float(above.max() - below.min())
+class _Bands:
+    """Bounds of the largest difference where every mean has the band that holds for all means at once.
+
+    Attributes:
+        largest: (B,) per draw the largest deviation of a mean in its own standard deviations.
+    """
+
+    def __init__(self, values: _Float64, noise: Noise) -> None:
+        spread = np.sqrt(np.where(noise.spread > 0, noise.spread, np.inf)).astype(np.float32)
+        self.largest = np.abs(noise.draws / spread[:, None]).max(axis=0)
+        self._values, self._width = values, np.sqrt(noise.variance)
+        self._df = np.clip(noise.df, 1, _LARGEST_DF).astype(np.int64)
+
+    def __call__(self, quantile: float) -> tuple[float, float]:
+        """Largest lower and upper bound of a difference, `quantile` standard deviations of a normal mean wide."""
+        half = _student(quantile)[self._df] * self._width
+        below, above = self._values - half, self._values + half
+        return float(below.max() - above.min()), float(above.max() - below.min())
 
 
-def _differences(values: _Float64, noise: Noise) -> tuple[float, float]:
-    # Both divided by sqrt(V_c + V_c') without the covariance, which the draws have: its estimate in a difference
-    # of two cells that share people can be far too small, and the largest ratio would be that one.
-    spread, variance = noise.spread[:, None] + noise.spread, noise.variance[:, None] + noise.variance
-    scale = np.divide(1.0, np.sqrt(spread), out=np.zeros(spread.shape), where=spread > 0)
-    quantile = _quantiles(_largest_differences(noise.draws, scale.astype(np.float32)))
-    uncertain = noise.variance**2 / noise.df
-    uncertain = uncertain[:, None] + uncertain
-    df = np.divide(variance**2, uncertain, out=np.ones(spread.shape), where=uncertain > 0)
-    half = quantile[np.clip(df, 1, _LARGEST_DF).astype(np.int64)] * np.sqrt(variance)
-    np.fill_diagonal(half, 0.0)
-    apart = np.abs(values[:, None] - values)
-    return max(0.0, float((apart - half).max())), float((apart + half).max())
+class _Differences:
+    """Bounds of the largest difference where every difference has the one that holds for all differences at once.
+
+    Attributes:
+        largest: (B,) per draw the largest difference in its own standard deviations.
+    """
+
+    def __init__(self, values: _Float64, noise: Noise) -> None:
+        # Both divided by sqrt(V_c + V_c') without the covariance, which the draws have: its estimate in a difference
+        # of two cells that share people can be far too small, and the largest ratio would be that one.
+        spread, variance = noise.spread[:, None] + noise.spread, noise.variance[:, None] + noise.variance
+        scale = np.divide(1.0, np.sqrt(spread), out=np.zeros(spread.shape), where=spread > 0)
+        self.largest = _largest_differences(noise.draws, scale.astype(np.float32))
+        uncertain = noise.variance**2 / noise.df
+        uncertain = uncertain[:, None] + uncertain
+        df = np.divide(variance**2, uncertain, out=np.ones(spread.shape), where=uncertain > 0)
+        self._apart = np.abs(values[:, None] - values)
+        self._width = np.sqrt(variance)
+        np.fill_diagonal(self._width, 0.0)
+        self._df = np.clip(df, 1, _LARGEST_DF).astype(np.int64)
+
+    def __call__(self, quantile: float) -> tuple[float, float]:
+        """Largest lower and upper bound of a difference, `quantile` standard deviations of a normal one wide."""
+        half = _student(quantile)[self._df] * self._width
+        return float((self._apart - half).max()), float((self._apart + half).max())
 
 
 def _largest_differences(draws: FloatArray, scale: FloatArray) -> FloatArray:

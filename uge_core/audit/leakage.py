@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
+from scipy.special import expit, logit
+from scipy.stats import beta, rankdata
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from uge_core.audit.calibration import fit_calibration
@@ -38,7 +39,6 @@ MIN_CLASS = 10  # fewer nodes of a class in training or test, or of the others, 
 MIN_CALIBRATION = 10  # fewer nodes set aside say nothing about probabilities
 
 _Float64 = npt.NDArray[np.float64]
-_RESAMPLES = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,43 +146,44 @@ def _set_aside(y: IntArray, seed: int) -> tuple[IntArray, IntArray]:
     return split.train, split.test
 
 
-def micro_f1(prediction: Prediction, *, seed: int = 0) -> Estimate:
+def micro_f1(prediction: Prediction) -> Estimate:
     """Micro-F1: with one label a node the share predicted right, in [0, 1].
 
-    The interval resamples tested nodes without refitting; the share right among n nodes drawn with
-    replacement is binomial, so it is drawn as that.
+    Estimand: tested nodes are a sample, the attacker is fixed. The interval is Jeffreys' for a share (Brown, Cai and
+    DasGupta 2001), which has a width where all or none are right.
     """
     n = len(prediction.truth)
     if n < MIN_TEST:
         return Estimate(None, note=f"{n} tested nodes, at least {MIN_TEST} are needed")
-    value = float((prediction.label == prediction.truth).mean())
-    draws = np.random.default_rng([seed, 31]).binomial(n, value, _RESAMPLES) / n
-    low, high = np.percentile(draws, [2.5, 97.5])
-    return Estimate(value, float(low), float(high))
+    right = int((prediction.label == prediction.truth).sum())
+    low, high = (float(beta.ppf(q, right + 0.5, n - right + 0.5)) for q in (0.025, 0.975))
+    return Estimate(right / n, low if right else 0.0, high if right < n else 1.0)
 
 
-def balanced_accuracy(prediction: Prediction, *, seed: int = 0) -> Estimate:
+def balanced_accuracy(prediction: Prediction) -> Estimate:
     """Mean recall of the classes that are tested, in [0, 1]; 1 / (their number) is chance.
 
-    The interval resamples tested nodes inside each class, as their numbers are fixed by the
-    stratified split: the right ones of a class are binomial.
+    The interval is the normal one of a mean of independent shares, as the stratified split fixes the classes' numbers.
+    Each recall's variance is taken at (right + 1/2) / (n + 1), so that a class of which all or none are right has one.
     """
     n = len(prediction.truth)
     tested, index, size = np.unique(prediction.truth, return_inverse=True, return_counts=True)
     if n < MIN_TEST or len(tested) < 2:
         return Estimate(None, note=f"{n} tested nodes of {len(tested)} classes, at least {MIN_TEST} of 2 are needed")
-    recall = np.bincount(index, prediction.label == prediction.truth) / size
-    draws = np.random.default_rng([seed, 32]).binomial(size, recall, (_RESAMPLES, len(tested))) / size
-    low, high = np.percentile(draws.mean(axis=1), [2.5, 97.5])
-    return Estimate(float(recall.mean()), float(low), float(high))
+    right = np.bincount(index, prediction.label == prediction.truth)
+    value, share = float((right / size).mean()), (right + 0.5) / (size + 1)
+    margin = 1.96 * float(np.sqrt((share * (1 - share) / size).sum())) / len(tested)
+    return Estimate(value, max(0.0, value - margin), min(1.0, value + margin))
 
 
 def macro_auc(prediction: Prediction, labels: tuple[str, ...]) -> Estimate:
     """Mean over classes of the one-vs-rest area under the ROC curve, in [0, 1]; 0.5 is chance.
 
     A class enters with at least ten nodes in training, ten among the tested and ten tested ones
-    outside it; the note lists the others. The interval is DeLong's: each node's influence on the mean, summed in
-    squares.
+    outside it; the note lists the others. The variance is DeLong's: each node's influence on the mean, summed in
+    squares. An area so near to 0 or 1 that hardly a node stands on the wrong side has next to no influences; it gets
+    at least the variance of Hanley and McNeil (1982) at half a node of the smaller side from there. The interval is
+    that of the logit, as areas near 1 vary to below more than to above.
 
     Args:
         prediction: the predictions.
@@ -192,7 +193,7 @@ def macro_auc(prediction: Prediction, labels: tuple[str, ...]) -> Estimate:
     n = len(truth)
     size = np.bincount(truth, minlength=len(labels))
     areas, left_out = [], []
-    influence = np.zeros(n)
+    influence, lacking, nearest = np.zeros(n), 0.0, 0.0
     for c in np.nonzero(size)[0]:
         column = np.searchsorted(prediction.classes, c)
         trained = column < len(prediction.classes) and prediction.classes[column] == c
@@ -208,14 +209,21 @@ def macro_auc(prediction: Prediction, labels: tuple[str, ...]) -> Estimate:
         beaten[~inside] = 1.0 - (rank[~inside] - rankdata(score[~inside])) / num_in
         area = float(beaten[inside].mean())
         areas.append(area)
-        influence += np.where(inside, (beaten - area) / num_in, (beaten - area) / num_out)
+        own = (beaten - area) / np.sqrt(np.where(inside, num_in * (num_in - 1.0), num_out * (num_out - 1.0)))
+        influence += own
+        edge = 0.5 / (min(num_in, num_out) + 1)
+        nearest += edge
+        if min(area, 1 - area) < edge:
+            lacking += max(0.0, _area_variance(1 - edge, num_in, num_out) - float((own**2).sum()))
     if not areas:
         return Estimate(
             None,
             note=f"no value has {MIN_CLASS} nodes to learn from, {MIN_CLASS} tested and {MIN_CLASS} tested outside it",
         )
     value = float(np.mean(areas))
-    margin = 1.96 * float(np.sqrt(((influence / len(areas)) ** 2).sum()))
+    inner = float(np.clip(value, nearest / len(areas), 1 - nearest / len(areas)))
+    margin = 1.96 * float(np.sqrt((influence**2).sum() + lacking)) / len(areas) / (inner * (1 - inner))
+    low, high = expit(logit(inner) + np.array([-margin, margin]))
     remarks = []
     if value < 0.5:
         remarks.append(
@@ -224,7 +232,15 @@ def macro_auc(prediction: Prediction, labels: tuple[str, ...]) -> Estimate:
     if left_out:
         shown = ", ".join(left_out[:10]) + (f" and {len(left_out) - 10} more" if len(left_out) > 10 else "")
         remarks.append(f"AUC over {len(areas)} of {len(areas) + len(left_out)} tested values; too few nodes: {shown}")
-    return Estimate(value, max(0.0, value - margin), min(1.0, value + margin), "; ".join(remarks) or None)
+    ends = (0.0 if value == 0 else min(value, float(low))), (1.0 if value == 1 else max(value, float(high)))
+    return Estimate(value, *ends, "; ".join(remarks) or None)
+
+
+def _area_variance(area: float, num_in: int, num_out: int) -> float:
+    """Of an area under the ROC curve where scores are exponential, the larger of both orders of the classes."""
+    twice = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
+    few, many = min(num_in, num_out) - 1, max(num_in, num_out) - 1
+    return (area * (1 - area) + few * min(twice) + many * max(twice)) / (num_in * num_out)
 
 
 def usable_bits(prediction: Prediction) -> Estimate:
@@ -267,14 +283,14 @@ LeakageMetric = Literal["micro_f1", "balanced_accuracy", "auc", "usable_bits"]
 LEAKAGE_METRICS: tuple[LeakageMetric, ...] = ("micro_f1", "balanced_accuracy", "auc", "usable_bits")
 
 
-def measure(prediction: Prediction | None, labels: tuple[str, ...], *, seed: int = 0) -> dict[LeakageMetric, Estimate]:
+def measure(prediction: Prediction | None, labels: tuple[str, ...]) -> dict[LeakageMetric, Estimate]:
     """All measures of one attack; insufficient ones where there is no prediction."""
     if prediction is None:
         none = Estimate(None, note="fewer than two values to learn from, or no node to test")
         return dict.fromkeys(LEAKAGE_METRICS, none)
     found: dict[LeakageMetric, Estimate] = {
-        "micro_f1": micro_f1(prediction, seed=seed),
-        "balanced_accuracy": balanced_accuracy(prediction, seed=seed),
+        "micro_f1": micro_f1(prediction),
+        "balanced_accuracy": balanced_accuracy(prediction),
         "auc": macro_auc(prediction, labels),
         "usable_bits": usable_bits(prediction),
     }

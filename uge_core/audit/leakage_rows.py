@@ -57,7 +57,7 @@ class _Attack:
             embedding, probe.classes, probe.train, probe.test, attacker=self.attacker, edges=self.job.edges,
             standardise=scaled, calibrate=scaled, seed=self.job.split_seed,
         )  # fmt: skip
-        return leakage.measure(prediction, probe.labels, seed=self.job.seed)
+        return leakage.measure(prediction, probe.labels)
 
     def floor(self, dim: int) -> Estimates:
         """The measures on a random embedding."""

@@ -15,6 +15,7 @@ from uge_core.audit.leakage import Estimate
 from uge_core.graph import IntArray
 from uge_core.scores import Factors
 from uge_core.split import RankingTask, probe_classes, ranking_task
+from uge_core.spreadsheet import FEWEST
 
 
 def link_rows(job: Job) -> list[Row]:
@@ -93,10 +94,12 @@ def _group_rows(job: Job, held: tuple[RankingTask, ndcg.Ranking] | None) -> list
 
 
 def _ndcg_gap(job: Job, found: ndcg.GroupMeans, labels: tuple[str, ...], given: Mapping[str, Any]) -> Row:
-    """The largest less the smallest mean NDCG@10 of the groups with enough targets."""
+    """The largest less the smallest mean NDCG@10 of the groups with enough targets; under ten are withheld."""
     cells = tuple(
-        Cell(label, None, float(mean) if n else None, int(n), *ends, excluded=bool(n < ndcg.MIN_TARGETS))
-        for label, mean, n, ends in zip(labels, found.mean, found.n, found.ends, strict=True)
+        Cell(label, None, None, 0, excluded=True, withheld=True)
+        if 0 < n < FEWEST
+        else Cell(label, None, float(mean) if n else None, n, *ends, excluded=n < ndcg.MIN_TARGETS)
+        for label, mean, n, ends in zip(labels, found.mean, found.n.tolist(), found.ends, strict=True)
     )
     n = sum(c.n for c in cells if not c.excluded)
     few = sum(c.excluded for c in cells)

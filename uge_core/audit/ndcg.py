@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.audit.dyadic import Apart, Side, cell_noise, compare_range, edge_sides
+from uge_core.audit.dyadic import Apart, Noise, Side, cell_noise, compare_range, edge_sides
 from uge_core.graph import AttributedGraph, FloatArray, IntArray
 from uge_core.scores import Factors, Scored
 from uge_core.split import RankingTask, fill_strangers, ranking_task
@@ -152,10 +152,6 @@ def group_means(
 ) -> GroupMeans:
     """sum_u W_u NDCG_u / sum_u W_u by group, with intervals over people.
 
-    A held-out edge stands in the lists of both its ends, and a popular node in many, so lists are not
-    independent (a bootstrap of lists covers 90 %). Each list's deviation is spread evenly over its relevant
-    candidates, and these (target, candidate) pairs have the variance of `dyadic`.
-
     Args:
         value: (T,) NDCG of each target, finite where it counts.
         group: (T,) its group; below 0 leaves it out.
@@ -172,9 +168,42 @@ def group_means(
     mean = _share(np.bincount(group[counted], (w * value)[counted], num_groups), total)
     deviation = np.zeros(len(value))
     deviation[counted] = (w * (value - mean[group]) / total[group])[counted]
+    noise = list_noise(deviation, group, num_groups, task, ranking, seed=seed)
+    kept = np.nonzero(n >= MIN_TARGETS)[0]
+    ends: list[tuple[float | None, float | None]] = [(None, None)] * num_groups
+    if noise is None:
+        return GroupMeans(mean, n, tuple(ends), None)
+    for g, half in zip(kept, noise.half_width(), strict=True):
+        ends[g] = max(0.0, float(mean[g] - half)), min(1.0, float(mean[g] + half))
+    return GroupMeans(mean, n, tuple(ends), compare_range(mean[kept], noise) if len(kept) > 1 else None)
+
+
+def list_noise(
+    deviation: _Float64, group: IntArray, num_groups: int, task: RankingTask, ranking: Ranking, *, seed: int = 0
+) -> Noise | None:
+    """How uncertain means over lists are, over people.
+
+    A held-out edge stands in the lists of both its ends, and a popular node in many, so lists are not
+    independent (a bootstrap of lists covers 90 %). Each list's deviation is spread evenly over its relevant
+    candidates, and these (target, candidate) pairs have the variance of `dyadic`. Where a few nodes have nearly all
+    relevant places lists are all there is to count, and the larger of their variance and that of pairs is taken.
+
+    Args:
+        deviation: (T,) what each list adds to its group's mean, less its expectation; they sum to 0 in a group.
+        group: (T,) below 0 leaves a list out.
+        num_groups: G.
+        task: the lists.
+        ranking: their relevant candidates.
+        seed: keys the draws behind differences.
+
+    Returns:
+        That of the groups with `MIN_TARGETS` lists; None without one.
+    """
+    counted = group >= 0
+    n = np.bincount(group[counted], minlength=num_groups)
     entries = np.nonzero(counted[ranking.target])[0]
     t = ranking.target[entries]
-    share = (deviation / np.maximum(np.bincount(ranking.target, minlength=len(value)), 1))[t]
+    share = (deviation / np.maximum(np.bincount(ranking.target, minlength=len(deviation)), 1))[t]
     ends_of_pair = np.stack([task.targets[t], task.candidates[t, ranking.column[entries]]])
     pair = np.stack([*np.sort(ends_of_pair, axis=0), group[t]])
     of_pair, index = np.unique(pair, axis=1, return_inverse=True)
@@ -188,16 +217,12 @@ def group_means(
     kept = np.nonzero(n >= MIN_TARGETS)[0]
     noise = cell_noise(sides, own, n, kept, seed=seed)
     if noise is None and len(kept):
-        # a few nodes have nearly all relevant places; lists are all there is to count
         squared = np.asarray(np.bincount(group[counted], deviation[counted] ** 2, num_groups), dtype=np.float64)
+        for side in sides:
+            squared[side.cells] = np.maximum(squared[side.cells], np.diagonal(side.gram) - own[side.cells])
         lists = tuple(Side(np.array([g]), squared[g, None, None], n[g, None].astype(np.float64)) for g in kept)
         noise = cell_noise(lists, np.zeros(num_groups), n, kept, seed=seed)
-    ends: list[tuple[float | None, float | None]] = [(None, None)] * num_groups
-    if noise is None:
-        return GroupMeans(mean, n, tuple(ends), None)
-    for g, half in zip(kept, noise.half_width(), strict=True):
-        ends[g] = max(0.0, float(mean[g] - half)), min(1.0, float(mean[g] + half))
-    return GroupMeans(mean, n, tuple(ends), compare_range(mean[kept], noise) if len(kept) > 1 else None)
+    return noise
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,6 +70,12 @@ class CellTable:
     se: _Float64 | None = None
     mass: _Float64 | None = None
 
+    def of_shares(self) -> CellTable:
+        """The same where values are 0 or 1: a cell whose pairs all agree varies as one with half a pair of each more."""
+        share = (self.mean * self.n + 0.5) / (self.n + 1)
+        least = np.divide(share * (1 - share), self.n, out=np.zeros(len(share)), where=self.n > 0)
+        return replace(self, own=np.fmax(self.own, least))
+
 
 def dp_cells(
     embedding: Scored,

@@ -15,7 +15,7 @@ them (`pair_sample`): "test-set", "thresholded" and, of DP, "relative".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -57,20 +57,49 @@ def parity_rows(job: Job, step: Callable[[float], None]) -> list[Row]:
     )
     scores = None if sample is None else pair_sample.scores(job.scored, sample.pairs)
     rows: list[Row] = []
-    for done, (name, (_, labels)) in enumerate(grouped.items()):
+    for done, (name, (codes, labels)) in enumerate(grouped.items()):
         step(0.7 + 0.3 * done / len(grouped))
-        rows += _rows(job, "dp", name, labels, dp[name], parity.MIN_PAIRS, None, None)
+        told = _Groups.of(job, name, codes, labels)
+        rows += _rows(job, "dp", told, dp[name], parity.MIN_PAIRS, None, None)
         variant = "all-edges" if job.split is None else "held-out"
-        rows += _rows(job, "eo", name, labels, eo[name], parity.MIN_EDGES, variant, seen_edges)
+        rows += _rows(job, "eo", told, eo[name], parity.MIN_EDGES, variant, seen_edges)
         if sample is not None and scores is not None:
-            rows += _test_set_rows(job, name, labels, groups[name], sample, scores)
+            rows += _test_set_rows(job, told, codes, sample, scores)
     return rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """One attribute's groups, and which of them are so small that figures would point at their people.
+
+    Attributes:
+        name: the attribute's.
+        labels: of each group.
+        small: (G,) under ten people.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    small: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, job: Job, name: str, codes: IntArray, labels: tuple[str, ...]) -> _Groups:
+        sizes = np.bincount(codes[codes >= 0], minlength=len(labels))
+        return cls(name, labels, (sizes > 0) & (sizes < FEWEST) & (job.graph.attribute(name).side != "items"))
+
+    def without_small(self, table: parity.CellTable) -> parity.CellTable:
+        """The table with nothing in the cells of small groups."""
+        small = self.in_small(table)
+        return replace(table, mean=np.where(small, np.nan, table.mean), n=np.where(small, 0, table.n))
+
+    def in_small(self, table: parity.CellTable) -> npt.NDArray[np.bool_]:
+        """(C,) which cells hold people of a small group."""
+        return np.asarray(self.small[table.a] if table.b is None else self.small[table.a] | self.small[table.b])
 
 
 def _test_set_rows(
     job: Job,
-    name: str,
-    labels: tuple[str, ...],
+    groups: _Groups,
     group: IntArray,
     sample: pair_sample.PairSample,
     scores: _Float64,
@@ -92,14 +121,15 @@ def _test_set_rows(
     ):
         table = parity.listed_cells(value, pairs[:, part], group, job.graph, weight[part])
         minimum = parity.MIN_PAIRS if metric == "dp" else parity.MIN_EDGES
-        yield next(_rows(job, metric, name, labels, table, minimum, variant, remark))
+        yield next(_rows(job, metric, groups, table, minimum, variant, remark))
     counted = np.asarray((group[pairs[:1] if job.graph.bipartite else pairs] >= 0).all(axis=0))
     place = sample.place(scores, counted) if counted.any() else scores
-    yield _relative(job, name, labels, parity.listed_cells(place, pairs, group, job.graph, weight))
+    yield _relative(job, groups, parity.listed_cells(place, pairs, group, job.graph, weight))
 
 
-def _relative(job: Job, name: str, labels: tuple[str, ...], table: parity.CellTable) -> Row:
+def _relative(job: Job, groups: _Groups, table: parity.CellTable) -> Row:
     """The cell that a pair's score tells best from the others; the interval holds for all cells at once (Bonferroni)."""
+    name, labels, table = groups.name, groups.labels, groups.without_small(table)
     kept = np.nonzero(table.n >= parity.MIN_PAIRS)[0]
     given: dict[str, Any] = {
         "attribute": name,
@@ -130,22 +160,26 @@ def _relative(job: Job, name: str, labels: tuple[str, ...], table: parity.CellTa
 def _rows(
     job: Job,
     metric: str,
-    name: str,
-    labels: tuple[str, ...],
+    groups: _Groups,
     table: parity.CellTable,
     minimum: int,
     variant: str | None,
     remark: str | None,
 ) -> Iterator[Row]:
     """The gap with its cells, whose note names the two that make it, and the other summaries."""
+    name, small, table = groups.name, groups.in_small(table), groups.without_small(table)
+    if job.threshold is not None or variant == "thresholded":
+        table = table.of_shares()
     found = parity.gap(table, minimum)
     kept = np.nonzero(table.n >= minimum)[0]
     noise = None
     if found.value is not None:
         noise = dyadic.cell_noise(table.sides, table.own, table.n, kept, seed=job.seed)
-    cells = tuple(_cells(table, labels, minimum, kept, noise))
+    cells = tuple(_cells(table, groups.labels, minimum, kept, noise, small))
+    if rounded := metric == "dp" and variant is None and groups.small.sum() == 1:
+        cells = tuple(replace(c, n=_rough(c.n)) for c in cells)
     unit = "pairs" if metric == "dp" else "edges"
-    few = sum(c.excluded for c in cells)
+    few = sum(c.excluded for c in cells) - int(small.sum())
     notes: list[str | None] = []
     if found.highest is not None and found.lowest is not None:
         top, bottom = cells[found.highest], cells[found.lowest]
@@ -156,6 +190,10 @@ def _rows(
         notes.append(f"fewer than two cells have {minimum} {unit}")
     if few:
         notes.append(f"{few} of {len(cells)} cells with under {minimum} {unit} left out")
+    if small.any():
+        notes.append(f"{small.sum()} of {len(cells)} cells withheld, as one of their groups has under {FEWEST} people")
+    if rounded:
+        notes.append("numbers of pairs keep one digit, as the withheld group's size would follow from exact ones")
     if table.se is not None and np.isfinite(table.se).any():
         notes.append(
             f"from a sample of the pairs of each cell, largest standard error of a cell {np.nanmax(table.se):.1g}"
@@ -206,6 +244,12 @@ def _summary(metric: str, value: float | None, apart: dyadic.Apart | None, *note
     return make_row(metric, estimate, *notes, floor_random=apart.expected, p_value=apart.p_value, **values)
 
 
+def _rough(n: int) -> int:
+    """`n`, its first digit alone."""
+    unit: int = 10 ** (len(str(n)) - 1)
+    return n // unit * unit
+
+
 def _weighted_sd(share: _Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(np.sqrt(share @ (x - share @ x) ** 2))
 
@@ -215,20 +259,32 @@ def _worst(share: _Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _cells(
-    table: parity.CellTable, labels: tuple[str, ...], minimum: int, kept: IntArray, noise: dyadic.Noise | None
+    table: parity.CellTable,
+    labels: tuple[str, ...],
+    minimum: int,
+    kept: IntArray,
+    noise: dyadic.Noise | None,
+    small: npt.NDArray[np.bool_],
 ) -> Iterator[Cell]:
-    """The cells of a table by name, with the intervals of those that count; of so few pairs no value, as it would point at people."""
+    """The cells of a table by name, with the intervals of those that count."""
     low, high = np.full(len(table.n), np.nan), np.full(len(table.n), np.nan)
     if noise is not None:
         half = noise.half_width()
         low[kept] = np.maximum(table.mean[kept] - half, 0.0)
         high[kept] = np.minimum(table.mean[kept] + half, 1.0)
+    withheld = small | ((table.n > 0) & (table.n < FEWEST))
     seconds: IntArray | list[None] = [None] * len(table.a) if table.b is None else table.b
-    for a, b, mean, n, below, above in zip(table.a, seconds, table.mean, table.n, low, high, strict=True):
+    for a, b, mean, n, below, above, hidden in zip(
+        table.a, seconds, table.mean, table.n, low, high, withheld.tolist(), strict=True
+    ):
+        second = None if b is None else labels[b]
+        if hidden:
+            yield Cell(labels[a], second, None, 0, excluded=True, withheld=True)
+            continue
         yield Cell(
             labels[a],
-            None if b is None else labels[b],
-            float(mean) if n >= FEWEST else None,
+            second,
+            None if np.isnan(mean) else float(mean),
             int(n),
             None if np.isnan(below) else float(below),
             None if np.isnan(above) else float(above),

@@ -260,7 +260,10 @@ def _words(row: Mapping[str, Any]) -> str:
 
 
 def table(record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the record: the mean over the seeds, and the range where there are more than one."""
+    """Head and rows of the record: the mean over the seeds, and the range where there are more than one.
+
+    An AUC below .5 is turned before, as whoever reads it would turn the attacker's answers.
+    """
     groups: dict[tuple[str, float | None], list[Mapping[str, Any]]] = {}
     for row in record["rows"]:
         groups.setdefault((row["method"], row["lam"]), []).append(row)
@@ -271,7 +274,7 @@ def table(record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
             out.append([name, *[""] * len(FIGURES), rows[0]["refused"]])
             continue
         worst = sorted({r["worst_attacker"] for r in rows if r["worst_attacker"]})
-        out.append([name, *(_spread([r[key] for r in rows], key) for key in FIGURES), ", ".join(worst)])
+        out.append([name, *(_spread([_shown(r, key) for r in rows], key) for key in FIGURES), ", ".join(worst)])
     return ["method", *FIGURES.values(), "worst attacker"], out
 
 
@@ -279,6 +282,11 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """The table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _shown(row: Mapping[str, Any], key: str) -> float | None:
+    value: float | None = row[key]
+    return max(value, 1 - value) if value is not None and key.startswith("auc") else value
 
 
 def _spread(values: Sequence[float | None], key: str) -> str:

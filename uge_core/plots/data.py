@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uge_core.plots.look import faded, finish, ink, middle, mixed, named, paper, readable_on
 from uge_core.screens.data import GroupsView, MixingView, WeightsView
 from uge_core.screens.tables import known, records
-from uge_core.spreadsheet import FEWEST
+from uge_core.spreadsheet import FEWEST, WITHHELD
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -21,7 +21,7 @@ _STEPS = 10
 
 
 def groups_figure(view: GroupsView, *, dark: bool = False) -> go.Figure:
-    """A bar per group from zero; the missing hatched, a group under ten people as an outline that long.
+    """A bar per group from zero; the missing hatched, a withheld one as an outline of ten people.
 
     Args:
         view: what to draw.
@@ -38,7 +38,7 @@ def groups_figure(view: GroupsView, *, dark: bool = False) -> go.Figure:
         if not mine:
             continue
         texts = [
-            f" {int(rows[i]['n']):,}  {rows[i]['share']:.1%}" if known(rows[i]["n"]) else f" under {FEWEST}"
+            f" {int(rows[i]['n']):,}  {rows[i]['share']:.1%}" if known(rows[i]["n"]) else f" {rows[i]['withheld']}"
             for i in mine
         ]
         figure.add_trace(
@@ -89,7 +89,8 @@ def mixing_map(view: MixingView, *, dark: bool = False) -> go.Figure:
         if square:
             y, x = max(y, x), min(y, x)
         box = {"x0": x - 0.48, "x1": x + 0.48, "y0": y - 0.48, "y1": y + 0.48}
-        words = f"under {FEWEST}" if r["counts"] == "withheld" else f"{r['ratio']:.2f}<br>{_count(r['edges'])}"
+        hidden = r["counts"] == WITHHELD
+        words = WITHHELD if hidden else f"{r['ratio']:.2f}<br>{_count(r['edges'])}"
         fill = None
         if r["counts"] == "yes":
             reach = math.log2(r["ratio"]) / _REACH
@@ -99,19 +100,17 @@ def mixing_map(view: MixingView, *, dark: bool = False) -> go.Figure:
         else:
             line = {"width": 1.5, "color": faded(color, 0.45), "dash": "dot"}
             shapes.append({"type": "rect", **box, "line": line, "layer": "below"})
-            if r["counts"] != "withheld":
+            if not hidden:
                 shapes.append(_stroke(box, line))
-        plain = words if size == 14 or r["counts"] != "withheld" else f"< {FEWEST}".replace("<", "&lt;")
         note: dict[str, Any] = {
-            "x": x, "y": y, "text": plain, "showarrow": False,
-            "font": {"size": size, "color": color if fill is None else readable_on(fill)},
+            "x": x, "y": y, "text": words, "showarrow": False,
+            "font": {"size": size - 2 * hidden, "color": color if fill is None else readable_on(fill)},
         }  # fmt: skip
         notes.append(note if fill else note | {"bgcolor": paper(dark)})
         hover["x"].append(x)
         hover["y"].append(y)
-        hover["text"].append(
-            f"{named(r['a'])} with {named(r['b'])}: {words.replace('<br>', ' times, ')}, {r['expected']:,.1f} by chance"
-        )
+        chance = "" if hidden else f", {r['expected']:,.1f} by chance"
+        hover["text"].append(f"{named(r['a'])} with {named(r['b'])}: {words.replace('<br>', ' times, ')}{chance}")
     figure = go.Figure(
         go.Scatter(
             **hover, mode="markers", showlegend=False, hovertemplate="%{text}<extra></extra>",

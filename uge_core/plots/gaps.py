@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uge_core.plots.look import faded, finish, ink, middle, mixed, named, paper, readable_on
 from uge_core.screens.fairness import GAP_LABELS, GapView
 from uge_core.screens.tables import interval, known, records
+from uge_core.spreadsheet import WITHHELD
 from uge_core.views import method_class
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
         if fill is None:
             shapes += _hatch(box, color)
             notes.append(_note(x, y, text, color, len(groups)) | {"bgcolor": paper(dark)})
-            words += ", too few to count"
+            words += "" if text == WITHHELD else ", too few to count"
         else:
             shapes.append({"type": "rect", **box, "fillcolor": fill, "line": {"width": 0}, "layer": "below"})
             notes.append(_note(x, y, text, readable_on(fill), len(groups)))
@@ -108,14 +109,15 @@ def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
         ends = [(r[f"{name}_value"], r[f"{name}_low"], r[f"{name}_high"]) for r in rows]
         figure.add_trace(
             go.Bar(
-                x=values, y=list(range(len(rows))), customdata=[named(r["a"]) for r in rows], orientation="h", name=named(side.label), marker=bars,
+                x=[v if known(v) else 0.0 for v in values], y=list(range(len(rows))), customdata=[named(r["a"]) for r in rows], orientation="h", name=named(side.label), marker=bars,
                 error_x={
                     "type": "data", "array": [h - v if known(h) else 0 for v, _, h in ends],
                     "arrayminus": [v - low if known(low) else 0 for v, low, _ in ends], "color": color, "thickness": 1.5,
                 },
-                text=[f" {v:.3f}, n = {rough_count(r[f'{name}_n'])}" if known(v) else " no pair" for v, r in zip(values, rows, strict=True)],
-                textposition="inside", insidetextanchor="start", hovertemplate="%{customdata}: %{text}<extra></extra>",
-                textfont={"color": readable_on(style.color)},
+                text=[f" {cell_face(r, name, view.scale, 1.0, dark)[0].replace('<br>', ', n = ')}" for r in rows],
+                textposition=["inside" if known(v) else "outside" for v in values], insidetextanchor="start",
+                textfont={"color": [readable_on(style.color) if known(v) else color for v in values]},
+                hovertemplate="%{customdata}: %{text}<extra></extra>",
             )
         )  # fmt: skip
     figure.update_xaxes(title_text=f"{GAP_LABELS[view.metric]}: mean predicted probability", rangemode="tozero")
@@ -137,11 +139,12 @@ def cell_face(cell: Mapping[str, Any], which: str, scale: float, reach: float, d
     if which == "difference":
         value = float(cell.get("difference", math.nan))
         if math.isnan(value):
-            return "too few", None
+            hidden = any(cell.get(f"{side}_withheld") for side in ("before", "after"))
+            return WITHHELD if hidden else "too few", None
         shade = mixed(middle(dark), _HIGHER if value > 0 else _LOWER, _step(abs(value) / reach))
         return f"{value:+.3f}", shade
     value, n = cell[f"{which}_value"], cell[f"{which}_n"]
-    text = f"{value:.3f}<br>{rough_count(n)}" if known(value) else f"none<br>{rough_count(n)}"
+    text = WITHHELD if cell[f"{which}_withheld"] else f"{value:.3f}<br>{rough_count(n)}" if known(value) else "none"
     if not cell[f"{which}_counts"]:
         return text, None
     return text, mixed(*_SEQUENTIAL[dark], _step(value / scale))

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from uge_core.plots.gaps import OUTLINE, cell_ends, cell_face, extreme_cells, largest_change, rough_count, short_name
+from uge_core.plots.gaps import OUTLINE, cell_ends, cell_face, extreme_cells, largest_change, short_name
 from uge_core.plots.look import faded, ink, paper, readable_on
 from uge_core.screens.fairness import GAP_LABELS, GapView
 from uge_core.screens.tables import interval, known, records
+from uge_core.spreadsheet import WITHHELD
 from uge_core.views import METRIC_LABELS, LeakageView, method_class
 
 _STYLE = """<style>
@@ -26,6 +27,7 @@ _STYLE = """<style>
 .uge-light th[scope=col] { text-align: center; padding: 2px; }
 .uge-light .map td { text-align: center; padding: 6px 2px; height: 44px; line-height: 1.25; vertical-align: middle; }
 .uge-light .map small { font-size: 12.5px; }
+.uge-light .map small.withheld { font-size: 10px; margin: 0 -3px; }
 .uge-light .bars { border-spacing: 0 3px; }
 .uge-light .bars td { padding: 0; vertical-align: middle; }
 .uge-light .track { position: relative; height: 26px; border-left: 1px solid currentColor; }
@@ -72,18 +74,20 @@ def _cell(
     cell: Mapping[str, Any], which: str, scale: float, reach: float, marked: Mapping[Any, str], dark: bool
 ) -> str:
     text, fill = cell_face(cell, which, scale, reach, dark)
-    value, _, n = text.partition("<br>")
-    about = f"{cell['a']} with {cell['b']}: {value}, {n}"
+    value, *n = text.split("<br>")
+    about = f"{cell['a']} with {cell['b']}: {', '.join((value, *n))}"
     style = f"background: {_hatch(ink(dark), dark)}"
     if fill is None:
-        about += ", too few to count"
+        about += "" if text == WITHHELD else ", too few to count"
     else:
         style = f"background: {fill}; color: {readable_on(fill)}"
     if (extreme := marked.get((cell["a"], cell["b"]))) is not None:
         about += f", {extreme}"
         style += f"; outline: 4px solid {OUTLINE}; outline-offset: -2px"
     about += cell_ends(cell, which)
-    words = f"{value}<br><small>{n}</small>"
+    words = value + "".join(f"<br><small>{x}</small>" for x in n)
+    if text == WITHHELD:
+        words = f'<small class="withheld">{text}</small>'
     if fill is None:
         words = f'<span style="background: {paper(dark)}; padding: 0 3px">{words}</span>'
     return f'<td title="{escape(about)}" style="{style}">{words}</td>'
@@ -111,14 +115,19 @@ def _gap_bars(view: GapView, which: str, dark: bool) -> str:
         _Bar(
             r["a"], side.label, color, r[f"{which}_value"] if known(r[f"{which}_value"]) else 0.0, r[f"{which}_low"],
             r[f"{which}_high"], bool(r[f"{which}_counts"]),
-            (f"{r[f'{which}_value']:.3f}{interval(r[f'{which}_low'], r[f'{which}_high'])}" if known(r[f"{which}_value"]) else "no pair")
-            + f", n = {rough_count(r[f'{which}_n'])}",
+            _said(r, which, view.scale, dark),
         )
         for r in records(view.table) if r["a"] in view.groups
     ]  # fmt: skip
     top = max([view.scale, *(b.high for b in bars if b.high is not None and known(b.high))])
     label = f"{GAP_LABELS[view.metric]}: mean predicted probability"
     return _figure(_bars(bars, top, label, dark), view.alt[which], dark)
+
+
+def _said(cell: Mapping[str, Any], which: str, scale: float, dark: bool) -> str:
+    """What stands beside a group's bar."""
+    value, *n = cell_face(cell, which, scale, 1.0, dark)[0].split("<br>")
+    return value + interval(cell[f"{which}_low"], cell[f"{which}_high"]) + "".join(f", n = {x}" for x in n)
 
 
 def leakage_light(view: LeakageView, *, dark: bool = False) -> str:

@@ -107,11 +107,12 @@ def _series(
             [
                 named(r["run"]), interval(r["value_low"], r["value_high"]), interval(r["ndcg_low"], r["ndcg_high"]), r["status"],
                 r["seeds"], r["lambda"] if known(r["lambda"]) else None, series,
+                f"<br>chance {r['chance']:.3f}" if known(r["chance"]) else "",
             ]
             for r in rows
         ],
         hovertemplate="%{customdata[0]}<br>across %{x:.3f}%{customdata[1]}<br>NDCG@10 %{y:.3f}%{customdata[2]}"
-        "<br>%{customdata[3]}, seeds: %{customdata[4]}<extra></extra>",
+        "%{customdata[7]}<br>%{customdata[3]}, seeds: %{customdata[4]}<extra></extra>",
     )  # fmt: skip
 
 
@@ -166,5 +167,5 @@ def _range(records: Sequence[Mapping[str, Any]], more: Any, name: str) -> tuple[
     ends = [v for r in records for v in (r[f"{name}_low"], r[f"{name}_high"]) if known(v)]
     low = max(min([*values, *ends]), min(values) - spread)
     high = min(max([*values, *ends]), max(values) + spread)
-    pad = 0.06 * (high - low)
+    pad = 0.06 * (high - low) or spread
     return low - pad, high + pad

@@ -14,6 +14,7 @@ from uge_core.figures import CHART_CONFIG, leakage_figure
 from uge_core.report.table import withheld
 from uge_core.screens import tables
 from uge_core.screens.whatif import JudgedView, judged_view
+from uge_core.spreadsheet import WITHHELD, WITHHELD_LEGEND
 from uge_core.views import config_words, labels, leakage_choices, leakage_view, sentences
 from uge_core.whatif.scenario import Scenarios
 
@@ -159,17 +160,7 @@ def _tables(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
                         "p": "" if r.get("p_value") is None else _number(r["p_value"]),
                         "direction": r["direction"],
                         "note": r["note"] or "",
-                        "cells": [
-                            {
-                                "name": c["a"] if c["b"] is None else f"{c['a']} and {c['b']}",
-                                "value": "" if c["value"] is None else _number(c["value"]),
-                                "interval": _span(c["ci_low"], c["ci_high"]),
-                                "n": c["n"] if isinstance(c["n"], str) else f"{c['n']:,}",
-                                "left_out": c["excluded"],
-                            }
-                            for c in map(withheld, (r.get("cells") or ())[:_MOST_CELLS])
-                        ],
-                        "more": max(0, len(r.get("cells") or ()) - _MOST_CELLS),
+                        **_cells(r.get("cells") or ()),
                     }
                     for r in mine
                 ],
@@ -177,6 +168,25 @@ def _tables(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 _MOST_CELLS = 60
+
+
+def _cells(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Group pairs as text, what withheld ones are, and how many more there are."""
+    told = [withheld(c) for c in cells[:_MOST_CELLS]]
+    return {
+        "cells": [
+            {
+                "name": c["a"] if c["b"] is None else f"{c['a']} and {c['b']}",
+                "value": ("" if c["n"] else "none") if c["value"] is None else _number(c["value"]),
+                "interval": _span(c["ci_low"], c["ci_high"]),
+                "n": c["n"] if c["n"] == WITHHELD else f"{c['n']:,}",
+                "left_out": "too few, left out" if c["excluded"] and c["n"] != WITHHELD else "",
+            }
+            for c in told
+        ],
+        "legend": WITHHELD_LEGEND if any(c["n"] == WITHHELD for c in told) else "",
+        "more": max(0, len(cells) - _MOST_CELLS),
+    }
 
 
 def _number(value: float) -> str:

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 from uge_core.audit.base import Cell, Row
-from uge_core.spreadsheet import FEWEST, quoted
+from uge_core.spreadsheet import WITHHELD, is_withheld, quoted
 
 _ROW = [f.name for f in fields(Row) if f.name != "cells"]
 _CELL = [f.name for f in fields(Cell)]
@@ -46,6 +46,6 @@ def _lines(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def withheld(cell: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The cell, without its value and number where so few pairs or edges are in it that it could point at people."""
-    few = {"n": f"under {FEWEST}", "value": None, "ci_low": None, "ci_high": None}
-    return {**cell, **few} if cell["n"] < FEWEST else cell
+    """The cell, without value and number where it is withheld."""
+    nothing = {"n": WITHHELD, "value": None, "ci_low": None, "ci_high": None}
+    return {**cell, **nothing} if is_withheld(cell) else cell

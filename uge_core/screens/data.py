@@ -1,7 +1,7 @@
 """A graph before anything is trained on it: messages, sizes of groups, edges between them, weights of edges.
 
-A group of under ten people, and a pair of groups with under ten edges, is shown as that and never as a
-number. Edges between groups stand beside what chance alone would give (`uge_core.datasets.mixing`);
+A group of under ten people, and a pair of groups with such a group or with under ten edges, is withheld, and
+where that is one alone the next smallest as well, as totals would give it away. Edges between groups stand beside what chance alone would give (`uge_core.datasets.mixing`);
 weights are R~/R of all edges, where training takes those of its own edges alone (`uge_core.bias_free`).
 """
 
@@ -18,19 +18,22 @@ import pandas as pd
 from uge_core.bias_free import THIN, Evidence, weight_cells
 from uge_core.datasets import lasting, load, locate, sample
 from uge_core.datasets.card import read_card
-from uge_core.datasets.mixing import mixing
+from uge_core.datasets.mixing import Mixing, mixing
 from uge_core.errors import ConfigError, TooManyGroups
 from uge_core.graph import Attribute, AttributedGraph, IntArray
 from uge_core.screens.tables import many, records
-from uge_core.spreadsheet import FEWEST, to_csv
+from uge_core.spreadsheet import FEWEST, WITHHELD, to_csv
 from uge_core.store import RunStore
 from uge_core.uploads import list_uploads
 from uge_core.values import resolve_values
+
+_Mask = npt.NDArray[np.bool_]
 
 MOST_GROUPS = 12  # drawn
 _OCTAVES = 4  # weights from 1/16 to 16 are drawn
 _STEPS = 4  # bars to a doubling
 _UNDER = f"under {FEWEST}"
+BESIDE = "withheld, as it would give away the one under 10"
 _NO_VALUE = {"no value": "has no value in any row", "one value": "has one value in all rows"}
 
 
@@ -88,7 +91,8 @@ class GroupsView:
 
     Attributes:
         attribute: its name.
-        table: group, n and share (none where withheld), kind ("group", "missing" or "others").
+        table: group, n and share (none where withheld), kind ("group", "missing" or "others"), and why it is
+            withheld ("", "under 10" or `BESIDE`).
         drawn: the rows that are drawn.
         title: the finding.
         caption: what is drawn.
@@ -111,7 +115,7 @@ class MixingView:
         attribute: whose groups.
         rows: the groups that are drawn, one a row.
         columns: the same, or the other side as a whole.
-        table: a, b, edges, expected, ratio, counts ("yes", "withheld" or "too few expected").
+        table: a, b, edges, expected and ratio (none where withheld), counts ("yes", "withheld" or "too few expected").
         title: the finding.
         caption: what is drawn.
         alt: the drawing in words.
@@ -127,7 +131,8 @@ class MixingView:
 
     def csv(self) -> str:
         """The table as CSV."""
-        return to_csv(_withheld(self.table, "edges", ["ratio"]))
+        edges = self.table["edges"].astype(object)
+        return to_csv(self.table.assign(edges=edges.where(edges.notna(), WITHHELD)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +161,8 @@ class WeightsView:
 
     def csv(self) -> str:
         """The table as CSV."""
-        table = self.table
-        for kind in self.kinds:
-            table = _withheld(table, kind, [])
-        return to_csv(table)
+        few = self.table[list(self.kinds)]
+        return to_csv(self.table.assign(**few.astype(object).mask(few < FEWEST, _UNDER)))
 
 
 def data_stamp(spec: str, store: RunStore, *, may_fetch: bool = False) -> str:
@@ -206,7 +209,7 @@ def data_view(spec: str, store: RunStore) -> DataView:
         graph, lasting(spec), graph.name, tuple(_facts(graph)),
         f"{kind} edges, {layout}", data_notes(graph),
         {a.name: a.num_values for a in graph.attributes}, tuple(sorted(able, key=lambda a: a not in marked)),
-        pd.DataFrame([_row(graph, a) for a in graph.attributes]).dropna(axis=1, how="all"),
+        pd.DataFrame([overview_row(graph, a) for a in graph.attributes]).dropna(axis=1, how="all"),
         pd.DataFrame(
             [{"File": c.file, "Column": c.name, "Role": c.role, "": c.detail} for c in graph.columns],
             columns=["File", "Column", "Role", ""],
@@ -245,22 +248,28 @@ def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
     return tuple(sorted(notes, key=lambda n: order.index(n.level)))
 
 
-def _row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
-    """One attribute in the table of all."""
-    sizes = a.sizes[a.sizes > 0]
+def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
+    """One attribute in the table of all; shares from which a withheld number would follow are None."""
+    sizes, missing = a.sizes[a.sizes > 0], int(a.unknown.sum())
     small = int((sizes < FEWEST).sum()) if a.side != "items" else 0
+    withheld = _withheld_sizes(a)
     out: dict[str, Any] = {
         "Attribute": a.name, "Of": {"nodes": "people"}.get(a.side, a.side), "Groups": len(sizes), f"Groups {_UNDER}": small,
-        "Missing": _number(int(a.unknown.sum()), a), "Missing, share": _share(int(a.unknown.sum()), _members(a), a),
+        "Missing": (_UNDER if missing < FEWEST else WITHHELD) if withheld[-1] else f"{missing:,}",
+        "Missing, share": None if withheld[-1] or not _members(a) else missing / _members(a),
         "Edges within a group": None, "By chance": None, "n edges": None,
     }  # fmt: skip
     if not graph.bipartite and a.known.any():
         u, v = a.codes[graph.edges]
         both = (u >= 0) & (v >= 0)
         if both.any():
+            found = mixing(graph.edges, None, a)
+            there, hidden = _withheld_cells(found, a)
+            within = np.equal(*found.cells)[there]
+            alone = 1 in (int(hidden[within].sum()), int(hidden[~within].sum()))
             out |= {
-                "Edges within a group": float((u == v)[both].mean()), "n edges": int(both.sum()),
-                "By chance": float(np.square(a.sizes / a.sizes.sum()).sum()),
+                "Edges within a group": None if alone else float((u == v)[both].mean()), "n edges": int(both.sum()),
+                "By chance": None if withheld.any() else float(np.square(a.sizes / a.sizes.sum()).sum()),
             }  # fmt: skip
     return out
 
@@ -270,26 +279,30 @@ def _members(a: Attribute) -> int:
     return int(a.sizes.sum() + a.unknown.sum())
 
 
-def _hidden(n: int, a: Attribute) -> bool:
-    return 0 < n < FEWEST and a.side != "items"
+def _withheld_sizes(a: Attribute) -> _Mask:
+    """(G + 1,) whether a group's size is withheld, and last the number of people without a value."""
+    sizes = np.append(a.sizes, a.unknown.sum())
+    return _never_one((sizes > 0) & (sizes < FEWEST) & (a.side != "items"), sizes)
 
 
-def _number(n: int, a: Attribute) -> str:
-    return _UNDER if _hidden(n, a) else f"{n:,}"
+def _withheld_cells(found: Mixing, a: Attribute) -> tuple[IntArray, _Mask]:
+    """Places in `found.cells` of the pairs of groups that there are, and which of these are withheld."""
+    i, j = found.cells
+    small, there = _withheld_sizes(a), a.sizes > 0
+    if found.rows is found.columns:
+        hidden, kept = small[i] | small[j], np.flatnonzero(there[i] & there[j])
+    else:
+        hidden, kept = small[i], np.flatnonzero(there[i])
+    edges = found.observed[i, j][kept]
+    return kept, _never_one(hidden[kept] | (edges < FEWEST), edges)
 
 
-def _share(n: int, total: int, a: Attribute) -> float | None:
-    return None if _hidden(n, a) or not total else n / total
-
-
-def _withheld(table: pd.DataFrame, column: str, others: Sequence[str]) -> pd.DataFrame:
-    """The table with numbers that were left out, or are below ten, said to be that."""
-    out = table.copy()
-    small = out[column].isna() | (out[column] < FEWEST)
-    out[column] = out[column].astype(object).mask(small, _UNDER)
-    for other in others:
-        out.loc[small, other] = None
-    return out
+def _never_one(hidden: _Mask, numbers: IntArray) -> _Mask:
+    """Where one number alone is hidden, the smallest of the others as well, as it would follow from the total."""
+    shown = np.flatnonzero(~hidden & (numbers > 0))
+    if hidden.sum() == 1 and len(shown):
+        hidden[shown[numbers[shown].argmin()]] = True
+    return hidden
 
 
 def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
@@ -300,21 +313,22 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
     """
     a = graph.attribute(attribute)
     total, people = _members(a), {"items": "items"}.get(a.side, "people")
+    withheld = _withheld_sizes(a)
     order = np.arange(a.num_values) if a.ordered else np.argsort(-a.sizes, kind="stable")
-    rows = [_group(a.labels[i], int(a.sizes[i]), total, "group", a) for i in order if a.sizes[i]]
+    rows = [_group(a.labels[i], int(a.sizes[i]), total, "group", withheld[i]) for i in order if a.sizes[i]]
     missing = int(a.unknown.sum())
     if missing:
         label = "no value" + (f" ({a.unknown_label})" if a.unknown_label != "unknown" else "")
-        rows.append(_group(label, missing, total, "missing", a))
+        rows.append(_group(label, missing, total, "missing", withheld[-1]))
     table = pd.DataFrame(rows)
     counted = table[table["kind"] == "group"]
-    hidden = int(table["n"].isna().sum())
     drawn = table
     if len(counted) > MOST_GROUPS:
         top = counted.sort_values("n", ascending=False, kind="stable").index[: MOST_GROUPS - 1]
-        rest = [i for i in counted.index if i not in top]
-        n = total - missing - int(table.loc[top, "n"].sum())
-        others = _group(f"{len(rest)} others", n, total, "others", a)
+        rest = counted.drop(top)
+        n = total - missing - int(counted.loc[top, "n"].sum())
+        apart = 0 < rest["n"].isna().sum() < table["n"].isna().sum()
+        others = _group(f"{len(rest)} others", n, total, "others", apart)
         drawn = pd.concat(
             [table.loc[sorted(top)], pd.DataFrame([others]), table[table["kind"] == "missing"]], ignore_index=True
         )
@@ -322,33 +336,41 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
     title = f"{a.name}: {len(counted)} group{'s' * (len(counted) != 1)}"
     if largest["n"] == largest["n"]:
         title += f", the largest {largest['group']} with {largest['share']:.1%}"
-    title += f"; {_missing_words(missing, total, a)}"
+    title += f"; {_missing_words(missing, total, withheld[-1])}"
     caption = f"{total:,} {people}; shares are of all of them."
     if len(drawn) < len(table):
         caption += f" Drawn are the {MOST_GROUPS - 1} largest groups; the table has all."
-    if hidden:
-        caption += f" {hidden} {_UNDER}: their size is withheld, as it could point at people, and figures about them are mostly chance."
+    if few := int((table["withheld"] == _UNDER).sum()):
+        its, it = ("its", "it") if few == 1 else ("their", "them")
+        caption += f" {few} {_UNDER}: {its} size is withheld, as it could point at people, and figures about {it} are mostly chance."
+    for name in table.loc[table["withheld"] == BESIDE, "group"]:
+        caption += f" {name} is {BESIDE}."
     alt = f"Sizes of {a.name} groups. " + ", ".join(
-        f"{r['group']} {_UNDER if r['n'] != r['n'] else format(int(r['n']), ',')}" for r in records(drawn)
+        f"{r['group']} {r['withheld'] or format(int(r['n']), ',')}" for r in records(drawn)
     )
     return GroupsView(a.name, table, drawn, title, caption, alt)
 
 
 def groups_csv(views: Sequence[GroupsView]) -> str:
     """The sizes of all groups as CSV."""
-    tables = [view.table.assign(attribute=view.attribute) for view in views]
-    return to_csv(_withheld(pd.concat(tables), "n", ["share"])[["attribute", "group", "n", "share", "kind"]])
+    table = pd.concat([view.table.assign(attribute=view.attribute) for view in views])
+    why = table["withheld"].replace({BESIDE: WITHHELD})
+    table["n"] = table["n"].astype(object).mask(why != "", why)
+    return to_csv(table[["attribute", "group", "n", "share", "kind"]])
 
 
-def _missing_words(missing: int, total: int, a: Attribute) -> str:
-    if not missing:
-        return "no value is missing"
-    return f"{_number(missing, a)} without a value" + ("" if _hidden(missing, a) else f" ({missing / total:.1%})")
+def _missing_words(missing: int, total: int, withheld: bool) -> str:
+    if withheld:
+        return f"{_UNDER} without a value" if missing < FEWEST else "how many have no value is withheld"
+    return f"{missing:,} without a value ({missing / total:.1%})" if missing else "no value is missing"
 
 
-def _group(label: str, n: int, total: int, kind: str, a: Attribute) -> dict[str, Any]:
-    hidden = _hidden(n, a)
-    return {"group": label, "n": np.nan if hidden else float(n), "share": np.nan if hidden else n / total, "kind": kind}
+def _group(label: str, n: int, total: int, kind: str, withheld: bool) -> dict[str, Any]:
+    """A row of `GroupsView.table`."""
+    if withheld:
+        why = _UNDER if n < FEWEST else BESIDE
+        return {"group": label, "n": np.nan, "share": np.nan, "kind": kind, "withheld": why}
+    return {"group": label, "n": float(n), "share": n / total, "kind": kind, "withheld": ""}
 
 
 def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
@@ -359,13 +381,13 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
     """
     a = graph.attribute(attribute)
     found = mixing(graph.edges, graph.num_users, a)
-    table = pd.DataFrame(list(found.records())).rename(columns={"observed": "edges"})
-    table = table[table["expected"] > 0].reset_index(drop=True)
-    thin, few = table["expected"] < THIN, table["edges"] < FEWEST
-    table["counts"] = np.select([few, thin], ["withheld", "too few expected"], "yes")
-    counted = int(table["edges"].sum())
-    table["edges"] = table["edges"].astype(float).mask(few)
-    table["ratio"] = table["ratio"].astype(float).mask(few)
+    there, hidden = _withheld_cells(found, a)
+    table = pd.DataFrame(list(found.records())).rename(columns={"observed": "edges"}).iloc[there].reset_index(drop=True)
+    counted, thin = int(table["edges"].sum()), table["expected"] < THIN
+    table["counts"] = np.select([hidden, thin], [WITHHELD, "too few expected"], "yes")
+    numbers = ["edges", "expected", "ratio"]
+    table[numbers] = table[numbers].astype(float)
+    table.loc[hidden, numbers] = np.nan
     big = np.argsort(-a.sizes, kind="stable")[: MOST_GROUPS if a.num_values <= MOST_GROUPS else MOST_GROUPS - 1]
     rows = tuple(a.labels[i] for i in sorted(big) if a.sizes[i])
     columns = rows if graph.num_users is None else found.columns
@@ -385,9 +407,13 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
     )
     if len(rows) < int((a.sizes > 0).sum()):
         caption += f" Drawn are the {len(rows)} largest groups; the table has all pairs."
-    if few.any():
-        caption += f" Withheld: {many(int(few.sum()), 'pair')} with {_UNDER} edges."
-    if (thin & ~few).any():
+    if hidden.any():
+        caption += (
+            f" Withheld: {many(int(hidden.sum()), 'pair')}: a group of under ten people, or under ten edges, "
+            "or numbers from which one of these would follow."
+        )
+        words += f" {many(int(hidden.sum()), 'pair is', 'pairs are')} withheld."
+    if (thin & ~hidden).any():
         caption += f" Hatched: fewer than {THIN:g} expected, too few to tell influence from chance."
     return MixingView(
         a.name, rows, columns, table[["a", "b", "edges", "expected", "ratio", "counts"]], title, caption,

@@ -2,8 +2,8 @@
 
 A cell is a pair of groups, on a bipartite graph a group of users; its value is the mean predicted
 probability of a link (DP) or that of held-out links (EO). Cells with too few pairs are shown, marked,
-and never enter the gap. Each gap has one of three verdicts: more than chance, not told apart from
-chance, or not enough evidence.
+and never enter the gap; of withheld ones neither value nor number is held here. Each gap has one of
+three verdicts: more than chance, not told apart from chance, or not enough evidence.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from uge_core.screens.points import gap_row
-from uge_core.screens.tables import interval, known, records
-from uge_core.spreadsheet import FEWEST, to_csv
+from uge_core.screens.tables import interval, known, many, records
+from uge_core.spreadsheet import WITHHELD, WITHHELD_LEGEND, is_withheld, to_csv
 from uge_core.store import RunStore, StoredRun
 from uge_core.views import labels
 
@@ -56,7 +57,7 @@ class GapView:
         attribute: whose groups.
         layout: "map", "bars" (bipartite) or "table" (too many cells to draw).
         groups: those that are drawn, in order.
-        table: one row per cell: a, b, then value, ci_low, ci_high, n, counts of each run, and the difference.
+        table: one row per cell: a, b, then value, low, high, n, counts, withheld of each run, and the difference.
         sides: one or two runs.
         ranked: cells are left out of the drawing, so the table belongs beside it.
         scale: the largest value of both runs, the end of the maps' common scale.
@@ -82,14 +83,10 @@ class GapView:
     remarks: tuple[str, ...]
 
     def csv(self) -> str:
-        """The table as CSV; values of cells under 10 pairs or edges are left out, as they could point at people."""
+        """The table as CSV."""
         table = self.table.copy()
-        for side in _SIDES:
-            if f"{side}_n" in table:
-                small = table[f"{side}_n"] < FEWEST
-                columns = [f"{side}_value", f"{side}_low", f"{side}_high", "difference"]
-                table.loc[small, [c for c in columns if c in table]] = None
-                table[f"{side}_n"] = table[f"{side}_n"].astype(object).mask(small, f"under {FEWEST}")
+        for side in _SIDES[: len(self.sides)]:
+            table[f"{side}_n"] = table[f"{side}_n"].astype(object).mask(table.pop(f"{side}_withheld"), WITHHELD)
         return to_csv(table)
 
 
@@ -137,16 +134,19 @@ def _cells(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     for side, row in zip(_SIDES, rows, strict=False):
         for cell in row["cells"]:
             record = order.setdefault((cell["a"], cell["b"]), {"a": cell["a"], "b": cell["b"]})
-            record |= {
+            record[f"{side}_withheld"] = hidden = is_withheld(cell)
+            record |= {f"{side}_n": 0, f"{side}_counts": False} if hidden else {
                 f"{side}_value": cell["value"], f"{side}_low": cell.get("ci_low"), f"{side}_high": cell.get("ci_high"),
                 f"{side}_n": cell["n"], f"{side}_counts": not cell["excluded"] and cell["value"] is not None,
             }  # fmt: skip
     table = pd.DataFrame(list(order.values()))
     for side in _SIDES[: len(rows)]:
-        table[f"{side}_counts"] = table[f"{side}_counts"].eq(True)
+        for mark in ("counts", "withheld"):
+            table[f"{side}_{mark}"] = table[f"{side}_{mark}"].eq(True)
         table[f"{side}_n"] = table[f"{side}_n"].fillna(0).astype(int)
         for end in ("value", "low", "high"):
-            table[f"{side}_{end}"] = pd.to_numeric(table[f"{side}_{end}"])
+            column = f"{side}_{end}"
+            table[column] = pd.to_numeric(table[column]) if column in table else np.nan
     if len(rows) == 2 and _links(rows[0]) == _links(rows[1]):
         both = table["before_counts"] & table["after_counts"]
         table["difference"] = (table["after_value"] - table["before_value"]).where(both)
@@ -255,7 +255,7 @@ def _caption(
         }[metric]
     )
     who = f"users of each {attribute} group" if layout == "bars" else f"each pair of {attribute} groups"
-    text = f"{what[0].upper()}{what[1:]} for {who}; under it n, the {unit}, {rows[0]['n']:,} in all."
+    text = f"{what[0].upper()}{what[1:]} for {who}; under it n, the {unit}, {rows[0]['n']:,} in the cells that count."
     if layout == "map":
         text += f" {'Both runs share one scale,' if len(rows) > 1 else 'Colours run from'} 0 to {scale:.3f}"
         text += "; the highest and the lowest cell are outlined." if outlined else "."
@@ -263,6 +263,8 @@ def _caption(
         text += " Intervals: 95 %, over people, for one training seed; not adjusted for looking at several attributes."
     if any(not table[f"{side}_counts"].all() for side in _SIDES[: len(found)]):
         text += " Hatched cells have too few to count and are left out of the gap."
+    if any(table[f"{side}_withheld"].any() for side in _SIDES[: len(found)]):
+        text += f" {WITHHELD_LEGEND}"
     return text
 
 
@@ -270,6 +272,8 @@ def _alt(metric: str, attribute: str, table: pd.DataFrame, sides: Sequence[GapSi
     out = {}
     for name, side in zip(_SIDES, sides, strict=False):
         out[name] = f"{GAP_LABELS[metric]} of {attribute} groups, {side.label}. {side.sentence}"
+        if hidden := int(table[f"{name}_withheld"].sum()):
+            out[name] += f" {many(hidden, 'cell is', 'cells are')} withheld."
     if "difference" in table and table["difference"].notna().any():
         top = max(records(table.dropna(subset="difference")), key=lambda r: abs(r["difference"]))
         out["difference"] = (
@@ -293,9 +297,12 @@ def _remarks(
     if len(found) < asked:
         out.append("The other run has no such numbers for this attribute.")
     for side, (run, row) in zip(_SIDES, found, strict=False):
-        thin = table[~table[f"{side}_counts"]]
+        thin = table[~table[f"{side}_counts"] & ~table[f"{side}_withheld"]]
         if len(thin):
-            shown = [f"{_name(r['a'], r['b'])} ({r[f'{side}_n']:,})" for r in records(thin.head(8))]
+            shown = [
+                f"{_name(r['a'], r['b'])} ({format(n, ',') if (n := r[f'{side}_n']) else 'none'})"
+                for r in records(thin.head(8))
+            ]
             more = f" and {len(thin) - 8} more" if len(thin) > 8 else ""
             out.append(f"{names[run.id]}: too few {unit} to count: {', '.join(shown)}{more}.")
         if "no calibration" in (row.get("note") or ""):
@@ -317,10 +324,13 @@ def ranked_cells(view: GapView) -> pd.DataFrame:
         out[f"{shown.label}, 95 %"] = [
             interval(*ends).strip() for ends in zip(table[f"{side}_low"], table[f"{side}_high"], strict=True)
         ]
-        out[f"{shown.label}, n"] = table[f"{side}_n"]
+        hidden = table[f"{side}_withheld"]
+        told = [WITHHELD if h else f"{n:,}" for h, n in zip(hidden, table[f"{side}_n"], strict=True)]
+        out[f"{shown.label}, n"] = told if hidden.any() else table[f"{side}_n"]
     if "difference" in table:
         out["Difference"] = table["difference"]
-    out["Counts"] = ["yes" if c else "too few" for c in table[f"{last}_counts"]]
+    marks = [table[f"{last}_counts"], table[f"{last}_withheld"], table[f"{last}_n"] == 0]
+    out["Counts"] = np.select(marks, ["yes", WITHHELD, "none"], "too few")
     order = table.assign(_first=~table[f"{last}_counts"]).sort_values(
         ["_first", f"{last}_value"], ascending=[True, False]
     )

@@ -180,13 +180,23 @@ def points(runs: Sequence[StoredRun], attribute: str) -> tuple[Point, ...]:
         grouped.setdefault(_series(run), {}).setdefault(run.config["lambda"], []).append(run)
     names = _series_labels({key: next(iter(of.values()))[0] for key, of in grouped.items()})
     return tuple(
-        Point(names[key], found[0].config["method"], lam, tuple(found), tuple(found[0].config["sensitive"]))
+        Point(names[key], found[0].config["method"], lam, _one_a_seed(found), tuple(found[0].config["sensitive"]))
         for key, of in grouped.items()
         for lam, found in sorted(of.items(), key=lambda pair: -1.0 if pair[0] is None else pair[0])
     )
 
 
 _VARIES = ("lambda", "seed", "warm_from", "warm_epochs")
+
+
+def _one_a_seed(runs: Iterable[StoredRun]) -> tuple[StoredRun, ...]:
+    """One run for each seed: a warm start is the same seed again, so the cold run stands for both."""
+    kept: dict[tuple[Any, ...], StoredRun] = {}
+    for run in runs:
+        seed = run.config.get("seed"), run.config.get("split_seed")
+        if seed not in kept or run.config.get("warm_from") is None:
+            kept[seed] = run
+    return tuple(kept.values())
 
 
 def _series(run: StoredRun) -> str:

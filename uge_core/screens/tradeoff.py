@@ -34,7 +34,7 @@ class TradeoffView:
         attribute: whose.
         exposure: "unseen" or "seen".
         points: the measured points, in the order of `table`.
-        table: one row per point: value and interval on both axes, n, seeds, status.
+        table: one row per point: value and interval on both axes, what chance alone gives, n, seeds, status.
         floors: by name, a value on the x axis.
         no_debiasing: NDCG@10 of the untreated point, or None.
         settings: what the runs can be limited to; the chosen one is `setting`.
@@ -80,8 +80,8 @@ class TradeoffView:
 
 _OTHER = {"unseen": "seen", "seen": "unseen"}
 _COLUMNS = [
-    "run", "series", "method", "lambda", "value", "value_low", "value_high", "ndcg", "ndcg_low", "ndcg_high", "interval",
-    "seeds", "n", "n_ranked", "status", "run_ids",
+    "run", "series", "method", "lambda", "value", "value_low", "value_high", "chance", "ndcg", "ndcg_low", "ndcg_high",
+    "interval", "seeds", "n", "n_ranked", "status", "run_ids",
 ]  # fmt: skip
 
 
@@ -141,14 +141,14 @@ def tradeoff_view(
 def _record(point: Point, x: Reading, y: Reading) -> dict[str, Any]:
     return {
         "run": point.label, "series": point.series, "method": point.method, "lambda": point.lam,
-        "value": x.value, "value_low": x.low, "value_high": x.high, "ndcg": y.value, "ndcg_low": y.low,
-        "ndcg_high": y.high, "interval": x.kind or "none", "seeds": x.seeds, "n": x.n, "n_ranked": y.n,
+        "value": x.value, "value_low": x.low, "value_high": x.high, "chance": x.random, "ndcg": y.value,
+        "ndcg_low": y.low, "ndcg_high": y.high, "interval": x.kind or "none", "seeds": x.seeds, "n": x.n, "n_ranked": y.n,
         "run_ids": " ".join(r.id for r in point.runs),
     }  # fmt: skip
 
 
 def _floors(metric: str, found: Sequence[Reading]) -> dict[str, float]:
-    """The lines of a chart's x axis: one value each, as all points share data and attackers."""
+    """The lines of a chart's x axis: one value each, as all points share data and attackers; of a gap each has its own."""
     if metric in ("dp", "eo"):
         return {}
     out = {}
@@ -171,24 +171,33 @@ def _status(table: pd.DataFrame) -> list[str]:
 
 
 def _apart(p: Mapping[str, Any], q: Mapping[str, Any]) -> bool:
-    ends = (p["value_high"], q["value_low"], p["ndcg_low"], q["ndcg_high"])
-    return all(map(known, ends)) and p["value_high"] < q["value_low"] and p["ndcg_low"] > q["ndcg_high"]
+    return _below(p, q) and known(p["ndcg_low"]) and known(q["ndcg_high"]) and bool(p["ndcg_low"] > q["ndcg_high"])
 
 
 def _title(table: pd.DataFrame, metric: str, attribute: str) -> str:
     if table.empty:
         return f"No run was measured this way for {attribute}"
-    best = min(records(table), key=lambda r: float(r["value"]))
-    label = TRADEOFF_METRICS[metric]
-    what = f"leaks {attribute} least" if metric in _LEAKAGE else f"has the smallest {label} of {attribute}"
-    plain = table[table["method"] == "none"]
+    rows, label = records(table), TRADEOFF_METRICS[metric]
+    best = min(rows, key=lambda r: float(r["value"]))
     number = f"{label} {best['value']:.3f}" if metric in _LEAKAGE else f"{best['value']:.3f}"
-    if len(table) == 1:
-        return f"Only {best['run']} was measured this way: {number}, NDCG@10 {best['ndcg']:.3f}"
-    text = f"{best['run']} {what}: {number}, NDCG@10 {best['ndcg']:.3f}"
+    quality = f"NDCG@10 {best['ndcg']:.3f}"
+    if len(rows) == 1:
+        return f"Only {best['run']} was measured this way: {number}, {quality}"
+    if alike := sum(not _below(best, r) for r in rows) - 1:
+        what = "least leakage" if metric in _LEAKAGE else f"lowest {label}"
+        text = f"{best['run']}: {what} of {attribute} measured, {number}, not told apart from {many(alike, 'other')}; {quality}"
+    else:
+        what = f"leaks {attribute} least" if metric in _LEAKAGE else f"has the smallest {label} of {attribute}"
+        text = f"{best['run']} {what}: {number}, {quality}"
+    plain = table[table["method"] == "none"]
     if len(plain) and best["method"] != "none":
         text += f"; without debiasing {plain.iloc[0]['value']:.3f} and {plain.iloc[0]['ndcg']:.3f}"
     return text
+
+
+def _below(p: Mapping[str, Any], q: Mapping[str, Any]) -> bool:
+    """The interval of one lies below that of the other."""
+    return known(p["value_high"]) and known(q["value_low"]) and bool(p["value_high"] < q["value_low"])
 
 
 def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str) -> str:
@@ -211,21 +220,29 @@ def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str) ->
     intervals = f"95 % intervals, {'; '.join(over)}" if over else "No intervals were measured"
     n, ranked = table["n"].max(), table["n_ranked"].max()
     unit = {"dp": "pairs", "eo": "edges"}.get(metric, "people tested")
+    chance = ""
+    if metric not in _LEAKAGE and table["chance"].notna().any():
+        chance = " What gap is expected by chance alone differs by embedding: hover over a point, or see the table."
     return (
         f"Across: {x} (n = {int(n):,} {unit}); left is better. Up: NDCG@10 of held-out links (n = {int(ranked):,} "
         f"ranked); up is better. Numbers on the points are λ. {intervals}. Solid: no other point is "
         "better on both axes; hollow: one is, by more than the intervals; hollow with a dot: tied, the intervals do not tell."
+        + chance
     )
 
 
 def _alt(table: pd.DataFrame, metric: str, attribute: str) -> str:
     label = TRADEOFF_METRICS[metric]
     words = [
-        f"{r['run']}: {label} {r['value']:.3f}{interval(r['value_low'], r['value_high'])}, NDCG@10 {r['ndcg']:.3f}"
+        f"{r['run']}: {label} {r['value']:.3f}{interval(r['value_low'], r['value_high'])}{_by_chance(r, metric)}, NDCG@10 {r['ndcg']:.3f}"
         f"{interval(r['ndcg_low'], r['ndcg_high'])}, {r['status']}."
         for r in records(table)
     ]
     return " ".join([_title(table, metric, attribute) + ".", *words])
+
+
+def _by_chance(row: Mapping[str, Any], metric: str) -> str:
+    return f", by chance {row['chance']:.3f}" if metric not in _LEAKAGE and known(row["chance"]) else ""
 
 
 def _remarks(left_out: int, otherwise: int, table: pd.DataFrame, exposure: str, metric: str) -> list[str]:
@@ -235,7 +252,8 @@ def _remarks(left_out: int, otherwise: int, table: pd.DataFrame, exposure: str, 
         out.append(f"Measured on the other people alone, and shown under {other}: {otherwise} of the points.")
     elif left_out:
         out.append(
-            f"Left out of this setting: {many(left_out, 'run')}, about other attributes or not measured this way."
+            f"Left out of this setting: {many(left_out, 'run')}, about other attributes, not measured this way, "
+            "or of a warm start beside a cold run of the same seed."
         )
     if len(table) and exposure == "seen" and metric in _LEAKAGE:
         out.append(

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from uge_core.screens.tables import interval, known, many
-from uge_core.spreadsheet import FEWEST, to_csv
+from uge_core.spreadsheet import FEWEST, WITHHELD, WITHHELD_LEGEND, is_withheld, to_csv
 from uge_core.views import METRIC_LABELS, as_shown, pair_as_shown
 
 _UNDER = f"under {FEWEST}"
@@ -39,7 +39,7 @@ class JudgedView:
         tier: which one made the numbers.
         sentences: the finding by attribute, in plain words.
         table: one row a measure: before, after, difference, chance, n.
-        groups: DP and EO by group pair, before and after; the values of cells with under ten are left out.
+        groups: DP and EO by group pair, before and after; of withheld cells neither value nor number.
         weights: the weights of all training edges before and after, a row a figure.
         cells: the cells whose edges were touched, a row each.
         moved: how far nodes went; empty unless re-encoded.
@@ -76,12 +76,14 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
             p["before"]["attacker"] or "", p["before"]["exposure"] != "unseen",
         ),
     )  # fmt: skip
-    rows = [_row(p) for p in pairs]
+    rows, groups = [_row(p) for p in pairs], _groups(pairs)
     weights, cells, remarks = _weights(answer["weights"])
+    if len(groups) and (groups[["Before, n", "After, n"]] == WITHHELD).any(axis=None):
+        remarks = (*remarks, WITHHELD_LEGEND)
     if answer.get("twin_left"):
         remarks = (_NO_TWIN, *remarks)
     return JudgedView(
-        answer["tier"], tuple(_sentences(pairs)), pd.DataFrame(rows), _groups(pairs), weights, cells,
+        answer["tier"], tuple(_sentences(pairs)), pd.DataFrame(rows), groups, weights, cells,
         _moved(answer["moved"]), (*_notes(pairs), *remarks), answer["why_not"] or "", answer.get("seconds", 0.0),
     )  # fmt: skip
 
@@ -182,18 +184,19 @@ def _groups(pairs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             values = []
             for name, side in zip(("Before", "After"), sides, strict=True):
                 cell = side.get(key)
-                small = cell is not None and cell["n"] < FEWEST
-                value = None if cell is None or small else cell["value"]
+                hidden = cell is not None and is_withheld(cell)
+                value = None if cell is None or hidden else cell["value"]
                 values.append(value)
                 record[name] = value
                 record[f"{name}, 95 %"] = (
                     "" if value is None or cell is None else interval(cell["ci_low"], cell["ci_high"]).strip()
                 )
-                record[f"{name}, n"] = "no such group" if cell is None else _UNDER if small else f"{cell['n']:,}"
+                record[f"{name}, n"] = "no such group" if cell is None else WITHHELD if hidden else f"{cell['n']:,}"
             before, after = values
             record["Difference"] = None if before is None or after is None else after - before
             cells = [c for c in (s.get(key) for s in sides) if c is not None]
-            record["Counts"] = "too few" if any(c["excluded"] for c in cells) else "yes"
+            few = WITHHELD if any(map(is_withheld, cells)) else "too few"
+            record["Counts"] = few if any(c["excluded"] for c in cells) else "yes"
             out.append(record)
     return pd.DataFrame(out)
 
