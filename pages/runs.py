@@ -148,7 +148,7 @@ def grid_form() -> None:
             list(form.unknown),
             format_func=form.unknown.__getitem__,
             key="runs_unknown",
-            help="Without a value: " + ", ".join(f"{a} {n:,}" for a, n in form.missing.items()),
+            help="Without a value: " + plain(", ".join(f"{a} {n:,}" for a, n in form.missing.items())),
         )
     options: dict[str, Any] = {}
     with st.expander("More settings", icon=":material/tune:"):
@@ -170,10 +170,10 @@ def grid_form() -> None:
         )  # fmt: skip
         estimate = uge.estimate(form, settings, store)
     except uge.UgeError as error:
-        st.warning(str(error), icon=":material/info:")
+        st.warning(plain(str(error)), icon=":material/info:")
         return
     if estimate.refusal:
-        st.warning(estimate.refusal, icon=":material/info:")
+        st.warning(plain(estimate.refusal), icon=":material/info:")
     else:
         st.write(estimate.words)
         if not estimate.known:
@@ -201,7 +201,7 @@ def begin_measuring(settings: dict[str, Any]) -> None:
     try:
         uge.enqueue_measure(settings, store)
     except uge.UgeError as error:
-        st.toast(str(error), icon=":material/error:")
+        st.toast(plain(str(error)), icon=":material/error:")
 
 
 def draw(card: Any) -> None:
@@ -213,7 +213,7 @@ def draw(card: Any) -> None:
         )
         head.markdown(f"**Job {card.id}: {plain(card.title)}** {word}")
         facts = " · ".join(f"{label} {value}" for label, value in card.facts)
-        head.caption(card.details if card.can_cancel else " · ".join(filter(None, (card.details, facts))))
+        head.caption(plain(card.details if card.can_cancel else " · ".join(filter(None, (card.details, facts)))))
         with buttons.container(horizontal=True, horizontal_alignment="right"):
             if card.can_cancel and st.button("Cancel", key=f"cancel_{card.id}", icon=":material/stop:"):
                 uge.cancel(card.id, store)
@@ -225,7 +225,7 @@ def draw(card: Any) -> None:
                 uge.forget(card.id, store)
                 st.rerun()
         if card.status == "running":
-            st.progress(card.share or 0.0, text=" · ".join(filter(None, (card.stage, facts))))
+            st.progress(card.share or 0.0, text=plain(" · ".join(filter(None, (card.stage, facts)))))
             if len(card.losses) > 1:
                 (first, before), (last, now) = card.losses[0], card.losses[-1]
                 st.plotly_chart(
@@ -330,7 +330,7 @@ def with_chosen(chosen: list[str], view: Any) -> None:
             st.button("Bring back", key="runs_back", icon=":material/unarchive:", on_click=archive, args=(back, True))
         with st.popover("Delete", icon=":material/delete:", disabled=trains):
             st.write("This removes for good:")
-            st.markdown("\n".join(f"- {line}" for line in uge.removal(chosen, store)))
+            st.markdown("\n".join(f"- {plain(line)}" for line in uge.removal(chosen, store)))
             st.button(
                 f"Delete {counted}",
                 key="runs_delete",
@@ -396,7 +396,7 @@ def pairing(before: str, after: str, view: Any) -> None:
         return
     job = uge.comparing(store, before, after)
     if view.no_pairs:
-        st.caption(f":material/info: Not measured in pairs. {uge.plain_text(view.no_pairs)}")
+        st.caption(f":material/info: Not measured in pairs. {plain(view.no_pairs)}")
     elif job:
         st.caption(f":material/schedule: Job {job.id} measures the two in pairs; the queue above shows how far it is.")
     else:
@@ -411,7 +411,7 @@ def pair(before: str, after: str) -> None:
         number = uge.enqueue_comparison(store, before, after)
         st.toast(f"Job {number} is in the queue", icon=":material/schedule:")
     except uge.UgeError as error:
-        st.toast(str(error), icon=":material/error:")
+        st.toast(plain(str(error)), icon=":material/error:")
 
 
 def archive(ids: list[str], undo: bool = False) -> None:
@@ -420,7 +420,7 @@ def archive(ids: list[str], undo: bool = False) -> None:
         words = f"{len(ids)} run{'s' * (len(ids) != 1)} {'brought back' if undo else 'archived'}"
         st.toast(words, icon=f":material/{'un' * undo}archive:")
     except uge.UgeError as error:
-        st.toast(str(error), icon=":material/error:")
+        st.toast(plain(str(error)), icon=":material/error:")
     if not undo:
         st.session_state["runs_chosen"] = []
 
@@ -428,9 +428,9 @@ def archive(ids: list[str], undo: bool = False) -> None:
 def remove(doomed: list[str]) -> None:
     try:
         removed = uge.delete(doomed, store)
-        st.toast(f"Removed {len(removed)} things, the first: {removed[0]}", icon=":material/delete:")
+        st.toast(f"Removed {len(removed)} things, the first: {plain(removed[0])}", icon=":material/delete:")
     except uge.UgeError as error:
-        st.toast(str(error), icon=":material/error:")
+        st.toast(plain(str(error)), icon=":material/error:")
     st.session_state["runs_chosen"] = []
 
 

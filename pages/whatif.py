@@ -230,7 +230,7 @@ def progress() -> None:
     if card is None or not card.can_cancel:
         st.rerun()
     facts = " · ".join(f"{label} {value}" for label, value in card.facts)
-    st.progress(card.share or 0.0, text=" · ".join(filter(None, (f"Job {card.id}", card.stage, facts))))
+    st.progress(card.share or 0.0, text=plain(" · ".join(filter(None, (f"Job {card.id}", card.stage, facts)))))
     if card.note:
         st.caption(plain(card.note))
     st.button("Cancel", key="whatif_cancel", icon=":material/stop:", on_click=uge.cancel, args=(card.id, store))

@@ -1,8 +1,9 @@
 """Shared fixtures, and which tests run where.
 
 By default `pytest` leaves out slow, realdata, browser and acceptance tests; with CI=true only
-acceptance tests are left out. ``-m`` chooses by hand. What a machine lacks (the shared graphs, a
-CUDA device, a browser) skips its tests with the reason; with CI=true a missing browser fails.
+acceptance tests are left out, and each property is tried on twice as many examples. ``-m`` chooses
+by hand. What a machine lacks (the shared graphs, a CUDA device, a browser) skips its tests with the
+reason; with CI=true a missing browser fails.
 """
 
 from __future__ import annotations
@@ -15,22 +16,27 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # A process a core: more threads would only get in each other's way.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import gc
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
-# The first example compiles kernels, and a busy machine is no failure.
-settings.register_profile("default", deadline=None, max_examples=40)
-settings.load_profile("default")
+if TYPE_CHECKING:
+    from uge_core.store import RunStore
+
 
 ROOT = Path(__file__).resolve().parents[1]
 # Real graphs are never part of the project; they lie beside the checkout, or where the variable says.
 SHARED_DATA = Path(os.environ.get("UGE_SHARED_DATA", ROOT.parent / "shared" / "data"))
 CI = os.environ.get("CI") == "true"
+# The first example compiles kernels, and a busy machine is no failure.
+settings.register_profile("default", deadline=None, max_examples=40 if CI else 20)
+settings.load_profile("default")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,6 +55,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Without CI=true all tests that measure time are left out, and none is no failure then."""
     if session.config.getoption("--only-alone") and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         session.exitstatus = pytest.ExitCode.OK
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Streamlit collects garbage after each run of a page, which takes longer than the run where all packages are looked at."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -100,8 +112,8 @@ def chromium() -> str:
     return path
 
 
-def write_town(folder: Path, num_nodes: int = 200, seed: int = 0) -> Path:
-    """A small graph as edges.csv and nodes.csv: city and gender shape the links, age has gaps."""
+def write_town(folder: Path, num_nodes: int = 200, seed: int = 0, known: int = 3) -> Path:
+    """A small graph as edges.csv and nodes.csv: city and gender shape the links, age has gaps; `known` of them are there."""
     rng = np.random.default_rng(seed)
     city, gender = rng.integers(0, 3, num_nodes), rng.integers(0, 2, num_nodes)
     age = rng.choice(["young", "old", ""], num_nodes, p=[0.5, 0.4, 0.1])
@@ -109,9 +121,10 @@ def write_town(folder: Path, num_nodes: int = 200, seed: int = 0) -> Path:
     u, v = np.nonzero(np.triu(rng.random((num_nodes, num_nodes)) < chance, 1))
     folder.mkdir(parents=True, exist_ok=True)
     edges = [f"p{a},p{b}" for a, b in zip(u, v, strict=True)]
-    people = [f"p{i},{'ABC'[city[i]]},{'fm'[gender[i]]},{age[i]}" for i in range(num_nodes)]
+    columns = {"city": np.array(list("ABC"))[city], "gender": np.array(list("fm"))[gender], "age": age}
+    table = [["id", *columns], *zip([f"p{i}" for i in range(num_nodes)], *columns.values(), strict=True)]
     (folder / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")
-    (folder / "nodes.csv").write_text("\n".join(["id,city,gender,age", *people]) + "\n")
+    (folder / "nodes.csv").write_text("".join(",".join(row[: 1 + known]) + "\n" for row in table))
     return folder
 
 
@@ -119,6 +132,12 @@ def write_town(folder: Path, num_nodes: int = 200, seed: int = 0) -> Path:
 def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small graph."""
     return write_town(tmp_path_factory.mktemp("data") / "town")
+
+
+@pytest.fixture(scope="session")
+def plain_town(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the same graph with cities alone, of which an audit takes a third of the time."""
+    return write_town(tmp_path_factory.mktemp("data") / "plain-town", known=1)
 
 
 @pytest.fixture(scope="session")
@@ -137,6 +156,8 @@ def seeded(town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         device="cpu",
         source={"spec": str(town), "attributes": None},
     )
+    gc.collect()
+    gc.freeze()  # the packages that training and audits have loaded
     return root
 
 
@@ -146,3 +167,23 @@ def store_copy(seeded: Path, tmp_path: Path) -> Iterator[Path]:
     target = tmp_path / "store"
     shutil.copytree(seeded, target, ignore=shutil.ignore_patterns("*.sock"))
     yield target
+
+
+@pytest.fixture
+def work_here(monkeypatch: pytest.MonkeyPatch) -> Callable[[RunStore], None]:
+    """Works off a store's queue in this process, where what a job does is asked and not who does it; no other begins."""
+    from uge_core.jobs import worker
+    from uge_core.jobs.queue import Queue
+
+    monkeypatch.setattr(Queue, "_start", lambda self, lane: None)
+    monkeypatch.setattr(worker, "_log_to", lambda queue, job: None)
+
+    def work(store: RunStore) -> None:
+        try:
+            for lane in ("cpu", "gpu"):
+                assert worker.work(store, lane)
+        finally:
+            with store.writing() as db:  # whoever ends a store's workers must not end this process
+                db.execute("DELETE FROM workers WHERE pid = ?", (os.getpid(),))
+
+    return work

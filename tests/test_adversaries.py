@@ -36,7 +36,7 @@ def told(z, value):
     return [m.fit(x[half], value[half]).score(x[~half], value[~half]) for m in attackers]
 
 
-@pytest.mark.parametrize("backbone", ["node2vec", "gcn"])
+@pytest.mark.parametrize("backbone", ["node2vec", pytest.param("gcn", marks=pytest.mark.slow)])
 def test_cfc_hides_what_the_links_tell_otherwise(backbone):
     graph, club, community = clubs()
     options = {"filter_chance": 1.0}
@@ -93,9 +93,9 @@ def test_monet_leaves_nothing_linear_of_what_it_saw():
 @pytest.mark.parametrize("make", [town, shop])
 def test_same_seed_same_bits(method, make):
     graph = make()
-    a, b = (run(graph, config(graph, method))[0] for _ in range(2))
+    a, b = (run(graph, config(graph, method, epochs=8))[0] for _ in range(2))
     assert (a.embedding == b.embedding).all() and (a.twin == b.twin).all()
-    assert (run(graph, config(graph, method, seed=1))[0].embedding != a.embedding).any()
+    assert (run(graph, config(graph, method, seed=1, epochs=8))[0].embedding != a.embedding).any()
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_same_seed_same_bits(method, make):
 @pytest.mark.parametrize("backbone", ["node2vec", "gcn"])
 def test_a_training_that_was_cut_off_goes_on_to_the_same_bits(backbone, pass_of, tmp_path):
     graph = town()
-    configs = [config(graph, m, backbone) for m in pass_of]
+    configs = [config(graph, m, backbone, epochs=12) for m in pass_of]
     whole = run(graph, *configs)
 
     def stop(progress):

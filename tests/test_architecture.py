@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ PACKAGE = ROOT / "uge_core"
 
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
-    ("errors", "info", "autograd", "environment", "progress", "_kernels", "_prior_kernels", "_walk_kernels", "_wave_kernels", "strict_yaml", "spreadsheet"),
+    ("errors", "aside", "info", "autograd", "environment", "progress", "_kernels", "_prior_kernels", "_walk_kernels", "_wave_kernels", "strict_yaml", "spreadsheet"),
     ("registry", "memory", "record", "checkpoint"),
     ("graph", "catalogue"),
     ("scores", "split", "values", "group_means", "planted", "association", "priors", "walks"),
@@ -54,8 +55,13 @@ def modules() -> Iterator[tuple[str, Path]]:
         yield (relative.parts[0] if len(relative.parts) > 1 else relative.stem), path
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Dotted names a file imports, wherever in it, those for type checking left out."""
+    return frozenset(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     skipped = {
         id(inner)

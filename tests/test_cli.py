@@ -62,8 +62,8 @@ def test_inspect_of_data_that_cannot_be_used(tmp_path: Path, capsys: pytest.Capt
     assert "nowhere" in refused(capsys, "data", "inspect", str(tmp_path / "nowhere"))
 
 
-def test_train_prints_the_id_last_and_is_not_repeated(town: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["train", str(town), "--sensitive", "city", "--method", "uge-c", "--lam", "0.5", *FAST]
+def test_train_prints_the_id_last_and_is_not_repeated(plain_town: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["train", str(plain_town), "--sensitive", "city", "--method", "uge-c", "--lam", "0.5", *FAST]
     code, out, err = uge_runs(capsys, *arguments)
     assert code == 0
     run_id = out.splitlines()[-1]
@@ -199,7 +199,7 @@ def test_export_refuses_other_data_and_writes_nothing(
 
 
 def test_export_after_training_on_a_renamed_copy(
-    town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    plain_town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     signs = "=-+@"
 
@@ -207,8 +207,8 @@ def test_export_after_training_on_a_renamed_copy(
         number = int(name[1:])
         return signs[number] + name if number < 4 else f"-{number}"
 
-    copy = copied(town, tmp_path / "copy", formula)
-    _, out, _ = uge_runs(capsys, "train", str(town), *FAST)
+    copy = copied(plain_town, tmp_path / "copy", formula)
+    _, out, _ = uge_runs(capsys, "train", str(plain_town), *FAST)
     run_id = out.splitlines()[-1]
     _, out, _ = uge_runs(capsys, "train", str(copy), *FAST)
     assert out.splitlines()[-1] == run_id
@@ -319,7 +319,8 @@ def test_lists_of_attackers(seeded: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_joint_rows_are_kept_with_all_their_attributes(
     town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["train", str(town), "--sensitive", "city,gender", "--method", "uge-w", *FAST]
+    data = [str(town), "--attributes", "city,gender"]
+    arguments = ["train", *data, "--sensitive", "city,gender", "--method", "uge-w", *FAST]
     run_id = uge_runs(capsys, *arguments)[1].splitlines()[-1]
 
     def attributes(names: str, *more: str) -> set[str]:
@@ -344,8 +345,8 @@ def test_too_little_evidence_is_exit_code_3(tmp_path: Path, capsys: pytest.Captu
     assert uge_runs(capsys, "sweep", str(tmp_path / "data"), *FAST)[0] == 3
 
 
-def test_remarks_of_training_go_to_stderr_once(town: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["train", str(town), "--sensitive", "city", "--method", "uge-w", "--set", "test_share=0.9", *FAST]
+def test_remarks_of_training_go_to_stderr_once(plain_town: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["train", str(plain_town), "--sensitive", "city", "--method", "uge-w", "--set", "test_share=0.9", *FAST]
     code, _, err = uge_runs(capsys, *arguments, "--json")
     notes = [line for line in err.splitlines() if line.startswith("note: ")]
     assert code == 0 and len(notes) == len(set(notes))
@@ -381,8 +382,11 @@ def test_an_output_that_is_full_is_one_line(what: str, seeded: Path) -> None:
     done = piped(f"{sys.executable} -m uge_core {what}{store} > /dev/full")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "No space left" in done.stderr, done.stderr
-    done = piped(f"{sys.executable} -m uge_core runs show nothing 2> /dev/full")
-    assert done.returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_errors_that_cannot_be_written_still_end_with_their_code() -> None:
+    assert piped(f"{sys.executable} -m uge_core runs show nothing 2> /dev/full").returncode == 2
 
 
 def test_any_encoding_will_do(seeded: Path, tmp_path: Path) -> None:
@@ -477,3 +481,18 @@ def test_app_listens_where_it_is_told_and_nowhere_else(how: str, seeded: Path) -
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def test_an_audit_with_fewer_attackers_leaves_the_stored_one(
+    store_copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = uge.RunStore(store_copy)
+    run_id = next(r.id for r in store.list() if r.config["method"] == "none")
+    before = store.load(run_id).audit
+    arguments = ["audit", run_id, "--store", str(store_copy), "--json"]
+    code, out, err = uge_runs(capsys, *arguments, "--attackers", "knn")
+    assert code == 0 and {r["attacker"] for r in json.loads(out)["rows"]} == {"knn", "worst", None}
+    assert "not stored" in err and "linear,trees" in err and store.load(run_id).audit == before
+    code, out, err = uge_runs(capsys, *arguments, "--attackers", "trees,linear,knn")
+    assert code == 0 and "not stored" not in err and store.load(run_id).audit == json.loads(out)
+    assert "trees,linear,knn" in uge_runs(capsys, *arguments, "--crossings", "city+gender")[2]

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from uge_core.progress import Step
 from uge_core.split import split_links
 from uge_core.store import RunStore, alive, birth
 from uge_core.train import fit
+from uge_core.whatif.edits import FlipValue
+from uge_core.whatif.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG = 200_000  # epochs that no test waits for
@@ -78,8 +80,8 @@ def set_column(store: RunStore, job_id: int, name: str, value: Any) -> None:
         db.execute(f"UPDATE jobs SET {name} = ? WHERE id = ?", (value, job_id))
 
 
-def test_a_job_trains_and_audits_a_grid_in_another_process(town: Path, store: RunStore) -> None:
-    job_id = enqueue(town, store, methods=["none", "uge-c"], sensitive=["city"], lams="0.1, 0.5")
+def test_a_job_trains_and_audits_a_grid_in_another_process(plain_town: Path, store: RunStore) -> None:
+    job_id = enqueue(plain_town, store, methods=["none", "uge-c"], sensitive=["city"], lams="0.1, 0.5")
     job = until(store, job_id, over)
     assert job.status == "finished" and len(job.runs) == 3, Queue(store).last_lines(job)
     runs = [store.load(run_id) for run_id in job.runs]
@@ -131,10 +133,10 @@ def test_one_works_and_the_next_waits_and_cancelling_ends_both(town: Path, store
 
 @pytest.mark.slow
 def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
-    town: Path, store: RunStore, tmp_path: Path
+    plain_town: Path, store: RunStore, tmp_path: Path
 ) -> None:
     grid: dict[str, Any] = {"methods": ["none", "uge-ok"], "sensitive": ["city"], "epochs": 3000}
-    job_id = enqueue(town, store, **grid)
+    job_id = enqueue(plain_town, store, **grid)
     limit = time.monotonic() + 120
     while not list(checkpoint.kept(store.checkpoints)):
         assert time.monotonic() < limit
@@ -154,8 +156,8 @@ def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
     job = until(store, job_id, over)
     assert job.status == "finished", Queue(store).last_lines(job)
     through = RunStore(tmp_path / "through")
-    _, made = settings(town, through, **grid)
-    whole = uge.sweep(uge.load(town), store=through, device="cpu", **made["grid"])
+    _, made = settings(plain_town, through, **grid)
+    whole = uge.sweep(uge.load(plain_town), store=through, device="cpu", **made["grid"])
     for run in whole:
         resumed = store.load(run.id)
         assert resumed.diagnostics["resumed_at_epoch"]
@@ -173,13 +175,23 @@ def test_two_workers_never_take_one_job(town: Path, store: RunStore) -> None:
     jobs = [queue.add(made) for _ in range(12)]
     code = (
         "import sys; from uge_core.jobs.queue import Queue; from uge_core.store import RunStore;"
-        "queue = Queue(RunStore(sys.argv[1]));"
+        "queue = Queue(RunStore(sys.argv[1])); print('here', flush=True); sys.stdin.read();"
         "print(*iter(lambda: (j := queue.claim('cpu')) and j.id, None))"
     )
     command = [sys.executable, "-c", code, str(store.root)]
-    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(3)]
-    taken = [int(n) for w in workers for n in w.communicate(timeout=60)[0].split()]
-    assert sorted(taken) == jobs
+    pipe = subprocess.PIPE
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT))
+            for _ in range(2)
+        ]
+        outs = [w.stdout for w in workers if w.stdout is not None]
+        assert [out.readline() for out in outs] == ["here\n"] * 2
+        for w in workers:  # both begin at once
+            assert w.stdin is not None
+            w.stdin.close()
+        taken = [int(n) for out in outs for n in out.read().split()]
+    assert sorted(taken) == jobs and [w.returncode for w in workers] == [0, 0]
 
 
 @pytest.mark.slow
@@ -197,8 +209,8 @@ def test_one_worker_a_lane(store: RunStore, town: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_diverging_run_fails_with_its_last_lines_and_a_remedy(town: Path, store: RunStore) -> None:
-    job_id = enqueue(town, store, methods=["none", "uge-r"], sensitive=["city"], lams="1e308")
+def test_a_diverging_run_fails_with_its_last_lines_and_a_remedy(plain_town: Path, store: RunStore) -> None:
+    job_id = enqueue(plain_town, store, methods=["none", "uge-r"], sensitive=["city"], lams="1e308")
     job = until(store, job_id, over)
     assert job.status == "failed" and job.remedy
     assert "not finite" in (job.reason or "") and "learning rate" in job.remedy
@@ -210,9 +222,9 @@ def test_a_diverging_run_fails_with_its_last_lines_and_a_remedy(town: Path, stor
     assert not uge.jobs_view(store).over and not Queue(store).log(job_id).exists()
 
 
-def test_data_that_went_away_fail_the_job(town: Path, store: RunStore, tmp_path: Path) -> None:
+def test_data_that_went_away_fail_the_job(plain_town: Path, store: RunStore, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(town, copy)
+    shutil.copytree(plain_town, copy)
     form, made = settings(copy, store)
     shutil.rmtree(copy)
     job = until(store, uge.enqueue(form, made, store), over)
@@ -305,8 +317,8 @@ def test_a_training_stopped_twice_has_the_bits_of_one_that_was_not(backbone: str
         assert a.diagnostics["validation"] == b.diagnostics["validation"]
 
 
-def test_a_damaged_checkpoint_and_one_of_others_are_not_taken(town: Path, tmp_path: Path) -> None:
-    store, graph = RunStore(tmp_path / "store"), uge.load(town)
+def test_a_damaged_checkpoint_and_one_of_others_are_not_taken(plain_town: Path, tmp_path: Path) -> None:
+    store, graph = RunStore(tmp_path / "store"), uge.load(plain_town)
     with pytest.raises(KeyboardInterrupt):
         uge.train(graph, store=store, epochs=9, device="cpu", on_step=stop_at(5))
     (path,) = store.checkpoints.iterdir()
@@ -316,8 +328,8 @@ def test_a_damaged_checkpoint_and_one_of_others_are_not_taken(town: Path, tmp_pa
     assert run.diagnostics["resumed_at_epoch"] == [] and not list(store.checkpoints.iterdir())
 
 
-def test_force_begins_anew_and_deleting_a_run_deletes_its_checkpoint(town: Path, tmp_path: Path) -> None:
-    store, graph = RunStore(tmp_path / "store"), uge.load(town)
+def test_force_begins_anew_and_deleting_a_run_deletes_its_checkpoint(plain_town: Path, tmp_path: Path) -> None:
+    store, graph = RunStore(tmp_path / "store"), uge.load(plain_town)
     with pytest.raises(KeyboardInterrupt):
         uge.sweep(graph, seeds=(0, 1), store=store, epochs=9, device="cpu", on_step=stop_at(5))
     first, second = sorted(run.id for run in store.list())
@@ -333,10 +345,10 @@ def test_force_begins_anew_and_deleting_a_run_deletes_its_checkpoint(town: Path,
 
 
 def test_uge_runs_resume_takes_up_the_whole_pass(
-    town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    plain_town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store, graph = RunStore(tmp_path / "store"), uge.load(town)
-    source = {"spec": str(town), "attributes": None}
+    store, graph = RunStore(tmp_path / "store"), uge.load(plain_town)
+    source = {"spec": str(plain_town), "attributes": None}
     with pytest.raises(KeyboardInterrupt):
         uge.sweep(graph, seeds=(0, 1), store=store, epochs=9, device="cpu", on_step=stop_at(5), source=source)
     ids = {run.id for run in store.list()}
@@ -397,13 +409,18 @@ def test_the_time_is_by_earlier_runs_where_there_are_some(town: Path, store_copy
     assert "rule of thumb" in rule.words and rule.to_train == 2 and not rule.known
 
 
-def test_a_choice_is_measured_where_nothing_like_it_was(town: Path, store: RunStore) -> None:
+def test_a_choice_is_measured_where_nothing_like_it_was(
+    town: Path, store: RunStore, work_here: Callable[[RunStore], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     form, made = settings(town, store, methods=["none", "uge-c"], sensitive=["city"], lams="0.1, 0.5", epochs=4000)
     before = uge.estimate(form, made, store)
     assert not before.known and store.rates() == []
+    monkeypatch.setattr("uge_core.jobs.measure._MOST", 30)
     job_id = uge.enqueue_measure(made, store)
     assert uge.enqueue_measure(made, store) == job_id
-    until(store, job_id, over)
+    work_here(store)
+    job = Queue(store).load(job_id)
+    assert job.status == "finished", job
     assert {(r.what, r.kind) for r in store.rates()} == {("train", "cpu/node2vec/none+uge-c"), ("audit", "attack")}
     after = uge.estimate(form, made, store)
     assert after.known and "rule of thumb" not in after.words and store.list() == []
@@ -454,3 +471,81 @@ def test_the_curve_of_a_long_training_stays_small_and_begins_anew_with_a_pass(st
     pulse(Step("training", 1, 5000, "the next", loss=0.5))
     pulse(Step("training", 2, 5000, "the next", loss=float("nan")))
     assert pulse._losses == [(1, 0.5)]
+
+
+def test_a_job_that_trains_stored_runs_again_goes_on_where_it_was_cut_off(
+    plain_town: Path, store: RunStore, work_here: Callable[[RunStore], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid: dict[str, Any] = {"sensitive": ["city"], "methods": ["none", "fairwalk"], "epochs": 9}
+    uge.sweep(uge.load(plain_town), **grid | {"sensitive": "city"}, store=store, device="cpu")
+    before = {run.id: run.finished for run in store.list()}
+    _, made = settings(plain_town, store, **grid, force=True)
+    job_id = Queue(store).add(made | {"solo": True})
+    trained: list[str] = []
+    finish, tell = RunStore.finish, _Pulse.__call__
+
+    def stop(self: _Pulse, step: Step) -> None:
+        if trained and step.stage == "training" and step.done == 5:
+            self._cancelled.set()
+        tell(self, step)
+
+    def note(self: RunStore, run_id: str, **found: Any) -> None:
+        finish(self, run_id, **found)
+        trained.append(run_id)
+
+    monkeypatch.setattr(RunStore, "finish", note)
+    with monkeypatch.context() as patch:
+        patch.setattr(_Pulse, "__call__", stop)
+        work_here(store)
+    assert Queue(store).load(job_id).status == "cancelled" and len(trained) == 1
+    uge.resume(job_id, store)
+    work_here(store)
+    assert Queue(store).load(job_id).status == "finished" and sorted(trained) == sorted(before)
+    assert all(run.audited and run.finished != before[run.id] for run in store.list())
+    assert store.load(trained[1]).diagnostics["resumed_at_epoch"] and not list(store.checkpoints.iterdir())
+
+
+def test_a_run_deleted_while_it_is_compared_leaves_no_comparison(
+    store_copy: Path, work_here: Callable[[RunStore], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from uge_core import comparison
+
+    store = RunStore(store_copy)
+    before, after = (run.id for run in store.list() if run.config["method"] in ("none", "uge-w"))
+    job_id = uge.enqueue_comparison(store, before, after)
+    compare = comparison.compare
+
+    def meanwhile(*given: Any, **more: Any) -> Any:
+        found = compare(*given, **more)
+        store.delete(after)
+        return found
+
+    monkeypatch.setattr(comparison, "compare", meanwhile)
+    work_here(store)
+    job = Queue(store).load(job_id)
+    assert job.status == "failed" and f"no run '{after}'" in (job.reason or "")
+    assert not list(store.comparisons.glob("*"))
+
+
+@pytest.mark.parametrize("changed", ["city", "gender"])
+def test_a_comparison_takes_as_many_steps_as_it_said(
+    changed: str, store_copy: Path, work_here: Callable[[RunStore], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, steps = RunStore(store_copy), []
+    run = next(r for r in store.list() if r.config["method"] == "uge-w")
+    graph = uge.load(run.dataset["source"]["spec"])
+    codes = graph.attribute(changed)
+    value = next(v for i, v in enumerate(codes.labels) if i != codes.codes[0])
+    scenario = Scenario(run.dataset["fingerprint"], (FlipValue(changed, ("p0",), value),), "one")
+    uge.retrain(run.id, scenario, store)
+    work_here(store)
+    tell = _Pulse.__call__
+
+    def note(self: _Pulse, step: Step) -> None:
+        steps.append((step.done, step.total))
+        tell(self, step)
+
+    monkeypatch.setattr(_Pulse, "__call__", note)
+    uge.enqueue_comparison(store, run.id, str(uge.retrained(run.id, scenario, store)))
+    work_here(store)
+    assert Queue(store).list()[0].status == "finished" and steps == [(i, len(steps)) for i in range(len(steps))]

@@ -1,16 +1,22 @@
 """A lambda that nobody trained: the job differs from its series in lambda alone, and is asked for once."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import uge_core as uge
+from uge_core import cli
 from uge_core.errors import ConfigError, StoreError
-from uge_core.jobs.lambdas import _settings, enqueue_lambda, lambda_offer
+from uge_core.jobs.lambdas import enqueue_lambda, lambda_offer
+from uge_core.jobs.like import settings_like
 from uge_core.jobs.queue import Queue
 from uge_core.screens.live import live_assets, live_data
-from uge_core.screens.tradeoff import TradeoffView, tradeoff_view
+from uge_core.screens.tradeoff import TradeoffView, tradeoff_view, train_command
+from uge_core.whatif.data import load_source, scenario_graph
+from uge_core.whatif.edits import DropEdges
+from uge_core.whatif.scenario import Scenario
 
 
 def view_of(root: Path) -> TradeoffView:
@@ -22,7 +28,7 @@ def test_at_its_own_lambda_a_job_would_be_the_stored_runs(seeded: Path) -> None:
     runs = [r for r in uge.RunStore(seeded).list() if r.config["lambda"] is not None]
     assert len(runs) == 2
     for run in runs:
-        settings = _settings((run,), run.dataset["source"], run.config["lambda"])
+        settings = settings_like(run)
         planned = uge.plan(uge.load(settings["data"]), **settings["grid"])
         assert [p.run_id for p in planned] == [run.id]
 
@@ -65,3 +71,37 @@ def test_the_live_slider_gets_what_the_page_shows_and_no_more(seeded: Path) -> N
     assert [tuple(f) for f in data["points"][0]["figures"]] == list(shown.figures)
     assert len(str(data)) < 10_000
     assert set(live_assets()) == {"html", "css", "js"} and "innerHTML" not in live_assets()["js"]
+
+
+def test_a_run_on_a_scenario_keeps_its_graph_and_one_from_python_needs_a_place_alone(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Queue, "supervise", lambda self: None)
+    store, graph = uge.RunStore(tmp_path / "store"), uge.load(town)
+    a, b = graph.ids(graph.edges[:, 0])
+    scenario = Scenario(graph.fingerprint, (DropEdges(((a, b),)),), "one fewer")
+    given: dict[str, Any] = {"sensitive": "city", "method": "uge-c", "store": store, "epochs": 2, "device": "cpu"}
+    source = {"spec": str(town), "scenario": scenario.to_json()}
+    run = uge.train(scenario_graph(graph, scenario), source=source, **given)
+    view = tradeoff_view(store, data=run.dataset["fingerprint"][:8], attribute="city")
+    settings = Queue(store).load(enqueue_lambda(lambda_offer(view, "UGE-C", 0.7), store)).settings
+    assert settings["attributes"] is None and settings["scenario"] == scenario.to_json()
+    made = load_source({"spec": settings["data"], "scenario": settings["scenario"]}, store)
+    (planned,) = uge.plan(made, **settings["grid"] | {"lams": [run.config["lambda"]]})
+    assert planned.run_id == run.id
+
+
+def test_the_command_line_at_the_own_lambda_gives_the_stored_runs(
+    town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = uge.RunStore(tmp_path / "store")
+    options = {"learning_rate": 0.05, "init_std": 0.2}
+    uge.train(
+        uge.load(town), sensitive="city", method="uge-c", store=store, epochs=2, device="cpu", exposure="seen",
+        options=options, source={"spec": str(town)},
+    )  # fmt: skip
+    view = tradeoff_view(store, data=store.list()[0].dataset["fingerprint"][:8], attribute="city", exposure="seen")
+    command = shlex.split(train_command(view, "UGE-C", 0.5))
+    assert "--exposure" in command and "learning_rate=0.05" in command and not [x for x in command if "dim=" in x]
+    assert cli.run([*command[1:], "--dry-run"]) == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["stored"]

@@ -1,16 +1,22 @@
 """`uge store purge`: what is old goes, says so, and nothing else goes."""
 
 import io
+import json
 import os
+import subprocess
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import uge_core as uge
 from uge_core import cli
+from uge_core.checkpoint import Checkpoint, kept
 from uge_core.errors import ConfigError
+from uge_core.jobs.queue import Queue
 from uge_core.purge import age, older_than
 from uge_core.store import birth
 from uge_core.uploads import list_uploads, save_upload
@@ -77,3 +83,64 @@ def test_age_counts_from_the_end_of_training_and_a_run_at_work_stays(store_copy:
         )
     (old,) = older_than(age("1w"), store)
     assert first in old.what and old.age == pytest.approx(864000, rel=0.01)
+
+
+def test_what_killed_processes_left_goes_and_what_is_being_written_stays(
+    store_copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = uge.RunStore(store_copy)
+    run = store.list()[0]
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = [f"uploads/.new-abc.{gone.pid}/nodes.csv", "uploads/.new-old/nodes.csv", f"comparisons/a-b.{gone.pid}"]
+    left += [f"checkpoints/.k.cold.npz.{gone.pid}", f"checkpoints/.k.cold.{gone.pid}", f"tensors/abc.{gone.pid}"]
+    left += [f"runs/{run.id}/.audit.json.{gone.pid}", f"runs/.{run.id}.{gone.pid}.new/embedding.npy"]
+    left += [f"runs/.{'f' * 12}.{gone.pid}.deleted/embedding.npy", f"comparisons/{run.id}-{'f' * 12}.json"]
+    stays = [f"uploads/.new-abc.{os.getpid()}/nodes.csv", f"checkpoints/.k.cold.npz.{os.getpid()}"]
+    stays += [f"runs/.{'e' * 12}.{gone.pid}.old/embedding.npy", f"comparisons/{run.id}-{store.list()[1].id}.json"]
+    for name in (*left, *stays):
+        (store_copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (store_copy / name).write_text("p0123")
+    with store.writing() as db:  # too young to go themselves
+        db.execute("UPDATE runs SET finished = ?", (time.time() + 3600,))
+    assert cli.run(["store", "purge", "--store", str(store_copy), "--older-than", "0d"]) == 0
+    said = capsys.readouterr().out
+    assert not [name for name in left if (store_copy / name).exists()]
+    assert f".new-abc.{gone.pid}" in said and f"comparisons/a-b.{gone.pid}" in said
+    assert all((store_copy / name).exists() for name in stays[:3])
+
+
+def test_the_checkpoint_of_a_run_at_work_or_of_a_job_that_waits_stays(store_copy: Path) -> None:
+    store = uge.RunStore(store_copy)
+    running, waiting, over, *_ = (run.id for run in store.list())
+    for run_id in (running, waiting, over):
+        Checkpoint(store.checkpoints, [run_id]).save("cold", {}, {})
+    job_id = Queue(store).add({"device": "cpu"})
+    with store.writing() as db:
+        db.execute("UPDATE jobs SET runs = ? WHERE id = ?", (json.dumps([waiting]), job_id))
+        db.execute(
+            "UPDATE runs SET status = 'running', pid = ?, born = ? WHERE id = ?",
+            (os.getpid(), birth(os.getpid()), running),
+        )
+    (only,) = [old for old in older_than(age("0d"), store) if old.what.startswith("checkpoint")]
+    only.remove()
+    assert [record["runs"] for _, record in kept(store.checkpoints)] != [[over]]
+    assert {r for _, record in kept(store.checkpoints) for r in record["runs"]} == {running, waiting}
+
+
+def test_one_thing_that_cannot_go_does_not_keep_the_others(
+    store_copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = uge.RunStore(store_copy)
+    first, *others = (run.id for run in store.list())
+    delete = uge.RunStore.delete
+
+    def meanwhile(self: uge.RunStore, run_id: str) -> Any:
+        if run_id == first:
+            delete(self, run_id)  # somebody else was quicker
+        return delete(self, run_id)
+
+    monkeypatch.setattr(uge.RunStore, "delete", meanwhile)
+    assert cli.run(["store", "purge", "--store", str(store_copy), "--older-than", "0d"]) == 2
+    out, err = capsys.readouterr()
+    assert f"no run '{first}'" in err and all(run_id in out for run_id in others) and not store.list()

@@ -30,6 +30,7 @@ from uge_core.policy import Check, Rule, check_file
 from uge_core.registry import names
 from uge_core.samples import make_sample
 from uge_core.store import RunStore
+from uge_core.verify import verify
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = json.loads((ROOT / "uge_core" / "schemas" / "uge-audit-1.json").read_text(encoding="utf-8"))
@@ -483,3 +484,11 @@ def test_a_renamed_run_keeps_a_true_record(town: Path, tmp_path: Path) -> None:
     after = uge.train(uge.load(second), store=store, epochs=2, device="cpu").audit
     assert (before["dataset"]["name"], after["dataset"]["name"]) == ("first", "second")
     assert after["sha256"] == record.digest(after) != before["sha256"] and after["asked"] == before["asked"]
+
+
+def test_what_is_no_option_of_an_audit_is_not_measured_anew(seeded: Path) -> None:
+    store = RunStore(seeded)
+    run = store.list()[0]
+    report = record.seal({**(run.audit or {}), "asked": {"on_share": "x"}})
+    last = list(verify(report, store, lambda run: uge.load(run.dataset["source"]["spec"])))[-1]
+    assert last.words == "NOT CHECKED" and "on_share" in last.text

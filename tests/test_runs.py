@@ -36,11 +36,11 @@ def test_a_run_without_a_method_is_judged_for_every_attribute(town: Path, tmp_pa
 
 
 def test_a_failure_marks_the_runs_and_keeps_earlier_ones(
-    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plain_town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from importlib import import_module
 
-    graph, store = uge.load(town), RunStore(tmp_path)
+    graph, store = uge.load(plain_town), RunStore(tmp_path)
     first = uge.train(graph, store=store, **FAST)
 
     def diverge(*_: object, **__: object) -> None:
@@ -54,8 +54,8 @@ def test_a_failure_marks_the_runs_and_keeps_earlier_ones(
     assert status[1] == status[2] == ("failed", "the loss is not finite; try a smaller learning_rate")
 
 
-def test_a_refused_config_leaves_no_run(town: Path, tmp_path: Path) -> None:
-    graph, store = uge.load(town), RunStore(tmp_path)
+def test_a_refused_config_leaves_no_run(plain_town: Path, tmp_path: Path) -> None:
+    graph, store = uge.load(plain_town), RunStore(tmp_path)
     with pytest.raises(ConfigError, match="tpu"):
         uge.train(graph, store=store, epochs=1, device="tpu")
     assert list(store.list()) == []
@@ -66,11 +66,11 @@ def test_a_refused_config_leaves_no_run(town: Path, tmp_path: Path) -> None:
 
 
 def test_an_audit_that_was_cut_off_is_made_up_without_training(
-    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plain_town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from importlib import import_module
 
-    graph, store = uge.load(town), RunStore(tmp_path)
+    graph, store = uge.load(plain_town), RunStore(tmp_path)
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -162,8 +162,8 @@ def relabelled(graph: AttributedGraph) -> AttributedGraph:
     return replace(graph, name="copy", node_ids=np.array([f"q{i}" for i in range(graph.num_nodes)]))
 
 
-def test_a_reused_run_takes_over_where_its_data_lie_now(town: Path, tmp_path: Path) -> None:
-    graph, store = uge.load(town), RunStore(tmp_path)
+def test_a_reused_run_takes_over_where_its_data_lie_now(plain_town: Path, tmp_path: Path) -> None:
+    graph, store = uge.load(plain_town), RunStore(tmp_path)
     first = uge.train(graph, store=store, source={"spec": "here", "attributes": None}, **FAST)
     assert uge.train(graph, store=store, **FAST).dataset == first.dataset
     copy = relabelled(graph)
@@ -181,8 +181,8 @@ def test_a_reused_run_takes_over_where_its_data_lie_now(town: Path, tmp_path: Pa
     assert uge.train(graph, store=store, **FAST).dataset["source"] is None
 
 
-def test_a_run_whose_files_are_damaged_is_trained_again(town: Path, tmp_path: Path) -> None:
-    graph, store = uge.load(town), RunStore(tmp_path)
+def test_a_run_whose_files_are_damaged_is_trained_again(plain_town: Path, tmp_path: Path) -> None:
+    graph, store = uge.load(plain_town), RunStore(tmp_path)
     arguments: dict[str, Any] = {"sensitive": "city", "method": "uge-w", "store": store, **FAST}
     first = uge.train(graph, **arguments)
     before = np.array(first.embedding)
@@ -193,10 +193,10 @@ def test_a_run_whose_files_are_damaged_is_trained_again(town: Path, tmp_path: Pa
         np.testing.assert_allclose(run.embedding, before, rtol=1e-4, atol=1e-6)
 
 
-def test_one_diverging_member_takes_no_other_with_it(town: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_one_diverging_member_takes_no_other_with_it(plain_town: Path, tmp_path: Path, monkeypatch: Any) -> None:
     from importlib import import_module
 
-    graph, store, training = uge.load(town), RunStore(tmp_path), import_module("uge_core.train")
+    graph, store, training = uge.load(plain_town), RunStore(tmp_path), import_module("uge_core.train")
     fit, calls = training.fit, []
 
     def diverge(configs: Any, *given: Any, **options: Any) -> Any:
@@ -231,8 +231,8 @@ def test_a_run_that_another_process_trains_marks_no_other(town: Path, tmp_path: 
     assert list(store.list()) == []
 
 
-def test_a_device_is_checked_where_nothing_is_trained(town: Path, tmp_path: Path) -> None:
-    graph, store = uge.load(town), RunStore(tmp_path)
+def test_a_device_is_checked_where_nothing_is_trained(plain_town: Path, tmp_path: Path) -> None:
+    graph, store = uge.load(plain_town), RunStore(tmp_path)
     uge.train(graph, store=store, **FAST)
     with pytest.raises(ConfigError, match="tpu"):
         uge.train(graph, store=store, epochs=3, device="tpu")
@@ -257,13 +257,22 @@ def test_the_audit_is_told_which_values_training_read(
     assert runs.attributes_read(planned.config, graph) == read
 
 
-def test_remarks_of_training_are_told_once(town: Path, tmp_path: Path) -> None:
+def test_remarks_of_training_are_told_once(plain_town: Path, tmp_path: Path) -> None:
     told: list[str] = []
     run = uge.sweep(
-        uge.load(town), sensitive="city", methods=("uge-w", "uge-c"), store=RunStore(tmp_path), test_share=0.9,
+        uge.load(plain_town), sensitive="city", methods=("uge-w", "uge-c"), store=RunStore(tmp_path), test_share=0.9,
         on_step=lambda step: told.append(step.text) if step.stage == "note" else None, **FAST,
     )[0]  # fmt: skip
     twin = run.diagnostics["twin_notes"]["city"]
     assert told.count(f"{twin} (the twin)") == 1 and len(told) == len(set(told))
     short = run.diagnostics["split"]["short"]
     assert short > 0 and sum(f"{short} fewer edges" in text for text in told) == 1
+
+
+def test_the_time_left_holds_the_passes_to_come(plain_town: Path, tmp_path: Path) -> None:
+    steps: list[runs.Step] = []
+    uge.sweep(
+        uge.load(plain_town), backbones=["node2vec", "sgc"], store=RunStore(tmp_path), on_step=steps.append, epochs=20, device="cpu"
+    )  # fmt: skip
+    first, second = [s.job_seconds_left for s in steps if s.stage == "training" and s.done == s.total]
+    assert first is not None and second is not None and first > second

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from test_training import shop, town
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from uge_core import edge_loss, steps
 from uge_core.config import RunConfig
-from uge_core.datasets import load
 from uge_core.scores import DOT
 from uge_core.split import split_links
 from uge_core.train import fit
@@ -72,10 +72,10 @@ def trained(graph, backbone, monkeypatch, record):
     return fitted, chosen[0].how
 
 
-@pytest.mark.parametrize(("name", "backbone"), [("town", "node2vec"), ("town", "gcn"), ("titles", "mf")])
-def test_replayed_steps_are_the_written_ones(plain_passes, monkeypatch, name, backbone):
+@pytest.mark.parametrize(("make", "backbone"), [(town, "node2vec"), (town, "gcn"), (shop, "mf")])
+def test_replayed_steps_are_the_written_ones(plain_passes, monkeypatch, make, backbone):
     """The same draws, from places that stay; recording them takes no step and no draw."""
-    graph = load(f"sample:{name}")
+    graph = make()
     written, how = trained(graph, backbone, monkeypatch, None)
     assert how == "compiled passes"
     replayed, how = trained(graph, backbone, monkeypatch, called_again)
@@ -88,7 +88,7 @@ def test_replayed_steps_are_the_written_ones(plain_passes, monkeypatch, name, ba
 
 def test_a_recording_that_fails_leaves_the_training_as_it_is(plain_passes, monkeypatch):
     """Even one that breaks off after some steps; the stamp says what ran."""
-    graph = load("sample:town")
+    graph = town()
 
     def fails(call):
         call()
@@ -123,9 +123,9 @@ def test_listening_hears_a_wait():
     assert set(heard.waits) == {"index", "_local_scalar_dense"}
 
 
-@pytest.mark.parametrize(("name", "backbone"), [("town", "node2vec"), ("town", "gcn"), ("titles", "mf")])
-def test_a_step_waits_for_nothing(plain_passes, monkeypatch, name, backbone):
-    graph, heard = load(f"sample:{name}"), []
+@pytest.mark.parametrize(("make", "backbone"), [(town, "node2vec"), (town, "gcn"), (shop, "mf")])
+def test_a_step_waits_for_nothing(plain_passes, monkeypatch, make, backbone):
+    graph, heard = make(), []
 
     def record(call):
         call()  # what is made once may ask

@@ -1,10 +1,12 @@
 """The run store: nothing is lost, nothing is half there, and errors say what to do."""
 
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -14,8 +16,10 @@ import numpy as np
 import pytest
 
 from uge_core.errors import RunNotFound, StoreError
+from uge_core.jobs.queue import Queue
 from uge_core.store import RunStore
 
+ROOT = Path(__file__).resolve().parents[1]
 CONFIG = {"method": "none", "lambda": None, "sensitive": [], "backbone": "node2vec", "seed": 0, "split_seed": 0}
 DATA = {"name": "town", "fingerprint": "f" * 64, "num_nodes": 3, "num_edges": 2, "source": None}
 Z = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -400,3 +404,35 @@ def test_a_store_of_before_has_no_archived_run(store: RunStore) -> None:
     assert [run.archived for run in store.list()] == [None] and store.load("a1").archived is None
     store.archive(["a1"])
     assert store.list() == []
+
+
+def test_a_store_where_nothing_can_be_written_is_read(seeded: Path) -> None:
+    place = Path(tempfile.mkdtemp())
+    shutil.copytree(seeded, place / "store")
+    Queue(RunStore(place / "store")).add({"device": "cpu"})  # which nobody there can work off
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    code = (
+        "import os, sys; import uge_core as uge; from uge_core.store import RunStore; store = RunStore(sys.argv[1]);"
+        "uge.queue_words, uge.overview; store.list();"
+        "os.geteuid() or (os.setgid(65534), os.setuid(65534));"  # root may write anywhere
+        "assert not os.access(store.root, os.W_OK);"
+        "print(len(store.list()), len(store.list()[0].audit['rows']) > 0, uge.queue_words(store), len(uge.overview(store).table) > 0)"
+    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(place / "store")], capture_output=True, text=True, cwd=ROOT, check=False
+        )
+    finally:
+        for path in (place, *place.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        shutil.rmtree(place)
+    assert done.stdout.split("\n")[0] == "4 True 1 queued True", done.stderr
+
+
+def test_an_audit_that_is_no_json_is_said(store: RunStore) -> None:
+    finished(store, "a1")
+    store.save_audit("a1", {"rows": []})
+    (store.load("a1").folder / "audit.json").write_text('{"rows": [NaN]}')
+    with pytest.raises(StoreError, match=r"audit.json of run a1 cannot be read \(holds NaN"):
+        _ = store.load("a1").audit

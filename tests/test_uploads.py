@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 import uge_core.uploads as kept
-from uge_core.errors import GraphError, StoreError
+from uge_core.errors import ConfigError, GraphError, StoreError
+from uge_core.jobs.queue import Queue
+from uge_core.jobs.screen import removal
 from uge_core.store import RunStore
 from uge_core.uploads import list_uploads, remove_upload, save_upload, upload_removal, uploads_folder
+from uge_core.whatif.edits import FlipValue
+from uge_core.whatif.scenario import Scenario, Scenarios
 
 
 def files(**contents: bytes) -> list[tuple[str, io.BytesIO]]:
@@ -79,3 +83,37 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         save_upload("g", files(e__csv=b"x"), RunStore(tmp_path / "file"))
     with pytest.raises(GraphError, match="no file was chosen"):
         save_upload("g", [], RunStore(tmp_path))
+
+
+def test_edits_of_its_people_go_with_the_upload_and_with_the_last_run(store: RunStore) -> None:
+    upload = save_upload("friends", files(e__csv=b"x", n__csv=b"y"), store)
+    place = {"name": "friends", "source": {"spec": upload.spec}}
+    about = {"method": "none", "backbone": "gcn"}
+
+    def edited(data: str) -> tuple[Scenario, int]:
+        scenario = Scenario(data, (FlipValue("region", ("p0123",), "North"),), f"north {data}")
+        Scenarios(store).save(scenario)
+        job_id = Queue(store).add({"device": "cpu", "scenario": scenario.to_json(), "like": "x"})
+        with store.writing() as db:
+            db.execute("UPDATE jobs SET status = 'failed'")
+        return scenario, job_id
+
+    def left() -> list[str]:
+        return [p.name for p in store.root.rglob("*") if p.is_file() and b"p0123" in p.read_bytes()]
+
+    for run_id, data in (("a" * 12, "0"), ("b" * 12, "0"), ("c" * 12, "1")):
+        store.begin(run_id, about, place | {"fingerprint": data})
+        store.interrupt(run_id)
+    _, first = edited("0")
+    edited("1")
+    assert len(left()) == 3
+    assert "1 scenario (north 1), as no other run of their graph is left" in removal(["c" * 12], store)
+    assert not any("scenario" in line for line in removal(["b" * 12], store))
+    store.delete("b" * 12)
+    gone = store.delete("c" * 12)
+    assert [s.scenario.name for s in Scenarios(store).list()] == ["north 0"] and any("scenarios" in p for p in gone)
+    assert "1 scenario of it: north 0" in upload_removal("friends", store)
+    assert any("scenarios" in path for path in remove_upload("friends", store))
+    assert not Scenarios(store).list() and not left()
+    with pytest.raises(ConfigError, match="were deleted"):
+        Scenario.from_json(Queue(store).load(first).settings["scenario"])

@@ -207,7 +207,8 @@ def test_equal_weights_are_no_weights(make, backbone):
     triple = weighted(graph, np.full(graph.num_edges, 3))
     settings = [("uge-c", {}), ("none", {})] + [("uge-w", {"negatives": "listed"})] * (backbone != "mf")
     fitted = (
-        run_all(g, *(config(g, method, backbone, **options) for method, options in settings)) for g in (graph, triple)
+        run_all(g, *(config(g, method, backbone, epochs=8, **options) for method, options in settings))
+        for g in (graph, triple)
     )
     for a, b in zip(*fitted, strict=True):
         assert a.config == b.config
@@ -220,7 +221,7 @@ def test_ignoring_weights_and_directions_is_the_graph_without_to_the_bit(backbon
     graph, rich = town(), directed(weighted(town()))
     options = {"edge_weights": "ignore", "direction": "ignore"}
     plain, ignored, used = (
-        run(g, config(g, "uge-w", backbone, **o))[0] for g, o in ((graph, {}), (rich, options), (rich, {}))
+        run(g, config(g, "uge-w", backbone, epochs=6, **o))[0] for g, o in ((graph, {}), (rich, options), (rich, {}))
     )
     assert (plain.embedding == ignored.embedding).all() and (plain.twin == ignored.twin).all()
     assert not np.allclose(plain.embedding, used.embedding)
@@ -237,7 +238,7 @@ def test_ignoring_weights_and_directions_is_the_graph_without_to_the_bit(backbon
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_directions_reach_messages_and_walks_alone(backbone):
     graph = town()
-    a, b = (run(g, config(g, backbone=backbone))[0].embedding for g in (graph, directed(graph)))
+    a, b = (run(g, config(g, backbone=backbone, epochs=6))[0].embedding for g in (graph, directed(graph)))
     kind = find("backbones", backbone)
     assert (a == b).all() == (kind.messages == "none" and not kind.walks_follow)
 

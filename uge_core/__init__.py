@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from uge_core.jobs.form import enqueue, estimate, training_form
     from uge_core.jobs.lambdas import LambdaOffer, enqueue_lambda, lambda_offer
     from uge_core.jobs.measure import enqueue_measure, measuring
-    from uge_core.jobs.projection import enqueue_projection, projection_estimate
+    from uge_core.jobs.projection import enqueue_projection, projection_estimate, projection_graph
     from uge_core.jobs.reading import enqueue_reading, reading
     from uge_core.jobs.retrain import named_scenario, retrain, retrain_offer, retrained, retraining
     from uge_core.jobs.screen import cancel, delete, forget, history_view, jobs_view, queue_words, removal, resume
@@ -89,7 +89,6 @@ if TYPE_CHECKING:
         colouring,
         full_space,
         projection_data,
-        projection_graph,
         projection_methods,
         projection_sizes,
         projection_view,
@@ -165,7 +164,7 @@ _HOMES = {
     "figures": ("CHART_CONFIG", "leakage_figure"),
     "jobs.comparison": ("comparing", "enqueue_comparison"),
     "jobs.form": ("enqueue", "estimate", "training_form"),
-    "jobs.projection": ("enqueue_projection", "projection_estimate"),
+    "jobs.projection": ("enqueue_projection", "projection_estimate", "projection_graph"),
     "jobs.measure": ("enqueue_measure", "measuring"),
     "jobs.lambdas": ("LambdaOffer", "enqueue_lambda", "lambda_offer"),
     "jobs.screen": ("cancel", "delete", "forget", "history_view", "jobs_view", "queue_words", "removal", "resume"),
@@ -200,7 +199,6 @@ _HOMES = {
         "colouring",
         "full_space",
         "projection_data",
-        "projection_graph",
         "projection_methods",
         "projection_sizes",
         "projection_view",

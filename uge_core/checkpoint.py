@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,9 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.aside import abandoned, write_aside
+
 _SHARE = 20  # a checkpoint may take one part in so many of the time
 _OFTEN = 1.0  # seconds between two at least
-_ORPHAN = 600.0  # seconds after which a file that lies aside is nobody's
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +59,10 @@ class Checkpoint:
         """Writes it; a disk that takes nothing stops no training, as the checkpoint before stays."""
         began = time.monotonic()
         about = {"runs": self.runs, "deterministic": self.deterministic, "stage": stage}
-        aside = self.folder / f".{self.key}.{stage}.{os.getpid()}"
+        content: dict[str, Any] = {"record": np.array(json.dumps({**record, **about})), **arrays}
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                with aside.open("wb") as file:
-                    content: dict[str, Any] = {"record": np.array(json.dumps({**record, **about})), **arrays}
-                    np.savez(file, **content)
-                aside.replace(self.folder / f"{self.key}.{stage}.npz")
-            finally:
-                aside.unlink(missing_ok=True)
+            write_aside(self.folder / f"{self.key}.{stage}.npz", lambda file: np.savez(file, **content))
         self._last = time.monotonic()
         self._cost = self._last - began
 
@@ -92,10 +86,7 @@ def drop(folder: Path, runs: Iterable[str]) -> list[str]:
         held = _read(path, whole=False)
         if held is None or gone.intersection(held.record["runs"]):
             doomed.append(path)
-    for path in folder.glob(".*") if folder.is_dir() else ():
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _ORPHAN:
-                doomed.append(path)
+    doomed += filter(abandoned, folder.glob(".*"))
     for path in doomed:
         path.unlink(missing_ok=True)
     return [str(path) for path in doomed]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from uge_core.environment import keep_freed_memory
 from uge_core.errors import ConfigError, DatasetMissing, GraphError, StoreError, UgeError
-from uge_core.record import about, only, seal
+from uge_core.record import about, covers, only, seal
 from uge_core.registry import find, names
 from uge_core.spreadsheet import quoted
 from uge_core.store import RunStore, StoredRun, default_root
@@ -727,8 +727,7 @@ def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store:
                 run, graph, store, attributes=attributes if anew else None, crossings=args.crossings or (),
                 attackers=args.attackers or runs.DEFAULT_ATTACKERS, on_step=on_step,
             )  # fmt: skip
-            if not (anew and attributes):
-                store.save_audit(run.id, record)
+        _keep(run, record, store)
     return only(record, attributes) if attributes else record
 
 
@@ -761,8 +760,26 @@ def _audit_file(args: argparse.Namespace, attributes: list[str] | None, store: R
             crossings=args.crossings or (),
             on_step=on_step,
         )
-    store.save_audit(run.id, record)
+    _keep(run, record, store)
     return record
+
+
+def _keep(run: StoredRun, record: dict[str, Any], store: RunStore) -> None:
+    """Stores an audit, unless the run's has what this one lacks: runs are compared by the same attackers."""
+    from uge_core import runs
+
+    trained = {"attackers": runs.DEFAULT_ATTACKERS} if run.config["method"] != runs.EXTERNAL else {}
+    there = (run.audit or {}).get("asked") or trained
+    if not there or covers(record["asked"], there):
+        store.save_audit(run.id, record)
+        return
+    flags = {"attackers": "attackers", "crossings": "crossings", "attributes": "sensitive"}
+    lists = {flag: there.get(name) for name, flag in flags.items()}
+    named = [f"--{flag} {','.join(list(given))}" for flag, given in lists.items() if given and given is not True]
+    every = "" if there.get("attributes") else ", of all attributes,"
+    _remark(
+        f"not stored, as the run's audit holds more; one with {' and '.join(named)} at least{every} takes its place"
+    )
 
 
 def _read_file(args: argparse.Namespace, graph: AttributedGraph) -> tuple[Any, dict[str, Any]]:
@@ -1055,15 +1072,17 @@ def _rivals(args: argparse.Namespace) -> int:
 def _purge(args: argparse.Namespace) -> int:
     from uge_core.purge import age, older_than
 
-    found = older_than(age(args.older_than), RunStore(args.store))
-    for old in found:
-        if args.dry_run:
-            print(f"{old.what}, {old.age / 86400:.1f} days old")
-            continue
-        for line in old.remove():
-            print(line)
-    _remark(f"{len(found)} things {'would be' if args.dry_run else 'were'} removed")
-    return DONE
+    done = left = 0
+    for old in older_than(age(args.older_than), RunStore(args.store)):
+        try:
+            for line in [f"{old.what}, {old.age / 86400:.1f} days old"] if args.dry_run else old.remove():
+                print(line)
+            done += 1
+        except UgeError as error:
+            _remark(f"{old.what}: {error}")
+            left += 1
+    _remark(f"{done} things {'would be' if args.dry_run else 'were'} removed" + (f", {left} were not" if left else ""))
+    return USER_ERROR if left else DONE
 
 
 def _doctor(args: argparse.Namespace) -> int:

@@ -54,7 +54,9 @@ def add_external(
     data = dataset_record(graph) | {"source": source}
     earlier = store.find(run_id)
     if earlier is not None and usable(earlier) and earlier.config | {"file": file} == config:
-        if source is not None and earlier.dataset != data:
+        if source is None:
+            data = earlier.dataset
+        if earlier.dataset != data or earlier.archived is not None:
             store.refresh(run_id, data)
         return store.load(run_id)
     store.begin(run_id, config, data)

@@ -167,8 +167,8 @@ class AttributedGraph:
         edge_weights: (E,) float32, finite and above 0, or None where every edge counts the same.
         directions: (E,) int8, 1 where the edge runs from its smaller end to its larger, -1 the other way, 0 both
             ways; None on an undirected graph.
-        base: the graph this one was made from by a what-if scenario, or None; no part of the fingerprint. Its split
-            is the base's, so that runs of the two are about the same links.
+        base: the graph this one was made from by a what-if scenario, or None. Its split is the base's, so that runs of
+            the two are about the same links.
 
     Raises:
         GraphError: the arrays contradict each other, or the graph has no usable edge.
@@ -334,7 +334,19 @@ class AttributedGraph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of edges, weights, directions, sides, attributes and features: equal content, equal fingerprint."""
+        """What runs on this graph are told by: equal content and an equal split, equal fingerprint.
+
+        The `content`; where a scenario has changed that, the base's with it, as the split is the base's.
+        """
+        if self.base is None:
+            return self.content
+        if self.content == self.base.content:
+            return self.base.fingerprint
+        return hashlib.sha256(f"{self.base.fingerprint} {self.content}".encode()).hexdigest()
+
+    @cached_property
+    def content(self) -> str:
+        """SHA-256 of edges, weights, directions, sides, attributes and features."""
         h = hashlib.sha256(f"{self.num_nodes} {self.num_users}".encode())
         order = np.lexsort(self.edges[::-1])
         h.update(np.ascontiguousarray(self.edges[:, order]).tobytes())

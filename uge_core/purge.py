@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from uge_core.errors import ConfigError
+from uge_core.aside import abandoned
+from uge_core.checkpoint import kept
+from uge_core.errors import ConfigError, StoreError
 from uge_core.jobs.queue import OVER, Job, Queue
 from uge_core.store import RunStore
 from uge_core.uploads import list_uploads, remove_upload
@@ -49,8 +53,8 @@ def age(text: str) -> timedelta:
 def older_than(limit: timedelta, store: RunStore) -> tuple[Old, ...]:
     """Runs, uploads, scenarios, finished jobs and checkpoints older than `limit`, each with its removal.
 
-    A run goes with its embeddings, audit, pictures and checkpoints. Runs and jobs that are at work stay,
-    and files that were read from where they lie are never touched.
+    A run goes with its embeddings, audit, pictures and checkpoints. Runs and jobs that are at work stay with their
+    checkpoints, and files that were read from where they lie are never touched. What killed processes left goes too.
 
     Args:
         limit: the least age; a run's counts from the end of its training.
@@ -61,26 +65,42 @@ def older_than(limit: timedelta, store: RunStore) -> tuple[Old, ...]:
 
 
 def _all(store: RunStore, now: float) -> Iterator[Old]:
-    for run in store.list(audits=False, archived=True):
+    runs, jobs = store.list(audits=False, archived=True), Queue(store).list()
+    for run in runs:
         if run.status != "running":
             words = f"run {run.id} ({run.dataset.get('name', 'damaged')})"
             yield Old(words, now - (run.finished or run.created), partial(store.delete, run.id))
     for upload in list_uploads(store):
         yield Old(f"upload {upload.name}", now - upload.created, partial(remove_upload, upload.name, store))
-    for kept in Scenarios(store).list():
-        yield Old(f"scenario {kept.scenario.name}", now - kept.created, partial(_drop_scenario, kept, store))
-    for job in Queue(store).list():
+    for stored in Scenarios(store).list():
+        yield Old(f"scenario {stored.scenario.name}", now - stored.created, partial(_drop_scenario, stored, store))
+    for job in jobs:
         if job.status in OVER:
             yield Old(f"job {job.id} ({job.status})", now - (job.ended or job.created), partial(_drop_job, job, store))
-    for path in sorted(store.tensors.glob("*.npz")) if store.tensors.is_dir() else ():
-        yield Old(f"copy of a .pt file {path.name}", now - path.stat().st_mtime, partial(_drop_file, path))
-    for path in sorted(store.checkpoints.glob("*.npz")) if store.checkpoints.is_dir() else ():
-        yield Old(f"checkpoint {path.name}", now - path.stat().st_mtime, partial(_drop_file, path))
+    there = {run.id for run in runs}
+    busy = {run.id for run in runs if run.status == "running"}
+    busy |= {run_id for job in jobs if job.status not in OVER for run_id in job.runs}
+    needed = {path for path, record in kept(store.checkpoints) if busy.intersection(record["runs"])}
+    files = {
+        "copy of a .pt file": store.tensors.glob("*.npz"),
+        "checkpoint": (path for path in store.checkpoints.glob("*.npz") if path not in needed),
+        "comparison": (path for path in store.comparisons.glob("*.json") if not there.issuperset(path.stem.split("-"))),
+        "leftover": (path for path in store.root.rglob("*") if abandoned(path) or _nameless(path)),
+    }
+    for what, paths in files.items():
+        for path in sorted(paths):
+            with suppress(FileNotFoundError):
+                yield Old(f"{what} {path.name}", now - path.stat().st_mtime, partial(_drop_file, path))
 
 
-def _drop_scenario(kept: StoredScenario, store: RunStore) -> list[str]:
-    Scenarios(store).delete(kept.scenario.id)
-    return [f"scenario {kept.scenario.name}, with what runs gave"]
+def _nameless(path: Path) -> bool:
+    """Whether it is an upload under way, as they lay aside before they named their process."""
+    return path.name.startswith(".new-") and "." not in path.name[1:]
+
+
+def _drop_scenario(stored: StoredScenario, store: RunStore) -> list[str]:
+    Scenarios(store).delete(stored.scenario.id)
+    return [f"scenario {stored.scenario.name}, with what runs gave"]
 
 
 def _drop_job(job: Job, store: RunStore) -> list[str]:
@@ -89,5 +109,8 @@ def _drop_job(job: Job, store: RunStore) -> list[str]:
 
 
 def _drop_file(path: Path) -> list[str]:
-    path.unlink(missing_ok=True)
+    try:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be removed: {error.strerror or error}") from None
     return [str(path)]

@@ -112,6 +112,16 @@ def only(record: Mapping[str, Any], attributes: Sequence[str]) -> dict[str, Any]
     return seal({**record, "only": list(attributes), "rows": about(record["rows"], attributes, record["run_id"])})
 
 
+def covers(asked: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
+    """Whether an audit that was asked for so holds all that another holds; both as in `runs.audit_record`."""
+
+    def wider(name: str, everything: Any) -> bool:
+        now, then = asked.get(name), earlier.get(name)
+        return now == everything or (then != everything and set(then or ()) <= set(now or ()))
+
+    return wider("attributes", None) and wider("attackers", object()) and wider("crossings", True)
+
+
 def read(path: str | Path) -> list[dict[str, Any]]:
     """The records of a JSON file: one, or the list that a sweep or a report holds, without its what-if scenarios.
 

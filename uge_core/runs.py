@@ -172,6 +172,7 @@ def sweep(
     *,
     store: RunStore | None = None,
     force: bool = False,
+    since: float | None = None,
     device: str = "auto",
     deterministic: bool = False,
     solo: bool = False,
@@ -188,6 +189,8 @@ def sweep(
         graph: what to train on.
         store: where runs live; None means ``$UGE_STORE``, else ``./uge-store``.
         force: train from the start although finished runs or checkpoints are there.
+        since: with `force`, when that began, in seconds since 1970: what was finished from then on stays, and the rest
+            goes on from its checkpoints.
         device: auto, cpu or cuda.
         deterministic: only operations that give the same bits each time; slower on a GPU.
         solo: each run in a pass of its own; else runs that can share a pass do.
@@ -205,8 +208,8 @@ def sweep(
         raise ConfigError(f"device = {device!r} is not allowed; allowed: {', '.join(DEVICES)}")
     store = store or RunStore()
     return _carry_out(
-        graph, plan(graph, **grid), store, force=force, device=device, deterministic=deterministic, solo=solo,
-        on_step=on_step, source=source,
+        graph, plan(graph, **grid), store, force=force, since=since, device=device, deterministic=deterministic,
+        solo=solo, on_step=on_step, source=source,
     )  # fmt: skip
 
 
@@ -245,6 +248,7 @@ def _carry_out(
     store: RunStore,
     *,
     force: bool = False,
+    since: float | None = None,
     device: str,
     deterministic: bool,
     solo: bool = False,
@@ -256,13 +260,16 @@ def _carry_out(
     todo = []
     for p in planned:
         run = store.find(p.run_id)
-        if force or run is None or not usable(run):
+        # A run on a scenario once had the id of one on files with the same content, which has another split.
+        other = run is not None and graph.base is None and scenario_of(run.dataset)
+        again = force and (since is None or run is None or (run.finished or 0.0) < since)
+        if again or run is None or other or not usable(run):
             todo.append(p)
         else:
             _refresh(run, data, store)
     splits = _Splits(graph)
     diverged: dict[str, TrainingDiverged] = {}
-    if force:
+    if force and since is None:
         drop(store.checkpoints, [p.run_id for p in todo])
     if todo:
         diverged = _train(
@@ -318,8 +325,11 @@ def usable(run: StoredRun) -> bool:
 
 def _refresh(run: StoredRun, data: dict[str, Any], store: RunStore) -> None:
     """Notes where a reused run's data were found this time: a copy may have other ids, in another place."""
+    data = data | {"fingerprint": run.dataset["fingerprint"]}
     if data["source"] is None and data["ids"] == run.dataset.get("ids"):
         data = data | {"source": run.dataset.get("source")}
+    if run.dataset.get("source") and scenario_of(data) != scenario_of(run.dataset):
+        data = run.dataset  # other edits that make the same graph
     if data == run.dataset and run.archived is None:
         return
     store.refresh(run.id, data)
@@ -370,16 +380,22 @@ def _train(
         words += f" (pass {number} of {number + len(passes)})" if number + len(passes) > 1 else ""
 
         ticks: list[tuple[int, float]] = []
+        pace = [0.0]
 
         def on_epoch(
-            progress: Progress, words: str = words, work: Sequence[float] = left_work, ticks: Any = ticks
+            progress: Progress,
+            words: str = words,
+            work: Sequence[float] = left_work,
+            ticks: Any = ticks,
+            pace: list[float] = pace,
         ) -> None:
             ticks[1:] = [(progress.epoch, time.monotonic())]  # the first, which compiles kernels, and the last
             if on_step:
                 text = f"{words}, loss {rounded(progress.loss)}"
                 # Passes to come are as fast as this one is; audits as fast as they were, or as the rule has it.
-                here = work[0] * max(1 - progress.epoch / progress.epochs, 1 / progress.epochs)
-                whole = progress.seconds_left * (1 + sum(work[1:]) / here) + audits
+                if progress.epoch < progress.epochs:
+                    pace[0] = progress.seconds_left / (work[0] * (1 - progress.epoch / progress.epochs))
+                whole = progress.seconds_left + pace[0] * sum(work[1:]) + audits
                 on_step(
                     Step("training", progress.epoch, progress.epochs, text, progress.seconds_left, progress.loss, whole)
                 )
@@ -516,6 +532,11 @@ def dataset_record(graph: AttributedGraph) -> dict[str, Any]:
     }
 
 
+def scenario_of(dataset: Mapping[str, Any]) -> str | None:
+    """SHA-256 of the scenario that a run's data were made by, or None."""
+    return ((dataset.get("source") or {}).get("scenario") or {}).get("sha256")
+
+
 def check_data(run: StoredRun, graph: AttributedGraph, *, ids: bool = False) -> None:
     """Makes sure that a graph is the one a run was trained on.
 
@@ -527,7 +548,10 @@ def check_data(run: StoredRun, graph: AttributedGraph, *, ids: bool = False) -> 
     Raises:
         StoreError: it is another one.
     """
-    if graph.fingerprint != run.dataset["fingerprint"]:
+    known = {graph.fingerprint}
+    if graph.base is not None and scenario_of(run.dataset):
+        known.add(graph.content)  # what runs on a scenario once went by
+    if run.dataset["fingerprint"] not in known:
         if run.config["method"] == EXTERNAL:
             raise StoreError(
                 f"run {run.id} embeds other data than {graph.name} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); name the data it embeds with --data DATA, or audit its file again"

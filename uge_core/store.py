@@ -4,6 +4,7 @@
                             fast this machine was
     STORE/checkpoints/      where trainings that were cut off go on (`checkpoint`)
     STORE/tensors/          what .pt files hold, for the dashboard, which does not load torch
+    STORE/scenarios/        edits of graphs on trial (`whatif.scenario`)
     STORE/comparisons/      differences of two runs, measured in pairs
     STORE/runs/RUN_ID/      config.json, embedding.npy, twin.npy, hidden.npz, history.csv,
                             diagnostics.json, environment.json, audit.json, parameters.npz (encoders)
@@ -23,24 +24,25 @@ import errno
 import glob
 import json
 import os
-import re
 import shutil
 import sqlite3
-import subprocess
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from uge_core import checkpoint
+from uge_core.aside import alive as alive
+from uge_core.aside import birth as birth
+from uge_core.aside import write_aside
 from uge_core.environment import default_root as default_root
 from uge_core.errors import RunNotFound, StoreError
 from uge_core.rates import Rate
@@ -118,7 +120,7 @@ class StoredRun:
     @cached_property
     def audit(self) -> dict[str, Any] | None:
         """Its `uge-audit/1` record, or None."""
-        return self._json("audit.json") if self.audited else None
+        return self._json("audit.json", constant=_refuse) if self.audited else None
 
     @cached_property
     def embedding(self) -> npt.NDArray[np.float32]:
@@ -199,8 +201,11 @@ class StoredRun:
         found: npt.NDArray[np.float32] = self._read(name, reader)
         return found
 
-    def _json(self, name: str) -> dict[str, Any]:
-        record: dict[str, Any] = self._read(name, lambda path: _record(path.read_text(encoding="utf-8")))
+    def _json(self, name: str, constant: Callable[[str], Any] | None = None) -> dict[str, Any]:
+        def reader(path: Path) -> dict[str, Any]:
+            return _record(path.read_text(encoding="utf-8"), constant=constant)
+
+        record: dict[str, Any] = self._read(name, reader)
         return record
 
 
@@ -219,9 +224,13 @@ def _load_arrays(path: Path) -> dict[str, npt.NDArray[np.float32]]:
         return {name: stored[name] for name in stored.files}
 
 
-def _record(text: str, *needed: str) -> dict[str, Any]:
-    """A JSON object with the keys needed; ValueError where it is none."""
-    record = json.loads(text)
+def _refuse(constant: str) -> NoReturn:
+    raise _Misfit(f"holds {constant}, which JSON has not")
+
+
+def _record(text: str, *needed: str, constant: Callable[[str], Any] | None = None) -> dict[str, Any]:
+    """A JSON object with the keys needed; ValueError where it is none. `constant` reads a NaN or an infinity."""
+    record = json.loads(text, parse_constant=constant)
     if not isinstance(record, dict) or not set(needed) <= set(record):
         raise ValueError
     return record
@@ -252,6 +261,11 @@ class RunStore:
     def comparisons(self) -> Path:
         """Where differences of two runs are kept, `ID-ID.json`."""
         return self.root / "comparisons"
+
+    @property
+    def scenarios(self) -> Path:
+        """Where scenarios are kept, `ID.json`."""
+        return self.root / "scenarios"
 
     @property
     def floors(self) -> Floors:
@@ -407,9 +421,7 @@ class RunStore:
                 raise self._not_found(db, run_id)
             folder = self._folder(run_id)
             folder.mkdir(exist_ok=True)
-            aside = folder / f".audit.{os.getpid()}"
-            aside.write_text(_dumps(record, indent=2), encoding="utf-8")
-            aside.replace(folder / "audit.json")
+            write_aside(folder / "audit.json", lambda file: file.write(_dumps(record, indent=2).encode()))
 
     def load(self, run_id: str) -> StoredRun:
         """The run with this id.
@@ -484,6 +496,7 @@ class RunStore:
         run = self._load(run_id)
         if run.status == "running":
             raise StoreError(f"run {run_id} is being trained; stop it before deleting it")
+        orphans = self.last_of([run_id])
         removed = [f"run {run_id} ({run.status}) from the list" + (", with its audit" if run.audited else "")]
         with self.writing() as db:
             db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
@@ -498,7 +511,48 @@ class RunStore:
                 if run_id in path.stem.split("-"):
                     path.unlink(missing_ok=True)
                     removed.append(str(path))
+        return [*removed, *self.drop_scenarios(orphans)]
+
+    def last_of(self, run_ids: Collection[str]) -> set[str]:
+        """Fingerprints of the graphs, those that scenarios edit with them, that no other run is about than these."""
+        graphs = ("$.fingerprint", "$.source.scenario.data")
+        query = "SELECT id, json_extract(dataset, ?) AS graph FROM runs WHERE json_valid(dataset)"
+        with self.reading() as db:
+            found = [row for graph in graphs for row in db.execute(query, (graph,))] if db else []
+        mine, others = ({row["graph"] for row in found if (row["id"] in run_ids) == chosen} for chosen in (True, False))
+        return mine - others - {None}
+
+    def scenarios_of(self, data: Collection[str]) -> dict[Path, str]:
+        """The stored scenarios of graphs with these fingerprints: their names by their files."""
+        found = {}
+        for path in sorted(self.scenarios.glob("*.json")):
+            with suppress(OSError, ValueError):
+                made = _record(path.read_text(encoding="utf-8"), "data", "name")
+                if made["data"] in data:
+                    found[path] = str(made["name"])
+        return found
+
+    def drop_scenarios(self, data: Collection[str]) -> Sequence[str]:
+        """Removes the scenarios of graphs with these fingerprints, wherever their edits stand; says which files went."""
+        removed = []
+        with self._guarded():
+            for path in self.scenarios_of(data):
+                for file in (path, *(self.root / "runs").glob(f"*/whatif/{path.name}")):
+                    file.unlink(missing_ok=True)
+                    removed.append(str(file))
+        if data:
+            self.forget_edits(lambda made: made.get("data") in data)
         return removed
+
+    def forget_edits(self, doomed: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Blanks the scenarios for which `doomed` holds in jobs that are over; such a job cannot be resumed."""
+        with self.writing() as db:
+            for row in db.execute("SELECT id, settings FROM jobs WHERE status NOT IN ('queued', 'running')").fetchall():
+                settings = json.loads(row["settings"])
+                made = settings.get("scenario") or {}
+                if "edits" in made and doomed(made):
+                    settings["scenario"] = {"name": "(deleted)", "sha256": made.get("sha256")}
+                    db.execute("UPDATE jobs SET settings = ? WHERE id = ?", (_dumps(settings), row["id"]))
 
     def _aside(self, run_id: str) -> Sequence[Path]:
         """Folders of a run that lie aside: `.RUN.PID.new`, `.old` and `.deleted`."""
@@ -574,8 +628,17 @@ class RunStore:
             f"{', '.join(near or known[:3])} (uge runs list shows all {len(known)})"
         )
 
-    def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.root / "store.sqlite", timeout=_PATIENCE, isolation_level=None)
+    @property
+    def writable(self) -> bool:
+        """Whether anything can be written here by who asks."""
+        return os.access(self.root, os.W_OK)
+
+    def _connect(self, *, reading: bool = False) -> sqlite3.Connection:
+        path = self.root / "store.sqlite"
+        # Write-ahead logging needs files beside it even to read, unless nothing can change.
+        sealed = reading and not self.writable and not path.with_name("store.sqlite-wal").exists()
+        name = f"{path.resolve().as_uri()}?mode=ro&immutable=1" if sealed else str(path)
+        db = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, uri=sealed)
         db.row_factory = sqlite3.Row
         return db
 
@@ -593,7 +656,7 @@ class RunStore:
                 self._check_lost()
                 yield None
                 return
-            db = self._connect()
+            db = self._connect(reading=True)
             # Version 0: another process is just making the tables.
             yield db if self._check_version(db) else None
         except (OSError, sqlite3.Error) as error:
@@ -737,27 +800,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
-
-
-def birth(pid: int) -> str | None:
-    """When a process started, as text that differs when its number is used again; None: no such process."""
-    stat = Path(f"/proc/{pid}/stat")
-    if stat.exists():
-        try:
-            # The name in parentheses may hold spaces; state is field 3, the start time field 22.
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            return None
-        return None if fields[0] in "ZX" else fields[19]
-    if Path("/proc/self/stat").exists():
-        return None
-    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return re.sub(r"\s+", " ", done.stdout.strip()) or None
-
-
-def alive(pid: int | None, born: str | None) -> bool:
-    """Whether the process that had number `pid` and was `born` then is still there."""
-    return pid is not None and (now := birth(pid)) is not None and now == born
 
 
 def _use_wal(db: sqlite3.Connection) -> None:

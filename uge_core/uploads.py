@@ -6,6 +6,7 @@ for what a path could not hold; nothing in them is looked at here. They stay unt
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -79,7 +80,7 @@ def save_upload(name: str, files: Sequence[tuple[str, BinaryIO]], store: RunStor
     with _said(root):
         for folder in (store.root, root):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
+        aside = Path(tempfile.mkdtemp(prefix=".new-", suffix=f".{os.getpid()}", dir=root))
         try:
             for given, content in files:
                 _write(aside / _free(aside, _checked(given)), given, content)
@@ -117,6 +118,8 @@ def upload_removal(name: str, store: RunStore) -> tuple[str, ...]:
         said.append(
             f"{runs} run{'s' * (runs != 1)} trained on it stay{'s' * (runs == 1)}, with their embeddings: delete them on the Runs page"
         )
+    if doomed := list(store.scenarios_of(_only_here(found.folder, store)).values()):
+        said.append(f"{len(doomed)} scenario{'s' * (len(doomed) != 1)} of it: {', '.join(doomed)}")
     return tuple(said)
 
 
@@ -128,13 +131,20 @@ def remove_upload(name: str, store: RunStore) -> tuple[str, ...]:
         StoreError: the files cannot be removed.
     """
     found = _find(name, store)
+    data = _only_here(found.folder, store)
     with _said(found.folder):
         kept = [tensors_path(found.folder / file, store.tensors) for file in found.files if file.endswith(".pt")]
         copies = [path for path in kept if path.exists()]
         for path in copies:
             path.unlink()
         shutil.rmtree(found.folder)
-    return (*(str(found.folder / file) for file in found.files), *map(str, copies))
+    return (*(str(found.folder / file) for file in found.files), *map(str, copies), *store.drop_scenarios(data))
+
+
+def _only_here(folder: Path, store: RunStore) -> set[str]:
+    """Fingerprints of the graphs that runs on this upload alone are about."""
+    runs = store.list(audits=False, archived=True)
+    return store.last_of([run.id for run in runs if _made_from(run.dataset.get("source"), folder)])
 
 
 def _find(name: str, store: RunStore) -> Upload:

@@ -90,7 +90,14 @@ def _measured_anew(
     """The report's record, made again from the stored run; its rows are left as they are where the run is another."""
     run = store.load(report["run_id"])
     asked = report.get("asked", {})
-    known = set(inspect.signature(runs.audit_run).parameters) - {"run", "graph", "store", "split", "on_step"}
+    known = set(inspect.signature(runs.audit_run).parameters) - {
+        "run",
+        "graph",
+        "store",
+        "split",
+        "on_step",
+        "on_share",
+    }
     if not set(asked) <= known:
         raise ConfigError(unknown_name("option of an audit", min(set(asked) - known), sorted(known)))
     head = runs.record(run, report["rows"], asked)

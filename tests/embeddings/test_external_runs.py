@@ -97,8 +97,10 @@ def test_the_stored_run_is_audited_by_its_id(town, vectors, store, tmp_path, cap
     other = record(capsys, "audit", run_id, "--sensitive", "gender")
     assert {row["attribute"] for row in other["rows"]} == {"gender", None}
     assert len(store.load(run_id).audit["rows"]) > len(other["rows"])
+    before = store.load(run_id).audit
     knn = record(capsys, "audit", run_id, "--sensitive", "city", "--attackers", "knn")
     assert {row["attacker"] for row in knn["rows"]} == {"knn", "worst", None}
+    assert store.load(run_id).audit == before
     changed = shutil.copytree(town, tmp_path / "changed")
     with (changed / "edges.csv").open("a") as file:
         file.write("p0,p199\np1,p198\np2,p197\n")
@@ -156,7 +158,18 @@ def test_no_training_code_is_loaded(town, vectors, store):
         "print(code, sorted({'torch', 'torch_geometric', 'streamlit'} & set(sys.modules)),"
         "sorted(m for m in sys.modules if m in ('uge_core.train', 'uge_core.edge_loss')), file=sys.stderr)"
     )
-    command = [sys.executable, "-c", code, "audit", "--embeddings", str(vectors), "--data", str(town)]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "audit",
+        "--embeddings",
+        str(vectors),
+        "--data",
+        str(town),
+        "--sensitive",
+        "city",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.stderr.splitlines()[-1] == "0 [] []", done.stderr
 
@@ -301,3 +314,19 @@ def test_pages_show_it_beside_trained_runs(vectors, town, store_copy, monkeypatc
     assert not app.exception and [t.value for t in app.title] == ["Leakage"]
     (chart,) = app.get("plotly_chart")
     assert "external" in chart.proto.alt
+
+
+def test_a_file_audited_again_with_less_keeps_what_was_measured(town, vectors, store, capsys):
+    here = ("audit", "--embeddings", vectors, "--data", town, "--attackers")
+    first = record(capsys, *here, "linear")
+    code, out, err = uge_runs(capsys, *here, "knn")
+    assert code == 0 and "knn" in out and "not stored" in err
+    assert store.load(first["run_id"]).audit == first
+    assert record(capsys, *here, "linear,knn") == store.load(first["run_id"]).audit
+
+
+def test_an_archived_one_that_is_audited_again_is_in_sight(town, vectors, store, capsys):
+    here = ("audit", "--embeddings", vectors, "--data", town, "--attackers", "linear")
+    run_id = record(capsys, *here)["run_id"]
+    store.archive([run_id])
+    assert record(capsys, *here)["run_id"] == run_id and store.load(run_id).archived is None

@@ -124,17 +124,19 @@ def test_a_store_that_cannot_be_read_is_a_sentence(
     assert "cannot be read" in app.error[0].value
 
 
-def test_the_web_process_stays_without_torch(seeded: Path) -> None:
+def test_the_web_process_stays_without_torch(store_copy: Path) -> None:
     code = (
         "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], default_timeout=60);"
         "app.run(); titles = {'leakage': 'Leakage', 'fairness': 'Fairness', 'tradeoff': 'Trade-off', 'method': 'Method'};"
         "seen = [(app.switch_page(p + '.py').run().title[0].value, t) for p, t in titles.items()];"
         "assert all(a == b for a, b in seen) and not app.exception, app.exception;"
-        "print(sorted({'torch', 'sklearn', 'numba'} & set(sys.modules)))"
+        "app.switch_page('projection.py').run(); assert len(app.get('plotly_chart')) == 2 and not app.exception;"
+        "app.button_group(key='projection').set_value('umap').run(); assert not app.exception, app.exception;"
+        "print(sorted({'torch', 'sklearn', 'numba', 'umap'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, str(ROOT / "pages" / "main.py")],
-        capture_output=True, text=True, cwd=ROOT, env={"PATH": "", "UGE_STORE": str(seeded), "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, cwd=ROOT, env={"PATH": "", "UGE_STORE": str(store_copy), "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.stdout.strip().splitlines()[-1:] == ["[]"], done.stderr
 

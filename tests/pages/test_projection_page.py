@@ -3,8 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -153,17 +151,3 @@ def test_a_picture_that_takes_long_is_asked_of_a_job_and_shown_once_it_is_there(
     # and the probe's confidence has become a colour
     app.selectbox(key="projection_color").set_value("confidence:city").run()
     assert not app.exception and "cross-fitted in 5 folds" in words(app)
-
-
-def test_the_page_loads_neither_torch_nor_scikit_learn(shared: Path) -> None:
-    code = (
-        "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], default_timeout=60);"
-        "app.run(); app.switch_page('projection.py').run(); assert len(app.get('plotly_chart')) == 2 and not app.exception;"
-        "app.button_group(key='projection').set_value('umap').run(); assert not app.exception, app.exception;"
-        "print(sorted({'torch', 'sklearn', 'numba', 'umap'} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, str(ROOT / "pages" / "main.py")],
-        capture_output=True, text=True, cwd=ROOT, env={"PATH": "", "UGE_STORE": str(shared), "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.stdout.strip().splitlines()[-1:] == ["[]"], done.stderr

@@ -1,9 +1,11 @@
 """The Runs page with real workers: train from the form, watch, cancel, resume, delete."""
 
 import os
+import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
 from uge_core.jobs.form import training_form
+from uge_core.jobs.queue import Queue
+from uge_core.progress import Step
 from uge_core.store import RunStore, alive
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,7 +124,9 @@ def test_a_filter_narrows_the_history(seeded: Path, monkeypatch: pytest.MonkeyPa
     assert app.dataframe[0].value["Run"].tolist() == ["UGE-W · city"]
 
 
-def test_two_runs_are_compared_and_measured_in_pairs(store_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_runs_are_compared_and_measured_in_pairs(
+    store_copy: Path, monkeypatch: pytest.MonkeyPatch, work_here: Callable[[RunStore], None]
+) -> None:
     monkeypatch.setenv("UGE_STORE", str(store_copy))
     store = RunStore(store_copy)
     before, after = (next(r.id for r in store.list() if r.config["method"] == m) for m in ("none", "uge-ok"))
@@ -137,7 +143,8 @@ def test_two_runs_are_compared_and_measured_in_pairs(store_copy: Path, monkeypat
     # what the button puts into the queue
     job_id = uge.enqueue_comparison(store, before, after)
     assert uge.enqueue_comparison(store, after, before) == job_id
-    wait(store, "finished")
+    work_here(store)
+    assert [card.status for card in uge.jobs_view(store).over] == ["finished"]
     app = opened()
     app.multiselect(key="runs_chosen").set_value([before, after]).run()
     table = app.dataframe[1].value.set_index(["Measure", "Of"])
@@ -171,3 +178,26 @@ def test_archived_runs_leave_lists_and_choices_until_they_are_brought_back(
     app.multiselect(key="runs_chosen").set_value([run.id]).run()
     app.button(key="runs_back").click().run()
     assert store.load(run.id).archived is None and len(uge.frame(store).runs) == 4
+
+
+def test_names_in_the_data_are_words_and_nothing_more(
+    town: Path, store: RunStore, tmp_path: Path, work_here: Callable[[RunStore], None]
+) -> None:
+    name, folder = "![x](http://evil.example/p.png)", tmp_path / "evil"
+    shutil.copytree(town, folder)
+    nodes = (folder / "nodes.csv").read_text().replace("id,city", f"id,{name}", 1)
+    (folder / "nodes.csv").write_text(nodes)
+    job_id = enqueue(folder, store, methods=["uge-w"], sensitive=[name])
+    queue = Queue(store)
+    job = queue.claim("cpu")
+    assert job is not None and job.id == job_id
+    queue.beat(job_id, asdict(Step("auditing", 0, 1, f"auditing, leakage of {name}")), [])
+    app = opened()
+    app.text_input(key="runs_data").set_value(str(folder)).run()
+    app.multiselect(key="runs_methods").set_value(["uge-w"]).run()
+    app.multiselect(key="runs_sensitive").set_value([]).run()
+    shown = [e.value for e in (*app.markdown, *app.caption, *app.warning)]
+    shown += [w.help for w in (*app.multiselect, *app.selectbox, *app.text_input, *app.number_input) if w.help]
+    shown += [e.proto.text for e in app.get("progress")]
+    told = [text for text in shown if "evil.example" in text]
+    assert len(told) >= 3 and not [text for text in told if "](" in text.replace("\\]", "")], told

@@ -57,6 +57,12 @@ def test_runs_and_audits_as_stored(seeded: Path, start: Callable[..., Any]) -> N
     assert get(server, f"/api/audits/{first.id}") == (200, first.audit)
     status, said = get(server, "/api/audits/nothing")
     assert status == 404 and "no run 'nothing'" in said["error"]
+    path = first.folder / "audit.json"
+    whole = path.read_text()
+    path.write_text(whole.replace("1.0", "NaN", 1))
+    status, told = get(server, f"/api/audits/{first.id}")
+    path.write_text(whole)
+    assert status == 409 and "NaN" in told["error"]
     assert get(server, "/api/runs", Host="evil.example")[0] == 421
     assert get(server, "/api/runs", Host="localhost")[0] == 200
 

@@ -11,9 +11,12 @@ import pytest
 import uge_core as uge
 from uge_core.audit.run import audit_embedding
 from uge_core.config import RunConfig
+from uge_core.errors import StoreError
+from uge_core.jobs.queue import Queue
 from uge_core.runs import attributes_read
 from uge_core.screens.whatif import compared_scenarios, ego_view, judged_view
 from uge_core.split import split_links
+from uge_core.spreadsheet import WITHHELD_LEGEND
 from uge_core.train import edge_weights, fit
 from uge_core.whatif.desk import Desk
 from uge_core.whatif.edits import (
@@ -29,7 +32,7 @@ from uge_core.whatif.edits import (
 )
 from uge_core.whatif.ego import ego_network, positions
 from uge_core.whatif.reencode import moved, reencode, refusal
-from uge_core.whatif.scenario import Scenario
+from uge_core.whatif.scenario import Scenario, Scenarios
 from uge_core.whatif.weights import weights_of_run
 
 
@@ -290,8 +293,29 @@ def test_a_view_names_the_tier_of_every_number_and_has_three_verdicts(
     assert any(s.startswith("city, how often the linear attacker") for s in view.sentences)
     assert view.table["n after"].notna().all() and "Measure,Of,Made by" in view.csv()
     assert len(view.cells) and {"R before", "R after", "Edges"} <= set(view.cells)
-    small = view.groups[view.groups["After, n"] == "under 10"]
-    assert small["After"].isna().all()
+    assert len(view.groups) and not (view.groups == "under 10").any(axis=None)
+
+
+def test_withheld_cells_tell_neither_value_nor_number() -> None:
+    row: dict[str, Any] = dict.fromkeys(
+        ("attacker", "variant", "exposure", "ci_low", "ci_high", "floor_random", "floor_majority", "note")
+    )
+    row |= {"metric": "dp", "attribute": "city", "value": 0.2, "n": 500, "direction": "lower", "evidence": "ok"}
+
+    def cell(b: str, n: int, value: float | None, **given: Any) -> dict[str, Any]:
+        return {"a": "A", "b": b, "value": value, "n": n, "ci_low": None, "ci_high": None, "excluded": n < 100} | given
+
+    before = row | {"cells": [cell("A", 500, 0.5), cell("B", 9, 0.987654), cell("C", 0, None)]}
+    after = row | {"cells": [cell("A", 500, 0.4), cell("B", 500, 0.3), cell("C", 0, None, withheld=True)]}
+    pair = {"before": before, "after": after, "tier": "re-judge", "thresholds": None}
+    answer = {"rows": [pair], "attributes": ["city"], "tier": "re-judge", "moved": [], "why_not": None}
+    view = judged_view(answer | {"weights": {"note": None, "more": 0, "before": None}})
+    table = view.groups
+    assert table["Before, n"].tolist() == ["500", "withheld", "0"]
+    assert table["After, n"].tolist() == ["500", "500", "withheld"]
+    assert table["Counts"].tolist() == ["yes", "withheld", "withheld"]
+    assert table["Before"].isna().tolist() == [False, True, True] and "0.98" not in table.to_csv()
+    assert view.remarks.count(WITHHELD_LEGEND) == 1
 
 
 def test_two_scenarios_stand_side_by_side(graph: Any, store: uge.RunStore, desk: Desk) -> None:
@@ -355,3 +379,33 @@ def test_a_gap_without_intervals_shows_nothing() -> None:
     before = {"value": 0.1, "evidence": "ok", "ci_low": None, "ci_high": None}
     assert _verdict(before, before | {"value": 0.4}) == EMPTY
     assert _paired_verdict({"evidence": "ok", "value": 0.2, "p_holm": None}) == EMPTY
+
+
+def test_a_deleted_scenario_leaves_no_edits_in_jobs_that_are_over(tmp_path: Path) -> None:
+    store = uge.RunStore(tmp_path / "store")
+    scenario = Scenario("0", (FlipValue("city", ("p0123",), "A"),), "mine")
+    other = Scenario("0", (FlipValue("city", ("p0124",), "A"),), "theirs")
+    jobs = [Queue(store).add({"device": "cpu", "scenario": s.to_json()}) for s in (scenario, other, scenario)]
+    with store.writing() as db:
+        db.execute("UPDATE jobs SET status = 'finished' WHERE id != ?", (jobs[-1],))
+    Scenarios(store).delete(Scenarios(store).save(scenario))
+    kept = [Queue(store).load(job_id).settings["scenario"] for job_id in jobs]
+    assert kept == [{"name": "(deleted)", "sha256": scenario.hash}, other.to_json(), scenario.to_json()]
+
+
+def test_what_a_run_gave_makes_no_folder_of_one_that_was_deleted(
+    store_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = uge.RunStore(store_copy)
+    run = store.list()[0]
+    load = uge.RunStore.load
+
+    def meanwhile(self: uge.RunStore, run_id: str) -> uge.StoredRun:
+        found = load(self, run_id)
+        self.delete(run_id)
+        return found
+
+    monkeypatch.setattr(uge.RunStore, "load", meanwhile)
+    with pytest.raises(StoreError, match="cannot be written"):
+        Scenarios(store).keep("0" * 12, run.id, {})
+    assert not run.folder.exists()

@@ -4,22 +4,28 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import uge_core as uge
 from uge_core import cli, record
-from uge_core.errors import ConfigError
+from uge_core.config import RunConfig
+from uge_core.errors import ConfigError, StoreError
+from uge_core.graph import AttributedGraph
 from uge_core.jobs.queue import Queue
+from uge_core.runs import check_data, dataset_record
 from uge_core.screens.whatif import judged_view, retrained_view
 from uge_core.store import alive
+from uge_core.whatif.data import scenario_graph
 from uge_core.whatif.desk import Desk
-from uge_core.whatif.edits import DropEdges, FlipValue
+from uge_core.whatif.edits import DropEdges, Edit, FlipValue, Threshold
 from uge_core.whatif.scenario import Scenario, Scenarios
 
 
@@ -40,16 +46,9 @@ def run_of(store: uge.RunStore, method: str) -> uge.StoredRun:
     return next(r for r in store.list() if r.config["method"] == method)
 
 
-def trained(store: uge.RunStore, job_id: int) -> None:
-    until = time.monotonic() + 240
-    while (job := Queue(store).load(job_id)).status in ("queued", "running"):
-        assert time.monotonic() < until, Queue(store).last_lines(job)
-        Queue(store).supervise()
-        time.sleep(0.1)
-    assert job.status == "finished", (job.reason, Queue(store).last_lines(job))
-
-
-def test_a_scenario_is_trained_and_compared_in_pairs(own: uge.RunStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scenario_is_trained_and_compared_in_pairs(
+    own: uge.RunStore, work_here: Callable[[uge.RunStore], None]
+) -> None:
     run = run_of(own, "uge-w")
     graph = uge.load(run.dataset["source"]["spec"])
     edges = tuple((a, b) for a, b in (graph.ids(e) for e in graph.edges.T[:30]))
@@ -57,7 +56,9 @@ def test_a_scenario_is_trained_and_compared_in_pairs(own: uge.RunStore, capsys: 
     assert uge.retrained(run.id, scenario, own) is None
     job_id = uge.retrain(run.id, scenario, own)
     assert uge.jobs_view(own).open[0].title.endswith("+ scenario fewer")
-    trained(own, job_id)
+    work_here(own)
+    job = Queue(own).load(job_id)
+    assert job.status == "finished", job
     other = own.load(str(uge.retrained(run.id, scenario, own)))
     assert other.dataset["name"] == "town + scenario fewer" and other.dataset["num_edges"] == graph.num_edges - 30
     assert {k: v for k, v in other.config.items() if k != "dataset"} == {
@@ -94,7 +95,7 @@ def test_what_cannot_be_trained_is_said(own: uge.RunStore) -> None:
 
 def test_what_waits_is_not_asked_for_again(own: uge.RunStore) -> None:
     run = run_of(own, "uge-w")
-    edited = uge.named_scenario(Scenario(run.dataset["fingerprint"], (FlipValue("gender", ("p1",), "f"),)))
+    edited = uge.named_scenario(Scenario(run.dataset["fingerprint"], (FlipValue("gender", ("p1",), "m"),)))
     assert edited.name == f"edits {edited.hash[:8]}" and uge.retraining(run.id, edited, own) is None
     job_id = uge.retrain(run.id, edited, own)
     assert uge.retrain(run.id, edited, own) == job_id
@@ -161,3 +162,77 @@ def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Pat
         uge.report([run.id], out, scenarios=["other"], store=own)
     own.delete(run.id)
     assert not (own.root / "runs" / run.id).exists()
+
+
+def without_an_edge(town: Path, folder: Path) -> tuple[AttributedGraph, Scenario, AttributedGraph]:
+    """The graph, a scenario that drops an edge of it, and files of the same content."""
+    graph = uge.load(town)
+    a, b = graph.ids(graph.edges[:, 0])
+    shutil.copytree(town, folder)
+    edges = (town / "edges.csv").read_text().splitlines()
+    (folder / "edges.csv").write_text("\n".join(e for e in edges if e != f"{a},{b}") + "\n")
+    return graph, Scenario(graph.fingerprint, (DropEdges(((a, b),)),), "one fewer"), uge.load(folder)
+
+
+def test_a_run_on_a_scenario_is_not_one_on_files_of_the_same_content(town: Path, tmp_path: Path) -> None:
+    graph, scenario, files = without_an_edge(town, tmp_path / "files")
+    edited, store = scenario_graph(graph, scenario), uge.RunStore(tmp_path / "store")
+    source = {"spec": str(town), "attributes": None, "scenario": scenario.to_json()}
+    given: dict[str, Any] = {"store": store, "epochs": 2, "device": "cpu"}
+    assert edited.content == files.fingerprint != edited.fingerprint
+    tried = uge.train(edited, source=source, **given)
+    trained = uge.train(files, source={"spec": str(tmp_path / "files"), "attributes": None}, **given)
+    assert trained.id != tried.id and trained.dataset["name"] == "files"
+    assert store.load(tried.id).dataset == tried.dataset and uge.audit(tried, edited)
+    with pytest.raises(StoreError, match="trained on other data"):
+        uge.audit(tried, files)
+
+
+def test_a_run_on_a_scenario_of_before_is_known_and_gives_way(town: Path, tmp_path: Path) -> None:
+    graph, scenario, files = without_an_edge(town, tmp_path / "files")
+    edited, store = scenario_graph(graph, scenario), uge.RunStore(tmp_path / "store")
+    source = {"spec": str(town), "attributes": None, "scenario": scenario.to_json()}
+    config = RunConfig.resolve(edited, epochs=2)
+    old = config.run_id(edited.content)
+    data = dataset_record(edited) | {"source": source, "fingerprint": edited.content}
+    store.begin(old, config.to_json(), data)
+    store.finish(old, embedding=np.zeros((graph.num_nodes, 16), np.float32))
+    check_data(store.load(old), edited)
+    run = uge.train(files, store=store, epochs=2, device="cpu", source={"spec": str(tmp_path), "attributes": None})
+    assert run.id == old and run.dataset["name"] == "files" and np.asarray(run.embedding).any()
+
+
+@pytest.mark.parametrize("edit", [Threshold(0.3), FlipValue("city", ("p0",), "?")])
+def test_edits_that_leave_the_graph_as_it_is_are_not_trained_on(edit: Edit, own: uge.RunStore) -> None:
+    run = run_of(own, "uge-w")
+    graph = uge.load(run.dataset["source"]["spec"])
+    if isinstance(edit, FlipValue):
+        city = graph.attribute("city")
+        edit = FlipValue("city", ("p0",), city.labels[city.codes[0]])
+    scenario = Scenario(run.dataset["fingerprint"], (edit,), "nothing")
+    with pytest.raises(ConfigError, match="leave the graph as it is"):
+        uge.retrain(run.id, scenario, own)
+    # nor does anybody else's training on them turn the run into one on a scenario
+    source = run.dataset["source"] | {"scenario": scenario.to_json()}
+    options = {"learning_rate": 0.05}
+    same = uge.train(
+        scenario_graph(graph, scenario), sensitive="city", method="uge-w", store=own, epochs=60, options=options,
+        device="cpu", source=source,
+    )  # fmt: skip
+    assert same.id == run.id and same.dataset == run.dataset
+
+
+def test_other_edits_that_make_the_same_graph_find_its_run(
+    own: uge.RunStore, town: Path, tmp_path: Path, work_here: Callable[[uge.RunStore], None]
+) -> None:
+    graph, scenario, _ = without_an_edge(town, tmp_path / "files")
+    run, gender = run_of(own, "uge-w"), graph.attribute("gender")
+    there = gender.labels[gender.codes[0]]
+    away = FlipValue("gender", ("p0",), next(v for v in gender.labels if v != there))
+    more = Scenario(graph.fingerprint, (*scenario.edits, away, FlipValue("gender", ("p0",), there)), "and back")
+    for edits in (scenario, more):
+        uge.retrain(run.id, edits, own)
+        work_here(own)
+    other = uge.retrained(run.id, scenario, own)
+    assert other and uge.retrained(run.id, more, own) == other
+    assert own.load(other).dataset["name"] == "town + scenario one fewer"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.aside import write_aside
 from uge_core.datasets._bounded import check_archive, too_large, unpacked_limit
 from uge_core.datasets._tables import Table, counted, refuse_numbers
 from uge_core.datasets.base import MAX_FEATURE, Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
@@ -156,13 +156,9 @@ def keep_tensors(path: Path, folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     nodes = others.get("num_nodes")
     about = {"tensors": list(arrays), "others": list(others), "num_nodes": nodes if isinstance(nodes, int) else None}
-    aside = target.with_suffix(f".{os.getpid()}")
-    with aside.open("wb") as file:
-        aside.chmod(0o600)
-        # Under numbers: a tensor may be called like an argument of savez.
-        held: dict[str, Any] = {f"t{i}": array for i, array in enumerate(arrays.values())}
-        np.savez(file, about=np.array(json.dumps(about)), **held)
-    aside.replace(target)
+    # Under numbers: a tensor may be called like an argument of savez.
+    held: dict[str, Any] = {f"t{i}": array for i, array in enumerate(arrays.values())}
+    write_aside(target, lambda file: np.savez(file, about=np.array(json.dumps(about)), **held))
     return target
 
 

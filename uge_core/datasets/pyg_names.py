@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -171,7 +172,7 @@ def _fetch(name: str, folder: Path, on_step: OnStep) -> None:
     try:
         folder.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.parent.mkdir(exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=f".{os.getpid()}", dir=folder.parent))
         try:
             came = aside / PurePosixPath(known.url).name
             digest = fetch(url, came, called, on_step)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import Any
 
+from uge_core.aside import write_aside
 from uge_core.errors import StoreError
 from uge_core.graph import AttributedGraph
+from uge_core.jobs.like import data_of
 from uge_core.jobs.queue import ACTIVE, WAITING, Job, Queue
 from uge_core.progress import OnStep, Step
 from uge_core.screens.comparison import edited_of, paired_path, paired_record, why_no_pairs
@@ -31,15 +32,11 @@ def enqueue_comparison(store: RunStore, before: str, after: str) -> int:
     a, b = store.load(before), store.load(after)
     if refusal := why_no_pairs(a, b):
         raise StoreError(refusal)
-    source = a.dataset["source"]
-    settings: dict[str, Any] = {
-        "kind": KIND, "data": source["spec"], "attributes": source["attributes"], "path": [before, after], "device": "cpu",
-    }  # fmt: skip
-    queue = Queue(store)
+    plain = data_of(a) | {"scenario": None}
     there = comparing(store, before, after)
-    job_id = there.id if there else queue.add(settings)
-    queue.supervise()
-    return job_id
+    return Queue(store).ask(
+        there.settings if there else plain | {"kind": KIND, "path": [before, after], "device": "cpu"}
+    )
 
 
 def comparing(store: RunStore, before: str, after: str) -> Job | None:
@@ -66,12 +63,15 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any],
     """
     from uge_core.comparison import compare, compare_record
     from uge_core.runs import DEFAULT_ATTACKERS
-    from uge_core.whatif.paired import compare_runs
+    from uge_core.whatif.paired import compare_runs, edited_attributes
 
     a, b = (store.load(run_id) for run_id in settings["path"])
     if paired_record(store, a, b):
         return
-    began, total, done = time.monotonic(), _steps(a, b, graph, len(DEFAULT_ATTACKERS)), 0
+    edited = edited_of(a, b)
+    other = with_scenario(graph, (edited or a).dataset["source"])
+    changed = edited_attributes(graph, other) if edited else set()
+    began, total, done = time.monotonic(), _steps(a, b, graph, changed, len(DEFAULT_ATTACKERS)), 0
 
     def tell(text: str) -> None:
         nonlocal done
@@ -80,26 +80,28 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any],
         on_step(Step("comparing", min(done, total), total, text, left))
         done += 1
 
-    edited = edited_of(a, b)
     if edited is None:
-        own = with_scenario(graph, a.dataset["source"])
-        found = compare(a, b, own, attackers=DEFAULT_ATTACKERS, progress=tell)
+        found = compare(a, b, other, attackers=DEFAULT_ATTACKERS, progress=tell)
         record = compare_record(found, a.dataset, {a.id: a.config}, {b.id: b.config})
     else:
         plain = b if edited is a else a
-        other = with_scenario(graph, edited.dataset["source"])
         record = compare_runs(plain, edited, graph, other, DEFAULT_ATTACKERS, progress=tell)
         a, b = plain, edited
     path = paired_path(store, a.id, b.id)
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    aside = path.with_suffix(f".{os.getpid()}")
-    kept = record | {"finished": [a.finished, b.finished]}
-    aside.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
-    aside.replace(path)
+    kept = json.dumps(record | {"finished": [a.finished, b.finished]}, ensure_ascii=False).encode()
+    # Nobody can delete a run meanwhile; one that was deleted has taken its comparisons with it.
+    with store.writing():
+        for run in (a, b):
+            store.load(run.id)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_aside(path, lambda file: file.write(kept))
 
 
-def _steps(a: StoredRun, b: StoredRun, graph: AttributedGraph, attackers: int) -> int:
-    """How many attacks and rankings there are, to the number of rankings."""
-    twins = [(run.twin is not None, run.config.get("sensitive", ())) for run in (a, b)]
-    attacks = sum(1 + (twin and x.name in treated) for x in graph.audited for twin, treated in twins)
+def _steps(a: StoredRun, b: StoredRun, graph: AttributedGraph, changed: set[str], attackers: int) -> int:
+    """How many attacks and rankings there are, to the number of rankings; `changed` are attributes that were edited."""
+    treated = [run.config.get("sensitive", ()) for run in (a, b)]
+    twins = [
+        (run.twin is not None and not changed & set(mine), mine) for run, mine in zip((a, b), treated, strict=True)
+    ]
+    attacks = sum(1 + (twin and x.name in mine) for x in graph.audited for twin, mine in twins)
     return attackers * attacks + 1 + any(twin for twin, _ in twins)

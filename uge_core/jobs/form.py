@@ -396,14 +396,11 @@ def duration(seconds: float) -> str:
 
 
 def enqueue(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -> int:
-    """Puts a job into the queue, sees to it that a worker runs, and returns the job's number at once.
+    """Puts a job into the queue and returns its number at once; what waits or is being trained is not asked for again.
 
     Raises:
         ConfigError: the settings cannot be trained.
         StoreError: the store cannot be written.
     """
     form.plan(settings)
-    queue = Queue(store)
-    job_id = queue.add(settings)
-    queue.supervise()
-    return job_id
+    return Queue(store).ask(settings)

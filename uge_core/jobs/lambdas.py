@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-from uge_core.config import RunConfig
 from uge_core.errors import ConfigError, StoreError
 from uge_core.jobs.form import duration
-from uge_core.jobs.queue import ACTIVE, WAITING, Queue
+from uge_core.jobs.like import settings_like
+from uge_core.jobs.queue import Queue
 from uge_core.screens.tradeoff import TradeoffView
-from uge_core.store import RunStore, StoredRun
+from uge_core.store import RunStore
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,13 @@ def lambda_offer(view: TradeoffView, series: str, lam: float) -> LambdaOffer:
     if any(p.lam == lam for p in mine):
         return LambdaOffer("", f"{series} was trained at λ {lam:g} already.", {})
     runs = max(mine, key=lambda p: len(p.runs)).runs
-    source = runs[0].dataset.get("source")
-    if not source:
+    if not (runs[0].dataset.get("source") or {}).get("spec"):
         return LambdaOffer("", "Nobody knows where the data lie, as the runs were trained in Python.", {})
+    seeds, splits = (sorted({int(run.config[name]) for run in runs}) for name in ("seed", "split_seed"))
+    settings = settings_like(runs[0], lams=[lam], seeds=seeds, split_seeds=splits) | {"device": "auto"}
     seconds = max(run.seconds or 0.0 for run in runs)
     words = f"{len(runs)} run{'s' * (len(runs) != 1)}, about {duration(seconds)}; audits come on top"
-    return LambdaOffer(words, None, _settings(runs, source, lam))
+    return LambdaOffer(words, None, settings)
 
 
 def enqueue_lambda(offer: LambdaOffer, store: RunStore) -> int:
@@ -61,40 +62,4 @@ def enqueue_lambda(offer: LambdaOffer, store: RunStore) -> int:
     """
     if offer.refusal:
         raise StoreError(offer.refusal)
-    queue = Queue(store)
-    same = [job.id for job in queue.list() if job.status in (ACTIVE, WAITING) and job.settings == offer.settings]
-    job_id = same[0] if same else queue.add(offer.settings)
-    queue.supervise()
-    return job_id
-
-
-def _settings(runs: tuple[StoredRun, ...], source: dict[str, Any], lam: float) -> dict[str, Any]:
-    """A job whose runs differ from these in nothing but lambda; at their own lambda they would be these."""
-    config = RunConfig.from_json(runs[0].config)
-    own = {f.name: getattr(config, f.name) for f in fields(RunConfig) if f.metadata}
-    options = {k: v for k, v in own.items() if k not in ("epochs", "seed", "split_seed", "warm_epochs")}
-    # Negatives that are not drawn have no number; their own default says the same.
-    unread = "block_size" if config.negatives == "listed" else "num_negatives"
-    options.pop(unread)
-    return {
-        "data": source["spec"],
-        "attributes": source["attributes"],
-        "grid": {
-            "sensitive": "+".join(config.sensitive),
-            "methods": [config.method],
-            "backbones": [config.backbone],
-            "lams": [lam],
-            "seeds": sorted({int(run.config["seed"]) for run in runs}),
-            "split_seeds": sorted({int(run.config["split_seed"]) for run in runs}),
-            "epochs": config.epochs,
-            "unknown": config.unknown,
-            "hidden": config.hidden or "impute",
-            "exposure": config.exposure,
-            "options": options | config.backbone_options | config.method_options,
-        },
-        "device": "auto",
-        "force": False,
-        "deterministic": False,
-        "solo": False,
-        "projections": [],
-    }
+    return Queue(store).ask(offer.settings)

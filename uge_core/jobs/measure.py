@@ -36,11 +36,7 @@ def enqueue_measure(settings: Mapping[str, Any], store: RunStore) -> int:
     Raises:
         StoreError: the store cannot be written.
     """
-    queue = Queue(store)
-    there = measuring(settings, store)
-    job_id = there.id if there else queue.add({**settings, "kind": KIND})
-    queue.supervise()
-    return job_id
+    return Queue(store).ask({**settings, "kind": KIND})
 
 
 def measuring(settings: Mapping[str, Any], store: RunStore) -> Job | None:

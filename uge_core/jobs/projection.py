@@ -1,22 +1,40 @@
-"""Pictures that take long, as a job of the queue: made once, kept with their runs."""
+"""The people of a run's pictures, and pictures that take long as a job of the queue: made once, kept with their runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from uge_core.errors import StoreError
 from uge_core.graph import AttributedGraph
 from uge_core.jobs.form import duration
-from uge_core.jobs.queue import ACTIVE, WAITING, Queue
+from uge_core.jobs.like import data_of
+from uge_core.jobs.queue import Queue
 from uge_core.progress import OnStep
 from uge_core.projection.cache import projections
 from uge_core.projection.job import project
 from uge_core.runs import check_data
 from uge_core.store import RunStore
+from uge_core.whatif.data import load_source, source_of
 
 KIND = "projection"
 """What `Job.settings["kind"]` says of such a job; one without a kind trains."""
+
+
+def projection_graph(store: RunStore, run_id: str) -> AttributedGraph:
+    """Loads the graph of a run, for its people's values and ids.
+
+    Args:
+        store: the run store.
+        run_id: any run of the graph.
+
+    Raises:
+        StoreError: nobody knows where the data lie, or other data lie there now.
+        GraphError: the data cannot be read.
+    """
+    run = store.load(run_id)
+    graph = load_source(source_of(run), store, tensors=store.tensors)
+    check_data(run, graph)
+    return graph
 
 
 def enqueue_projection(store: RunStore, path: Sequence[str], methods: Sequence[str], size: int) -> int:
@@ -34,20 +52,10 @@ def enqueue_projection(store: RunStore, path: Sequence[str], methods: Sequence[s
         RunNotFound: no such run.
         StoreError: nobody knows where the data lie, or the store cannot be written.
     """
-    source = store.load(path[0]).dataset.get("source")
-    if not source:
-        raise StoreError(
-            f"run {path[0]} was trained in Python on a graph without a place on disk; train it from a folder, or with the source argument"
-        )
-    settings: dict[str, Any] = {
-        "kind": KIND, "data": source["spec"], "attributes": source["attributes"], "path": list(path), "methods": list(methods),
-        "size": size, "seed": 0, "device": "cpu",
-    }  # fmt: skip
-    queue = Queue(store)
-    same = [job.id for job in queue.list() if job.status in (ACTIVE, WAITING) and job.settings == settings]
-    job_id = same[0] if same else queue.add(settings)
-    queue.supervise()
-    return job_id
+    return Queue(store).ask(
+        data_of(store.load(path[0]))
+        | {"kind": KIND, "path": list(path), "methods": list(methods), "size": size, "seed": 0, "device": "cpu"}
+    )
 
 
 def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any], on_step: OnStep) -> None:

@@ -96,6 +96,20 @@ class Queue:
             )
             return int(done.lastrowid or 0)
 
+    def ask(self, settings: Mapping[str, Any]) -> int:
+        """Puts a job into the queue, unless one that asks for the same waits or runs, and keeps the queue going.
+
+        Returns:
+            The job's number, at once.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        same = (job.id for job in self.list() if job.status in (ACTIVE, WAITING) and job.settings == settings)
+        job_id = next(same, None) or self.add(settings)
+        self.supervise()
+        return job_id
+
     def list(self) -> Sequence[Job]:
         """All jobs, the newest first."""
         return self._select("SELECT * FROM jobs ORDER BY id DESC")
@@ -179,11 +193,12 @@ class Queue:
         if not job.resumable:
             raise StoreError(f"job {job_id} is {job.status}; only one that failed or was cut off can be resumed")
         with self.store.writing() as db:
-            # Forced once, it must not begin anew what it has done since.
+            # Begun by force, it must not begin anew what it has done since.
+            since = {"since": job.created} if job.settings.get("force") and job.started is not None else {}
             db.execute(
                 "UPDATE jobs SET status = 'queued', lane = ?, settings = ?, cancel = NULL, reason = NULL, remedy = NULL"
                 " WHERE id = ? AND status IN ('failed', 'cancelled', 'interrupted')",
-                (lane(job.settings.get("device", "auto")), json.dumps(job.settings | {"force": False}), job_id),
+                (lane(job.settings.get("device", "auto")), json.dumps(job.settings | since), job_id),
             )
 
     def remove(self, job_id: int) -> None:
@@ -196,8 +211,10 @@ class Queue:
     def supervise(self) -> None:
         """Keeps the queue going: ends what died or was cancelled in vain, and starts a worker where one is missing.
 
-        Cheap where there is nothing to do, so that any page may call it.
+        Cheap where there is nothing to do, so that any page may call it; where nothing can be written, nothing is done.
         """
+        if not self.store.writable:
+            return
         jobs = [job for job in self.list() if job.status in (WAITING, ACTIVE)]
         now = time.time()
         for job in jobs:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from uge_core.datasets import lasting, load, locate
 from uge_core.datasets.pyg_data import keep_tensors
 from uge_core.jobs.queue import ACTIVE, WAITING, Queue
@@ -23,12 +21,7 @@ def enqueue_reading(spec: str, store: RunStore) -> int:
         StoreError: the store cannot be written.
     """
     locate(spec, store=store.root)
-    queue = Queue(store)
-    there = reading(spec, store)
-    settings: dict[str, Any] = {"kind": KIND, "data": lasting(spec), "attributes": None, "device": "cpu"}
-    job_id = there.id if there and there.can_cancel else queue.add(settings)
-    queue.supervise()
-    return job_id
+    return Queue(store).ask({"kind": KIND, "data": lasting(spec), "attributes": None, "device": "cpu"})
 
 
 def reading(spec: str, store: RunStore) -> JobCard | None:

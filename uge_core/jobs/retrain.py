@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
-from uge_core.config import RunConfig
-from uge_core.errors import ConfigError, StoreError
+from uge_core.errors import ConfigError, NotReadYet, StoreError
 from uge_core.jobs.form import between, expected_again
-from uge_core.jobs.queue import ACTIVE, WAITING, Queue
+from uge_core.jobs.like import settings_like
+from uge_core.jobs.queue import Job, Queue
 from uge_core.jobs.screen import JobCard, card_of
-from uge_core.runs import EXTERNAL
+from uge_core.runs import EXTERNAL, scenario_of
 from uge_core.store import RunStore, StoredRun
 from uge_core.views import config_words
-from uge_core.whatif.data import source_of
+from uge_core.whatif.data import load_source, scenario_graph, source_of
+from uge_core.whatif.edits import Threshold
 from uge_core.whatif.scenario import Scenario
 
-_OWN = ("seed", "split_seed", "epochs", "warm_epochs")  # arguments of `runs.plan` by themselves
+_IN_VAIN = "these edits leave the graph as it is, so that the training would give run A again; edit a value or an edge"
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,15 @@ def retrain_offer(run_id: str, scenario: Scenario, store: RunStore) -> RetrainOf
 
 def retraining(run_id: str, scenario: Scenario, store: RunStore) -> JobCard | None:
     """The newest job that trains a run's settings on a scenario's graph, or None."""
-    queue = Queue(store)
-    for job in queue.list():
+    return next((card_of(job, Queue(store)) for job in _jobs(run_id, scenario, store)), None)
+
+
+def _jobs(run_id: str, scenario: Scenario, store: RunStore) -> Iterator[Job]:
+    """The jobs that train a run's settings on a scenario's graph, the newest first."""
+    for job in Queue(store).list():
         record = job.settings.get("scenario") or {}
         if job.settings.get("like") == run_id and record.get("sha256") == scenario.hash:
-            return card_of(job, queue)
-    return None
+            yield job
 
 
 def named_scenario(scenario: Scenario) -> Scenario:
@@ -76,18 +82,20 @@ def retrain(run_id: str, scenario: Scenario, store: RunStore) -> int:
         store: where both live.
 
     Raises:
-        ConfigError: the run was not trained here or began from another's end, or the scenario is empty or has no name.
-        StoreError: the run does not say where its data lie.
+        ConfigError: the run was not trained here or began from another's end, the scenario is empty or has no name, or
+            its edits leave the graph as it is.
+        GraphError, StoreError: the run does not say where its data lie, or they cannot be read.
     """
     run = store.load(run_id)
     if not scenario.edits or not scenario.name.strip():
         raise ConfigError("a scenario needs an edit and a name to be trained on; save it first")
-    queue = Queue(store)
     settings = _settings(run, scenario)
-    same = [job.id for job in queue.list() if job.status in (ACTIVE, WAITING) and job.settings == settings]
-    job_id = same[0] if same else queue.add(settings)
-    queue.supervise()
-    return job_id
+    # A copy of the tensors of a .pt file may be gone; its job reads the file itself.
+    with suppress(NotReadYet):
+        graph = load_source(source_of(run), store, tensors=store.tensors)
+        if scenario_graph(graph, scenario).fingerprint == run.dataset["fingerprint"]:
+            raise ConfigError(_IN_VAIN)
+    return Queue(store).ask(settings)
 
 
 def _settings(run: StoredRun, scenario: Scenario) -> dict[str, Any]:
@@ -98,31 +106,24 @@ def _settings(run: StoredRun, scenario: Scenario) -> dict[str, Any]:
     source = source_of(run)
     if source.get("scenario"):
         raise ConfigError("this run was trained on a scenario already; choose a run on the graph as it is")
-    config = RunConfig.from_json(run.config)
-    if config.warm_from is not None:
+    if scenario.edits and all(isinstance(edit, Threshold) for edit in scenario.edits):
+        raise ConfigError(_IN_VAIN)
+    if run.config.get("warm_from") is not None:
         raise ConfigError(
             "this run began from another's end, so that training it from its seed would change more than the edits; choose as run A one that was trained from its seed"
         )
-    training = {f.name: getattr(config, f.name) for f in fields(RunConfig) if f.metadata and f.name not in _OWN}
-    grid = {
-        "sensitive": "+".join(config.sensitive), "methods": [config.method], "backbones": [config.backbone],
-        "lams": [] if config.lam is None else [config.lam], "seeds": [config.seed], "split_seeds": [config.split_seed],
-        "epochs": config.epochs, "unknown": config.unknown, "hidden": config.hidden or "impute", "exposure": config.exposure,
-        "options": {**training, **config.backbone_options, **config.method_options},
-    }  # fmt: skip
-    return {
-        "data": source["spec"], "attributes": source.get("attributes"), "scenario": scenario.to_json(), "like": run.id, "grid": grid,
-        "device": "auto" if run.device not in (None, "cpu") else "cpu", "force": False, "deterministic": False, "solo": False,
-    }  # fmt: skip
+    return settings_like(run) | {"scenario": scenario.to_json(), "like": run.id}
 
 
 def retrained(run_id: str, scenario: Scenario, store: RunStore) -> str | None:
     """The finished run that has a run's settings on a scenario's graph, or None."""
     run = store.load(run_id)
     mine = {k: v for k, v in run.config.items() if k != "dataset"}
+    # Other edits that make the same graph were trained before, maybe.
+    taught = {found for job in _jobs(run_id, scenario, store) for found in job.runs}
     for other in store.list(audits=False, archived=True):
-        record = (other.dataset.get("source") or {}).get("scenario") or {}
         same = {k: v for k, v in other.config.items() if k != "dataset"} == mine
-        if same and record.get("sha256") == scenario.hash and other.status == "finished":
+        made = scenario_of(other.dataset)
+        if same and other.status == "finished" and (made == scenario.hash or (made and other.id in taught)):
             return other.id
     return None

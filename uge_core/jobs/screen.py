@@ -197,6 +197,8 @@ def _note(job: Job) -> str | None:
 def _title(job: Job) -> str:
     data = str(job.settings["data"])
     name = Path(data).name if "/" in data else data
+    scenario = job.settings.get("scenario")
+    name += f" + scenario {scenario['name']}" if scenario else ""
     if job.settings.get("kind") == projection.KIND:
         return f"{_pictures(job.settings['methods'])} of {name}"
     if job.settings.get("kind") == comparison.KIND:
@@ -205,8 +207,6 @@ def _title(job: Job) -> str:
         return f"Reading {name}"
     if job.settings.get("kind") == measure.KIND:
         return f"How fast this machine trains on {name}"
-    scenario = job.settings.get("scenario")
-    name += f" + scenario {scenario['name']}" if scenario else ""
     return f"{', '.join(method_class(m).label for m in job.settings['grid']['methods'])} on {name}"
 
 
@@ -340,6 +340,10 @@ def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
     if held:
         also = f", which hold {len(others)} other interrupted runs too" if others else ""
         said.append(f"{len(held)} checkpoint{'s' * (len(held) != 1)}{also}: training cannot go on from there any more")
+    if doomed := list(store.scenarios_of(store.last_of(run_ids)).values()):
+        said.append(
+            f"{len(doomed)} scenario{'s' * (len(doomed) != 1)} ({', '.join(doomed)}), as no other run of their graph is left"
+        )
     said.append(f"{size / 1e6:.1f} MB in all. The data the runs were trained on stay where they are.")
     return tuple(said)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.aside import write_aside
 from uge_core.errors import ConfigError, StoreError
 from uge_core.graph import Attribute, AttributedGraph, FloatArray
 from uge_core.projection.confidence import FOLDS, probe_confidence
@@ -204,13 +204,9 @@ def _key(what: Mapping[str, Any]) -> str:
 
 def _keep(run: StoredRun, name: str, write: Callable[[IO[bytes]], Any]) -> None:
     """Writes a file of the run aside and renames it; a run that was deleted meanwhile gets no folder again."""
-    aside = run.folder / f".{name}.{os.getpid()}"
     try:
-        with aside.open("wb") as file:
-            write(file)
-        aside.replace(run.folder / name)
+        write_aside(run.folder / name, write)
     except OSError as error:
-        aside.unlink(missing_ok=True)
         raise StoreError(
             f"run {run.id}: {name} cannot be kept in {run.folder} ({error.strerror or error}); see whether the run is still there and the disk has room"
         ) from None

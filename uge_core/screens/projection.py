@@ -19,8 +19,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.datasets import load
-from uge_core.errors import StoreError
 from uge_core.graph import Attribute, AttributedGraph, IntArray
 from uge_core.projection.align import align_path
 from uge_core.projection.cache import Picture, alike, find_confidence, find_picture, picture, projections
@@ -54,33 +52,6 @@ class ProjectionData:
 
     graph: AttributedGraph
     sample: Sample
-
-
-def projection_graph(store: RunStore, run_id: str) -> AttributedGraph:
-    """Loads the graph of a run, for its people's values and ids.
-
-    Args:
-        store: the run store.
-        run_id: any run of the graph.
-
-    Raises:
-        StoreError: nobody knows where the data lie, or other data lie there now.
-        GraphError: the data cannot be read.
-    """
-    run = store.load(run_id)
-    source = run.dataset.get("source")
-    if not source:
-        raise StoreError(
-            f"run {run_id} was trained in Python on a graph without a place on disk, so values and ids are not at hand; train it from a folder, or with the source argument"
-        )
-    graph = load(
-        source["spec"], attributes=source["attributes"], store=store.root, may_fetch=False, tensors=store.tensors
-    )
-    if graph.fingerprint != run.dataset["fingerprint"]:
-        raise StoreError(
-            f"run {run_id} was trained on other data than {source['spec']} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); put the data back, or train again"
-        )
-    return graph
 
 
 def projection_data(graph: AttributedGraph, size: int) -> ProjectionData:
@@ -218,7 +189,7 @@ def projection_view(
     """
     a = store.load(before)
     b = store.load(after) if after else None
-    runs = [r for r in store.list(audits=False) if r.dataset.get("fingerprint") == data.graph.fingerprint]
+    runs = [r for r in store.list(audits=False) if r.dataset.get("fingerprint") == a.dataset["fingerprint"]]
     path = lambda_path(b, runs) if b else ()
     chain = [a, *(r for r in path if r.id != a.id)]
     made = {run.id: _picture(run, method, data.sample) for run in chain}

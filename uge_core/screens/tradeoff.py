@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pandas as pd
 
+from uge_core.config import RunConfig
+from uge_core.registry import find
 from uge_core.screens.points import Point, Reading, points, settings
 from uge_core.screens.tables import interval, known, many, records
 from uge_core.spreadsheet import to_csv
@@ -22,6 +24,7 @@ from uge_core.views import LeakageView, run_order
 TRADEOFF_METRICS: Mapping[str, str] = {
     "auc": "AUC", "micro_f1": "Micro-F1", "normalised": "Normalised leakage", "dp": "DP gap", "eo": "EO gap",
 }  # fmt: skip
+_NAMED = ("epochs", "seed", "split_seed", "warm_epochs")  # settings that the command line has a flag of its own for
 _LEAKAGE = ("auc", "micro_f1", "normalised")
 
 
@@ -298,11 +301,26 @@ def train_command(view: TradeoffView, series: str, lam: float) -> str:
     config = point.runs[0].config
     source = (point.runs[0].dataset.get("source") or {}).get("spec") or config.get("dataset", "DATA")
     seeds = ",".join(str(r.config.get("seed", 0)) for r in point.runs)
+    run = RunConfig.from_json(config)
     return (
         f"uge sweep {shlex.quote(str(source))} --sensitive {shlex.quote('+'.join(point.sensitive))} "
         f"--backbone {config['backbone']} --methods {point.method} --lams {lam:g} --seeds {seeds} "
-        f"--epochs {config['epochs']} --split-seed {config['split_seed']} --store {shlex.quote(view.root)}"
+        f"--epochs {config['epochs']} --split-seed {config['split_seed']} --exposure {run.exposure} "
+        f"--unknown {run.unknown} --hidden {run.hidden or 'impute'}{_sets(run)} --store {shlex.quote(view.root)}"
     )
+
+
+def _sets(run: RunConfig) -> str:
+    """`--set` of each setting that is not its default."""
+    given = []
+    for owner, values in (
+        (RunConfig, {f.name: getattr(run, f.name) for f in fields(RunConfig) if f.metadata and f.name not in _NAMED}),
+        (find("backbones", run.backbone), run.backbone_options),
+        (find("debias", run.method), run.method_options),
+    ):
+        own = {f.name: f.default for f in fields(owner)}
+        given += [f"{k}={v}" for k, v in values.items() if k in own and v != own[k]]
+    return "".join(f" --set {shlex.quote(setting)}" for setting in given)
 
 
 def _percent(reading: Reading) -> str:

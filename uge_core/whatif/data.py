@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from uge_core.datasets import load
@@ -32,16 +33,24 @@ def scenario_graph(graph: AttributedGraph, scenario: Scenario, places: Places | 
 
 
 def load_source(
-    source: Mapping[str, Any], store: RunStore, *, may_fetch: bool = False, on_step: OnStep | None = None
+    source: Mapping[str, Any],
+    store: RunStore,
+    *,
+    may_fetch: bool = False,
+    tensors: Path | None = None,
+    on_step: OnStep | None = None,
 ) -> AttributedGraph:
     """The graph of a run's record of where its data lie: `spec`, `attributes`, and `scenario` where there is one.
+
+    The other arguments are those of `datasets.load`.
 
     Raises:
         GraphError, StoreError: it cannot be read, or has changed.
     """
     graph = load(
-        source["spec"], attributes=source.get("attributes"), store=store.root, may_fetch=may_fetch, on_step=on_step
-    )
+        source["spec"], attributes=source.get("attributes"), store=store.root, may_fetch=may_fetch, tensors=tensors,
+        on_step=on_step,
+    )  # fmt: skip
     return with_scenario(graph, source)
 
 
@@ -60,6 +69,6 @@ def source_of(run: StoredRun) -> Mapping[str, Any]:
     source: Mapping[str, Any] = run.dataset.get("source") or {}
     if not source.get("spec"):
         raise StoreError(
-            f"run {run.id} does not say where its data lie, so they cannot be edited; train it again from a named graph"
+            f"run {run.id} was trained in Python on a graph without a place on disk; train it from a folder, or with the source argument"
         )
     return source

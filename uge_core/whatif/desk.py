@@ -20,6 +20,7 @@ from uge_core.config import RunConfig
 from uge_core.errors import ConfigError
 from uge_core.graph import AttributedGraph
 from uge_core.runs import EXTERNAL, check_data, score_of
+from uge_core.screens.data import data_stamp
 from uge_core.split import LinkSplit, split_as, split_links
 from uge_core.spreadsheet import FEWEST
 from uge_core.store import RunStore, StoredRun
@@ -60,8 +61,9 @@ class _Shelf:
 
 @dataclass(frozen=True, eq=False)
 class _Open:
-    """A run with its graph."""
+    """A run with its graph; `key` is another one where the run was trained again or a file of the graph changed."""
 
+    key: Hashable
     run: StoredRun
     graph: AttributedGraph
     places: Places
@@ -154,7 +156,7 @@ class Desk:
         began = time.monotonic()
         opened = self._open(run)
         made = _scenario(opened, scenario)
-        key = ("judge", run, made.hash, attribute, tuple(attackers))
+        key = ("judge", opened.key, made.hash, attribute, tuple(attackers))
         found = self._answers.get(key, lambda: self._judge(opened, made, attribute, tuple(attackers)))
         return found | {"seconds": time.monotonic() - began}
 
@@ -162,7 +164,7 @@ class Desk:
         """A run on a graph and one that was trained on a scenario of it, in pairs."""
         opened, other = self._open(a), self._open(b)
         return self._answers.get(
-            ("compare", a, b, tuple(attackers)),
+            ("compare", opened.key, other.key, tuple(attackers)),
             lambda: compare_runs(opened.run, other.run, opened.graph, other.graph, attackers),
         )
 
@@ -182,7 +184,7 @@ class Desk:
     ) -> Audit:
         parts = ("parity",) if threshold is not None else ("leakage", "parity")
         return self._answers.get(
-            ("before", opened.run.id, names, attackers, threshold),
+            ("before", opened.key, names, attackers, threshold),
             lambda: judge(
                 self._subject(opened), opened.graph, opened.split, attributes=names, attackers=attackers, parts=parts,
                 threshold=threshold, floors=self._floors,
@@ -280,7 +282,7 @@ class Desk:
             known = split if split is not None else split_links(graph, test_share=0.0)
             return weights_of_run(opened.config, graph, known, attribute=attribute)
 
-        return self._answers.get(("weights", opened.run.id, scenario.hash, attribute), make)
+        return self._answers.get(("weights", opened.key, scenario.hash, attribute), make)
 
     def _edited(self, opened: _Open, scenario: Scenario) -> tuple[AttributedGraph, LinkSplit | None]:
         if not scenario.edits:
@@ -290,21 +292,21 @@ class Desk:
             graph = scenario_graph(opened.graph, scenario, opened.places)
             return graph, None if opened.split is None else split_as(graph, opened.split)
 
-        return self._answers.get(("graph", opened.run.id, scenario.hash), make)
+        return self._answers.get(("graph", opened.key, scenario.hash), make)
 
     def _open(self, run_id: str) -> _Open:
         run = self.store.load(run_id)
+        source = source_of(run)
+        place = repr(sorted(source.items())), data_stamp(source["spec"], self.store)
+        key = (run.id, run.finished, *place)
 
         def make() -> _Open:
-            source = source_of(run)
-            key = repr(sorted(source.items(), key=lambda pair: pair[0]))
-            graph, places = self._graphs.get(key, lambda: _with_places(load_source(source, self.store)))
+            graph, places = self._graphs.get(place, lambda: _with_places(load_source(source, self.store)))
             check_data(run, graph)
             config = None if run.config["method"] == EXTERNAL else RunConfig.from_json(run.config)
-            return _Open(run, graph, places, config, _split(run, config, graph))
+            return _Open(key, run, graph, places, config, _split(run, config, graph))
 
-        # A run that was trained again is another one.
-        return self._runs.get((run_id, run.finished), make)
+        return self._runs.get(key, make)
 
 
 def _with_places(graph: AttributedGraph) -> tuple[AttributedGraph, Places]:

@@ -52,11 +52,7 @@ def compare_runs(
             raise ConfigError(
                 f"run {a.id} has {field} = {one}, {b.id} has {other}; a paired comparison needs the same people and links"
             )
-    changed = {
-        x.name
-        for x, y in zip(graph.audited, edited.audited, strict=True)
-        if x is not y and not np.array_equal(x.codes, y.codes)
-    }
+    changed = edited_attributes(graph, edited)
     notes = []
     sides = []
     for run, config in ((a, first), (b, second)):
@@ -82,3 +78,9 @@ def compare_runs(
         attackers=attackers, progress=progress,
     )  # fmt: skip
     return compare_record(found, b.dataset, {a.id: a.config}, {b.id: b.config}) | {"notes": sorted(set(notes))}
+
+
+def edited_attributes(graph: AttributedGraph, edited: AttributedGraph) -> set[str]:
+    """The attributes of people whose values a scenario changed; where they were treated, twins are not compared."""
+    pairs = zip(graph.audited, edited.audited, strict=True)
+    return {x.name for x, y in pairs if x is not y and not np.array_equal(x.codes, y.codes)}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from uge_core.aside import write_aside
 from uge_core.errors import ConfigError, StoreError
 from uge_core.store import RunStore
 from uge_core.whatif.edits import Edit, Threshold, edit_from_json
@@ -102,6 +102,8 @@ class Scenario:
         Raises:
             ConfigError: it is none, or has been changed since it was written.
         """
+        if record and "edits" not in record:
+            raise ConfigError("the edits of this scenario were deleted; make it anew")
         if record.get("schema") != SCHEMA or not isinstance(record.get("edits"), list):
             raise ConfigError(f"this is no scenario: schema {record.get('schema')!r}, known: {SCHEMA}")
         edits = tuple(map(edit_from_json, record["edits"]))
@@ -130,7 +132,7 @@ class Scenarios:
     def __init__(self, store: RunStore) -> None:
         """Those of `store`."""
         self.store = store
-        self.folder = store.root / "scenarios"
+        self.folder = store.scenarios
 
     def save(self, scenario: Scenario) -> str:
         """Writes a scenario and returns its id; one with the same edits takes the new name.
@@ -145,6 +147,7 @@ class Scenarios:
             raise ConfigError("a scenario needs an edit at least; make one first")
         path = self._path(scenario.id)
         with _guarded(self.folder, "written"):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             created = _read(path).created if path.exists() else time.time()
             _write(path, scenario.to_json() | {"created": created})
         return scenario.id
@@ -178,16 +181,18 @@ class Scenarios:
                 raise StoreError(f"{path} cannot be read; delete it") from None
 
     def delete(self, scenario_id: str) -> None:
-        """Removes a scenario with what runs gave; runs that were trained on it stay."""
+        """Removes a scenario with what runs gave, from jobs that are over too; runs that were trained on it stay."""
         with _guarded(self.folder, "written"):
             self._path(scenario_id).unlink(missing_ok=True)
             for path in (self.store.root / "runs").glob(f"*/whatif/{_safe(scenario_id)}.json"):
                 path.unlink(missing_ok=True)
+        self.store.forget_edits(lambda made: str(made.get("sha256")).startswith(scenario_id))
 
     def keep(self, scenario_id: str, run_id: str, found: Mapping[str, Any]) -> None:
-        """Keeps what a run gave under a scenario, with the run."""
+        """Keeps what a run gave under a scenario, with the run; one that was deleted meanwhile gets no folder again."""
         folder = self.store.load(run_id).folder / "whatif"
         with _guarded(folder, "written"):
+            folder.mkdir(mode=0o700, exist_ok=True)
             _write(folder / f"{_safe(scenario_id)}.json", found)
 
     def results(self, scenario_id: str, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -209,11 +214,7 @@ def _safe(scenario_id: str) -> str:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    aside.chmod(0o600)
-    aside.replace(path)
+    write_aside(path, lambda file: file.write(json.dumps(content, indent=1).encode()))
 
 
 def _read(path: Path) -> StoredScenario:
