@@ -372,11 +372,10 @@ def groups(view: uge.DataView) -> None:
         hide_index=True,
         column_config={
             "Missing, share": share(format="percent"),
-            "Edges within a group": share(
-                format="percent",
+            "Edges within a group": st.column_config.TextColumn(
                 help="Of the edges whose two ends are known. Above chance, people of one group seek each other.",
             ),
-            "By chance": share(format="percent", help="What a graph whose edges ignore the attribute would have."),
+            "By chance": st.column_config.TextColumn(help="What a graph whose edges ignore the attribute would have."),
             "n edges": share(format="localized"),
         },
         alt="Attributes with their groups, missing values and edges within a group",

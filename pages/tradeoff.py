@@ -1,5 +1,6 @@
 """What does less leakage cost in link quality, and which lambda is worth it?"""
 
+import time
 from typing import Any
 
 import streamlit as st
@@ -7,6 +8,7 @@ import streamlit as st
 import uge_core as uge
 
 EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
+AHEAD = 1.0  # seconds that drawing ahead for the slider may take
 METRICS = {name: uge.TRADEOFF_METRICS[name] for name in ("auc", "micro_f1", "normalised")}
 
 state = st.session_state
@@ -133,6 +135,18 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
         draw_gaps(view, run.id, str(run.finished), dark)
 
 
+def draw_ahead(view: uge.TradeoffView, dark: bool) -> None:
+    """What the slider can show next, drawn while the reader looks at the page; the method that is chosen comes first."""
+    until = time.monotonic() + AHEAD
+    for point in sorted(view.points, key=lambda p: p.series != state.get("method")):
+        if point.lam is not None:
+            for metric in ("dp", "eo"):
+                run = point.runs[0]
+                gap(metric, view.attribute, state["frame_before"], run.id, str(run.finished), dark)
+                if time.monotonic() > until:
+                    return
+
+
 def train_another(view: uge.TradeoffView, series: str, missing: float | None) -> None:
     """Puts a lambda that nobody trained into the queue, with the settings and seeds of the series."""
     lam = st.number_input(
@@ -182,3 +196,4 @@ if len(view.table):
         on_click="ignore",
         icon=":material/download:",
     )
+    draw_ahead(view, dark)

@@ -17,7 +17,7 @@ LAYERS = (
     ("errors", "aside", "info", "autograd", "environment", "progress", "_kernels", "_prior_kernels", "_walk_kernels", "_wave_kernels", "strict_yaml", "spreadsheet"),
     ("registry", "memory", "record", "checkpoint"),
     ("graph", "catalogue"),
-    ("scores", "split", "values", "group_means", "planted", "association", "priors", "walks"),
+    ("scores", "split", "values", "group_means", "planted", "association", "priors", "walks", "withheld"),
     ("bias_free",),
     ("datasets", "backbones", "penalties", "edge_factors", "heads", "audit", "samples"),
     ("finishes", "learned_ratio"),

@@ -98,7 +98,7 @@ def test_the_size_of_one_small_group_does_not_follow_from_the_others(
     number = {"a": sizes[0], "b": sizes[1], "c": 7, "no value": missing}[beside]
     assert not re.search(rf"\b({number}|7)\b", said(view, groups_figure(view), file))
     row = overview_row(graph, graph.attributes[0])
-    assert row["By chance"] is None
+    assert row["By chance"] == "withheld"
     assert row["Missing"] == {7: "under 10", 31: "withheld"}.get(missing, str(missing))
 
 
@@ -180,13 +180,13 @@ def test_edges_of_small_groups_do_not_follow_from_the_others(
     assert [n.text for n in figure.layout.annotations].count("withheld") == len(hidden)
     assert [t for t in figure.data[0].text if t.endswith(": withheld")] and "nan" not in figure.to_json().lower()
     row = overview_row(graph, graph.attributes[0])
-    assert row["n edges"] == sum(edges) and (row["Edges within a group"] is None) == (hidden == ["ab", "cc"])
+    assert row["n edges"] == sum(edges) and (row["Edges within a group"] == "withheld") == (hidden == ["ab", "cc"])
 
 
 def test_few_edges_of_an_attribute_with_two_groups_do_not_follow_from_its_share() -> None:
     graph = blocks([40, 40], {(0, 0): 77, (0, 1): 3, (1, 1): 78})
     assert mixing_view(graph, "g").table["counts"].tolist() == ["withheld", "withheld", "yes"]
-    assert overview_row(graph, graph.attributes[0])["Edges within a group"] is None
+    assert overview_row(graph, graph.attributes[0])["Edges within a group"] == "withheld"
 
 
 def test_too_few_expected_is_a_third_verdict() -> None:
@@ -262,7 +262,10 @@ def test_a_graph_as_its_page_shows_it(town: Path, store: RunStore) -> None:
     assert view.attributes == {"city": 3, "gender": 2, "age": 2} and view.sensitive == ("city", "gender", "age")
     row = view.overview.set_index("Attribute").loc["city"]
     record = next(a for a in uge.inspect(view.graph)["attributes"] if a["name"] == "city")
-    assert row["Edges within a group"] == record["same_group_share"] and row["By chance"] == record["chance"]
+    assert (
+        row["Edges within a group"] == f"{record['same_group_share']:.1%}"
+        and row["By chance"] == f"{record['chance']:.1%}"
+    )
     assert list(view.columns["Role"]).count("attribute") == 3
 
 

@@ -19,6 +19,7 @@ import pytest
 
 import uge_core as uge
 from uge_core import checkpoint, cli
+from uge_core.aside import alive, birth
 from uge_core.config import RunConfig
 from uge_core.errors import ConfigError, StoreError
 from uge_core.jobs.form import duration, training_form
@@ -26,7 +27,7 @@ from uge_core.jobs.queue import Job, Queue
 from uge_core.jobs.worker import _Pulse
 from uge_core.progress import Step
 from uge_core.split import split_links
-from uge_core.store import RunStore, alive, birth
+from uge_core.store import RunStore
 from uge_core.train import fit
 from uge_core.whatif.edits import FlipValue
 from uge_core.whatif.scenario import Scenario

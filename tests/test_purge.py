@@ -14,11 +14,11 @@ import pytest
 
 import uge_core as uge
 from uge_core import cli
+from uge_core.aside import birth
 from uge_core.checkpoint import Checkpoint, kept
 from uge_core.errors import ConfigError
 from uge_core.jobs.queue import Queue
 from uge_core.purge import age, older_than
-from uge_core.store import birth
 from uge_core.uploads import list_uploads, save_upload
 from uge_core.whatif.edits import MergeValues
 from uge_core.whatif.scenario import Scenario, Scenarios

@@ -31,7 +31,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -40,9 +40,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core import checkpoint
-from uge_core.aside import alive as alive
-from uge_core.aside import birth as birth
-from uge_core.aside import write_aside
+from uge_core.aside import alive, birth, write_aside
 from uge_core.environment import default_root as default_root
 from uge_core.errors import RunNotFound, StoreError
 from uge_core.rates import Rate
@@ -94,7 +92,7 @@ class StoredRun:
         seconds: how long training took.
         device: what trained it.
         reason: why it failed or was interrupted, or what is damaged.
-        config: the run's canonical config.
+        config: the run's canonical config; it and `dataset` are shared by all who list the run, and not to be written to.
         dataset: name, fingerprint, num_nodes, num_edges, `ids`, the SHA-256 of the node ids, and
             `source`, how to load it again.
         audited: it has an audit.
@@ -234,6 +232,12 @@ def _record(text: str, *needed: str, constant: Callable[[str], Any] | None = Non
     if not isinstance(record, dict) or not set(needed) <= set(record):
         raise ValueError
     return record
+
+
+# Lists of a thousand runs are drawn again at each click, and their texts stay what they were. Whole audits are read
+# of few runs at a time, and kept by nobody.
+_brief = lru_cache(maxsize=1 << 14)(_record)
+_lead = lru_cache(maxsize=1 << 11)(_record)
 
 
 class RunStore:
@@ -471,7 +475,8 @@ class RunStore:
             ).fetchall()
         home = self.root / "runs"
         there = {path.name: path for path in home.iterdir()} if home.is_dir() else {}
-        return [self._run(row, there, read=bool(audits)) for row in rows]
+        read = _lead if lead else _record if audits else None
+        return [self._run(row, there, read=read) for row in rows]
 
     def kinds(self, only: Sequence[str]) -> set[tuple[Any, ...]]:
         """Attribute, exposure, attacker and metric of the rows of some runs' audits, each combination once.
@@ -591,8 +596,14 @@ class RunStore:
                 raise self._not_found(db, run_id)
         return self._run(row)
 
-    def _run(self, row: sqlite3.Row, there: Mapping[str, Path] | None = None, *, read: bool = True) -> StoredRun:
-        """A row as a run; `there` are the folders by name, where many are looked at; `read`: its audit was asked for."""
+    def _run(
+        self,
+        row: sqlite3.Row,
+        there: Mapping[str, Path] | None = None,
+        *,
+        read: Callable[..., dict[str, Any]] | None = _record,
+    ) -> StoredRun:
+        """A row as a run; `there` are the folders by name, where many are looked at; `read` reads the audit's rows."""
         status, reason = row["status"], row["reason"]
         if status == "running" and not alive(row["pid"], row["born"]):
             status = "interrupted" if row["finished"] is None else "finished"
@@ -603,10 +614,10 @@ class RunStore:
         folder = (there or {}).get(row["id"]) or self._folder(row["id"])
         audited = bool(row["audited"]) and (folder / "audit.json").exists()
         try:
-            config = _record(row["config"], "method", "backbone")
-            dataset = _record(row["dataset"], "name", "fingerprint")
+            config = _brief(row["config"], "method", "backbone")
+            dataset = _brief(row["dataset"], "name", "fingerprint")
             if audited and read:
-                rows = tuple(_record(row["audit"], "rows")["rows"])
+                rows = tuple(read(row["audit"], "rows")["rows"])
         except (ValueError, TypeError):
             what = "audit" if dataset else "data" if config else "config"
             status, audited = "damaged", False

@@ -68,8 +68,15 @@ def test_small_groups_and_cells_without_edges(write):
     graph = load(write({"nodes.csv": table(35, g=group), "edges.csv": edges}))
     small, empty = found(graph, "small-groups"), found(graph, "cells-without-edges")
     assert (small.level, small.count, small.examples) == ("warning", 2, ("g one: 1", "g few: 4"))
-    # A group of one node has no pair within, so only few - one is missing.
-    assert (empty.level, empty.count, empty.examples) == ("note", 1, ("few - one",))
+    # A group of one node has no pair within, so only few - one is missing; pairs of so few people are not named.
+    assert (empty.level, empty.count, empty.examples) == ("note", 1, ())
+
+
+def test_examples_of_cells_without_edges_are_of_groups_that_are_not_small(write):
+    group = ["a"] * 12 + ["b"] * 12 + ["few"] * 4
+    edges = "source,target\n" + "".join(f"{i},{i + 1}\n" for i in [*range(11), *range(12, 23)]) + "0,24\n"
+    empty = found(load(write({"nodes.csv": table(28, g=group), "edges.csv": edges})), "cells-without-edges")
+    assert (empty.count, empty.examples) == (3, ("a - b",))
 
 
 def test_an_attribute_under_another_name(write):

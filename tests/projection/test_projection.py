@@ -19,6 +19,7 @@ from sklearn.decomposition import PCA as OriginalPCA  # noqa: N811
 from sklearn.neighbors import NearestNeighbors
 
 import uge_core as uge
+from uge_core.aside import alive
 from uge_core.errors import ConfigError, StoreError
 from uge_core.graph import UNKNOWN, Attribute, AttributedGraph, simple_edges
 from uge_core.jobs.queue import Queue
@@ -33,7 +34,7 @@ from uge_core.projection.path import chains, lambda_path
 from uge_core.projection.sample import draw_sample
 from uge_core.registry import find, names
 from uge_core.screens.projection import _wilson, hypergeometric_p
-from uge_core.store import RunStore, StoredRun, alive
+from uge_core.store import RunStore, StoredRun
 from uge_core.whatif.data import scenario_graph
 from uge_core.whatif.edits import DropEdges
 from uge_core.whatif.scenario import Scenario

@@ -12,13 +12,14 @@ import uge_core as uge
 from uge_core.audit.run import audit_embedding
 from uge_core.config import RunConfig
 from uge_core.errors import StoreError
+from uge_core.graph import Attribute
 from uge_core.jobs.queue import Queue
 from uge_core.runs import attributes_read
 from uge_core.screens.whatif import compared_scenarios, ego_view, judged_view
 from uge_core.split import split_links
 from uge_core.spreadsheet import WITHHELD_LEGEND
 from uge_core.train import edge_weights, fit
-from uge_core.whatif.desk import Desk
+from uge_core.whatif.desk import Desk, _sizes
 from uge_core.whatif.edits import (
     AddEdges,
     DropEdges,
@@ -409,3 +410,9 @@ def test_what_a_run_gave_makes_no_folder_of_one_that_was_deleted(
     with pytest.raises(StoreError, match="cannot be written"):
         Scenarios(store).keep("0" * 12, run.id, {})
     assert not run.folder.exists()
+
+
+def test_the_size_of_one_small_group_does_not_follow_from_the_others() -> None:
+    codes = np.repeat([0, 1, 2, -1], [40, 20, 7, 12])
+    assert _sizes(Attribute("g", codes, ("a", "b", "c"))) == {"a": "40", "b": "20", "c": "under 10"}
+    assert _sizes(Attribute("g", codes[:67], ("a", "b", "c"))) == {"a": "40", "b": "withheld", "c": "under 10"}

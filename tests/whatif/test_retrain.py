@@ -16,13 +16,13 @@ import pytest
 
 import uge_core as uge
 from uge_core import cli, record
+from uge_core.aside import alive
 from uge_core.config import RunConfig
 from uge_core.errors import ConfigError, StoreError
 from uge_core.graph import AttributedGraph
 from uge_core.jobs.queue import Queue
 from uge_core.runs import check_data, dataset_record
 from uge_core.screens.whatif import judged_view, retrained_view
-from uge_core.store import alive
 from uge_core.whatif.data import scenario_graph
 from uge_core.whatif.desk import Desk
 from uge_core.whatif.edits import DropEdges, Edit, FlipValue, Threshold

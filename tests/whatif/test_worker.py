@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import uge_core as uge
+from uge_core.aside import alive, birth
 from uge_core.errors import StoreError, UgeError
 from uge_core.external import add_external
-from uge_core.store import alive, birth
 from uge_core.whatif import client
 from uge_core.whatif.address import address
 from uge_core.whatif.client import WhatifEnded, ask, warm

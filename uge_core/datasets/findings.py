@@ -73,7 +73,9 @@ def _empty_cells(name: str, edges: IntArray, num_users: int | None, attribute: A
     if not bare:
         return ()
     text = f"{name}: {counted(len(bare), 'pair')} of groups of {attribute.name} without an edge; their weight cannot be estimated"
-    shown = tuple(f"{a} - {b}" for a, b in bare[:_SHOWN])
+    # That nobody of a small group knows anybody of another says something about its people.
+    small = {v for v, n in zip(attribute.labels, attribute.sizes, strict=True) if n < SMALL_GROUP}
+    shown = tuple(f"{a} - {b}" for a, b in bare if not small.intersection((a, b)))[:_SHOWN]
     remedy = "merge groups or bin the attribute; --set shrinkage=2 pulls such pairs towards their rate without bias"
     return (Message("note", "cells-without-edges", text, len(bare), shown, remedy),)
 

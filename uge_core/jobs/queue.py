@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uge_core.aside import alive, birth
 from uge_core.errors import ConfigError, StoreError
-from uge_core.store import RunStore, alive, birth
+from uge_core.store import RunStore
 
 QUIET = 30.0
 """Seconds without a sign of life after which a job whose process is gone is interrupted."""

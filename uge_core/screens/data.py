@@ -26,8 +26,7 @@ from uge_core.spreadsheet import FEWEST, WITHHELD, to_csv
 from uge_core.store import RunStore
 from uge_core.uploads import list_uploads
 from uge_core.values import resolve_values
-
-_Mask = npt.NDArray[np.bool_]
+from uge_core.withheld import Mask, never_one, withheld_sizes
 
 MOST_GROUPS = 12  # drawn
 _OCTAVES = 4  # weights from 1/16 to 16 are drawn
@@ -252,7 +251,7 @@ def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
     """One attribute in the table of all; shares from which a withheld number would follow are None."""
     sizes, missing = a.sizes[a.sizes > 0], int(a.unknown.sum())
     small = int((sizes < FEWEST).sum()) if a.side != "items" else 0
-    withheld = _withheld_sizes(a)
+    withheld = withheld_sizes(a)
     out: dict[str, Any] = {
         "Attribute": a.name, "Of": {"nodes": "people"}.get(a.side, a.side), "Groups": len(sizes), f"Groups {_UNDER}": small,
         "Missing": (_UNDER if missing < FEWEST else WITHHELD) if withheld[-1] else f"{missing:,}",
@@ -268,8 +267,8 @@ def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
             within = np.equal(*found.cells)[there]
             alone = 1 in (int(hidden[within].sum()), int(hidden[~within].sum()))
             out |= {
-                "Edges within a group": None if alone else float((u == v)[both].mean()), "n edges": int(both.sum()),
-                "By chance": None if withheld.any() else float(np.square(a.sizes / a.sizes.sum()).sum()),
+                "Edges within a group": WITHHELD if alone else f"{(u == v)[both].mean():.1%}", "n edges": int(both.sum()),
+                "By chance": WITHHELD if withheld.any() else f"{np.square(a.sizes / a.sizes.sum()).sum():.1%}",
             }  # fmt: skip
     return out
 
@@ -279,30 +278,16 @@ def _members(a: Attribute) -> int:
     return int(a.sizes.sum() + a.unknown.sum())
 
 
-def _withheld_sizes(a: Attribute) -> _Mask:
-    """(G + 1,) whether a group's size is withheld, and last the number of people without a value."""
-    sizes = np.append(a.sizes, a.unknown.sum())
-    return _never_one((sizes > 0) & (sizes < FEWEST) & (a.side != "items"), sizes)
-
-
-def _withheld_cells(found: Mixing, a: Attribute) -> tuple[IntArray, _Mask]:
+def _withheld_cells(found: Mixing, a: Attribute) -> tuple[IntArray, Mask]:
     """Places in `found.cells` of the pairs of groups that there are, and which of these are withheld."""
     i, j = found.cells
-    small, there = _withheld_sizes(a), a.sizes > 0
+    small, there = withheld_sizes(a), a.sizes > 0
     if found.rows is found.columns:
         hidden, kept = small[i] | small[j], np.flatnonzero(there[i] & there[j])
     else:
         hidden, kept = small[i], np.flatnonzero(there[i])
     edges = found.observed[i, j][kept]
-    return kept, _never_one(hidden[kept] | (edges < FEWEST), edges)
-
-
-def _never_one(hidden: _Mask, numbers: IntArray) -> _Mask:
-    """Where one number alone is hidden, the smallest of the others as well, as it would follow from the total."""
-    shown = np.flatnonzero(~hidden & (numbers > 0))
-    if hidden.sum() == 1 and len(shown):
-        hidden[shown[numbers[shown].argmin()]] = True
-    return hidden
+    return kept, never_one(hidden[kept] | (edges < FEWEST), edges)
 
 
 def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
@@ -313,7 +298,7 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
     """
     a = graph.attribute(attribute)
     total, people = _members(a), {"items": "items"}.get(a.side, "people")
-    withheld = _withheld_sizes(a)
+    withheld = withheld_sizes(a)
     order = np.arange(a.num_values) if a.ordered else np.argsort(-a.sizes, kind="stable")
     rows = [_group(a.labels[i], int(a.sizes[i]), total, "group", withheld[i]) for i in order if a.sizes[i]]
     missing = int(a.unknown.sum())

@@ -13,8 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from uge_core.aside import alive, birth
 from uge_core.errors import StoreError, UgeError
-from uge_core.store import RunStore, alive, birth
+from uge_core.store import RunStore
 from uge_core.whatif.address import address, read_line
 
 _COMES_UP = 60.0  # seconds that a process may take until it listens

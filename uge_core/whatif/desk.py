@@ -18,11 +18,11 @@ import numpy as np
 from uge_core.audit.base import Audit, Row
 from uge_core.config import RunConfig
 from uge_core.errors import ConfigError
-from uge_core.graph import AttributedGraph
+from uge_core.graph import Attribute, AttributedGraph
 from uge_core.runs import EXTERNAL, check_data, score_of
 from uge_core.screens.data import data_stamp
 from uge_core.split import LinkSplit, split_as, split_links
-from uge_core.spreadsheet import FEWEST
+from uge_core.spreadsheet import FEWEST, WITHHELD
 from uge_core.store import RunStore, StoredRun
 from uge_core.whatif.data import load_source, scenario_graph, source_of
 from uge_core.whatif.edits import Places
@@ -32,6 +32,7 @@ from uge_core.whatif.reencode import moved, reencode, refusal
 from uge_core.whatif.rejudge import Subject, judge, judge_thresholds, touched_cells
 from uge_core.whatif.scenario import Scenario
 from uge_core.whatif.weights import Weights, weights_of_run
+from uge_core.withheld import withheld_sizes
 
 _GRAPHS, _RUNS, _ANSWERS = 2, 4, 64
 _FOUND = 50  # nodes in an answer to a search
@@ -115,7 +116,7 @@ class Desk:
             "name": graph.name, "data": graph.fingerprint, "num_nodes": graph.num_nodes, "num_edges": graph.num_edges,
             "directed": graph.directed, "weighted": graph.weighted, "bipartite": graph.bipartite,
             "attributes": {
-                a.name: {"values": {v: _size(int(n)) for v, n in zip(a.labels, a.sizes, strict=True)}, "side": a.side}
+                a.name: {"values": _sizes(a), "side": a.side}
                 for a in graph.attributes
             },
             "no_reencode": refusal(opened.run), "messages": _messages(opened.run), "first": graph.ids(first),
@@ -321,8 +322,13 @@ def _ends(edit: Any) -> list[str]:
     return [node for edge in edit.edges for node in edge]
 
 
-def _size(n: int) -> str:
-    return f"{n:,}" if n >= FEWEST else f"under {FEWEST}"
+def _sizes(a: Attribute) -> dict[str, str]:
+    """The size of each group in words."""
+    words = [
+        f"{n:,}" if not hidden else f"under {FEWEST}" if n < FEWEST else WITHHELD
+        for n, hidden in zip(a.sizes, withheld_sizes(a)[:-1], strict=True)
+    ]
+    return dict(zip(a.labels, words, strict=True))
 
 
 def _messages(run: StoredRun) -> str:

@@ -17,8 +17,9 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
+from uge_core.aside import alive
 from uge_core.errors import UgeError
-from uge_core.store import RunStore, alive
+from uge_core.store import RunStore
 from uge_core.whatif.address import address, read_line
 from uge_core.whatif.desk import Desk
 
