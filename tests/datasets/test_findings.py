@@ -137,6 +137,15 @@ def test_a_probable_missing_code_and_many_values(write):
     assert "quantile:5, width:10" in many.remedy
 
 
+def test_words_for_a_missing_value_are_told_of(write):
+    n = 60
+    columns = {"g": ["x", "y", "NA"] * 20, "pay": ["null" if i % 6 == 0 else i * 37.5 for i in range(n)]}
+    graph = load(write({"nodes.csv": table(n, h=["a", "b"] * 30, **columns), "edges.csv": ring(n)}))
+    code = found(graph, "probable-missing-code")
+    assert (code.level, code.count, code.examples) == ("warning", 2, ("g: NA, 20 cells", "pay: null, 10 cells"))
+    assert "2 values that probably mean that nothing was given" in code.text
+
+
 @pytest.mark.parametrize(
     ("name", "values", "code"),
     [

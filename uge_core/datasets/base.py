@@ -27,7 +27,7 @@ import pandas as pd
 
 from uge_core.datasets._tables import Folder, Table, as_numbers, counted, usable_names
 from uge_core.datasets.beside_edges import ALLOWED, about_directions, about_weights, usable
-from uge_core.datasets.findings import about_attributes, probable_code
+from uge_core.datasets.findings import about_attributes, probable_code, says_not_given
 from uge_core.errors import GraphError
 from uge_core.graph import (
     NOT_APPLICABLE,
@@ -351,6 +351,9 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
     for cell, column in zip(cells, columns, strict=True):
         if column.detail == _OWN_VALUE:
             owners.append(column.name)
+        if column.role in ("attribute", "ignored") and cell.role.kind in ("auto", "attribute"):
+            words = [v for v in cell.values.dropna().unique() if isinstance(v, str) and says_not_given(v)]
+            codes += [f"{column.name}: {w}, {counted(int((cell.values == w).sum()), 'cell')}" for w in words]
         if column.role not in ("attribute", "feature") or cell.role.kind == "label":
             continue
         # Of an attribute the few values are looked at, of a feature all cells.
@@ -377,7 +380,7 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
         level: Literal["warning", "note"] = "warning" if fed else "note"
         messages.append(Message(level, "identifier-column", text, len(owners), tuple(owners[:5]), remedy))
     if codes:
-        text = f"{table.file}: {counted(len(codes), 'column')} with a number far from the rest, which probably means that the value is missing; it counts as a value"
+        text = f"{table.file}: {counted(len(codes), 'value')} that probably {'means' if len(codes) == 1 else 'mean'} that nothing was given, but {'counts' if len(codes) == 1 else 'count'} as {'a value' if len(codes) == 1 else 'values'}"
         remedy = "declare it as missing: in dataset.yaml, or leave these cells empty"
         messages.append(Message("warning", "probable-missing-code", text, len(codes), tuple(codes[:5]), remedy))
     if many:
@@ -713,6 +716,8 @@ def finish(
         text = f"{name}: {counted(loops, 'self-loop')} dropped; a node's edge to itself is no link to predict"
         remedy = "nothing to do; remove these rows to be rid of this note"
         messages.append(Message("note", "self-loops", text, loops, named(np.flatnonzero(source == target)), remedy))
+    if weights is not None and (weights == weights[0]).all():
+        weights = None
     if repeated:
         text = f"{name}: {counted(repeated, 'repeated row')} dropped; a pair and its reverse are the same edge"
         remedy = "nothing to do; how often a pair stands is not used"
@@ -725,7 +730,7 @@ def finish(
     if directions is not None and not directions.any():
         directions = None  # every edge runs both ways
     edge_weights = None
-    if weights is not None and (weights != weights[0]).any():
+    if weights is not None:
         edge_weights = weights_of(edges, source, target, weights, num_nodes, directed=nodes.directed)
         messages.append(about_weights(name, edge_weights))
     if directions is not None:

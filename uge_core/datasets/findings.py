@@ -23,6 +23,7 @@ _NEAR_CONSTANT = 0.95
 _SHOWN = 5
 _MOST_GROUPS = 50
 _CHUNK = 64
+_NOT_GIVEN = {"na", "n/a", "nan", "null", "none", "unknown", "?", "-", "missing", "not given", "prefer not to say"}
 _NEVER_ZERO = re.compile(r"(?:^|[\W_])(?:age|alter|year|birth\w*|born|height|weight)(?:$|[\W_])", re.IGNORECASE)
 
 
@@ -134,6 +135,11 @@ def _ratios(features: FloatArray, a: Attribute) -> list[tuple[int, float]]:
 def _varies(values: FloatArray) -> bool:
     """Whether no single value covers nearly all nodes."""
     return int(np.unique(values, return_counts=True)[1].max()) < _NEAR_CONSTANT * len(values)
+
+
+def says_not_given(value: str) -> bool:
+    """Whether a cell's text is a word that people write where a value is missing, as NA or unknown."""
+    return value.strip().casefold() in _NOT_GIVEN
 
 
 def probable_code(name: str, values: npt.NDArray[np.float64]) -> float | None:

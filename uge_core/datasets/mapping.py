@@ -20,7 +20,7 @@ import yaml
 from uge_core.datasets._tables import Folder, Table, as_numbers, by_id, refuse_numbers_as_header
 from uge_core.datasets.base import MANY_NUMBERS, WEIGHTS, Role, assign
 from uge_core.datasets.card import FILE, read_card
-from uge_core.datasets.findings import probable_code
+from uge_core.datasets.findings import probable_code, says_not_given
 from uge_core.datasets.tables import guess_ends, guess_id, read_any
 from uge_core.errors import DatasetMissing, GraphError
 
@@ -36,7 +36,6 @@ _LIKE_SENSITIVE = re.compile(
     r"(?:^|[\W_\d])(?:gender|sex|age|race|birth\w*|ethnic\w*|religio\w*|nation\w*|country|region|origin|disab\w*|marital\w*|"
     r"orientation|citizen\w*|migra\w*|language)(?:$|[\W_\d])", re.IGNORECASE,
 )  # fmt: skip
-_NOT_GIVEN = {"na", "n/a", "nan", "null", "none", "unknown", "?", "-", "missing", "not given", "prefer not to say"}
 _MORE_WEIGHTS = ("strength", "count", "times", "frequency")
 _LOOKED_AT = 60  # columns of the nodes among which the id is sought
 _MATCHES = 0.5  # share of a column's values that must be ids
@@ -296,7 +295,7 @@ def _uses(nodes: Table, taken: set[str]) -> tuple[Use, ...]:
 def _use(nodes: Table, name: str, role: str) -> Use:
     cells = nodes.frame[name].dropna()
     distinct = pd.Series(cells.unique(), dtype=object)
-    codes = tuple(str(v) for v in distinct if str(v).strip().casefold() in _NOT_GIVEN)[:_FIRST]
+    codes = tuple(str(v) for v in distinct if says_not_given(str(v)))[:_FIRST]
     kept = distinct[~distinct.isin(list(codes))]
     numbers = as_numbers(kept)
     numeric = len(kept) > 0 and not np.isnan(numbers).any()

@@ -241,7 +241,8 @@ def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
             )
         )  # fmt: skip
     for m in graph.messages:
-        shown = tuple(e.rpartition(": ")[0] for e in m.examples) if m.code == "small-groups" else m.examples
+        sized = {"small-groups": ": ", "probable-missing-code": ", "}.get(m.code)
+        shown = m.examples if sized is None else tuple(e.rpartition(sized)[0] for e in m.examples)
         notes.append(DataNote(m.level, m.text, m.count, shown, m.remedy))
     order = ("blocking", "warning", "note")
     return tuple(sorted(notes, key=lambda n: order.index(n.level)))
@@ -450,12 +451,12 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
     weight, health = cells.edge_weight(graph.edges).astype(np.float64), cells.diagnostics(graph.edges)
     if health["thin_mass"] > 0:
         remarks.append(
-            f"{health['thin_mass']:.1%} of the edges lie in pairs of groups where fewer than {THIN:g} are expected: there the weight "
+            f"{_share(health['thin_mass'])} of the edges lie in pairs of groups where fewer than {THIN:g} are expected: there the weight "
             "is mostly chance. Fewer attributes, wider bins or one-attribute ratios help."
         )
     if health["uncovered_mass"] > 0:
         remarks.append(
-            f"{health['uncovered_mass']:.1%} of the edges of the bias-free graph fall between groups that have no edge here; no weight can bring them back."
+            f"{_share(health['uncovered_mass'])} of the edges of the bias-free graph fall between groups that have no edge here; no weight can bring them back."
         )
     if graph.bipartite:
         remarks.append("Items form no cells here, so that all edges of a group of people weigh the same.")
@@ -488,6 +489,10 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
     return WeightsView(
         tuple(a.name for a in chosen), table, kinds, facts, title, caption, f"{title}. {sums}.", tuple(remarks)
     )
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}" if value >= 0.0005 else "Under 0.1%"
 
 
 def _kinds(graph: AttributedGraph, chosen: Sequence[Attribute]) -> tuple[IntArray, tuple[str, ...]]:
