@@ -23,7 +23,7 @@ _NEAR_CONSTANT = 0.95
 _SHOWN = 5
 _MOST_GROUPS = 50
 _CHUNK = 64
-_NOT_GIVEN = {"na", "n/a", "nan", "null", "none", "unknown", "?", "-", "missing", "not given", "prefer not to say"}
+_NOT_GIVEN = {"na", "n/a", "nan", "null", "unknown", "?", "-", "missing", "not given", "prefer not to say"}
 _NEVER_ZERO = re.compile(r"(?:^|[\W_])(?:age|alter|year|birth\w*|born|height|weight)(?:$|[\W_])", re.IGNORECASE)
 
 
@@ -139,7 +139,8 @@ def _varies(values: FloatArray) -> bool:
 
 def says_not_given(value: str) -> bool:
     """Whether a cell's text is a word that people write where a value is missing, as NA or unknown."""
-    return value.strip().casefold() in _NOT_GIVEN
+    # None is how Python writes it; none may be an answer, as to which occupation.
+    return value.strip().casefold() in _NOT_GIVEN or value == "None"
 
 
 def probable_code(name: str, values: npt.NDArray[np.float64]) -> float | None:
