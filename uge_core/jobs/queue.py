@@ -12,9 +12,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +21,7 @@ from typing import Any
 
 from uge_core.aside import alive, birth
 from uge_core.errors import ConfigError, StoreError
+from uge_core.spawn import spawn
 from uge_core.store import RunStore
 
 QUIET = 30.0
@@ -303,20 +301,11 @@ def _at_work(row: sqlite3.Row | None) -> bool:
 
 
 def _spawn(root: Path, lane: str) -> int:
-    """Starts a worker: a fresh interpreter that outlives the one who asked, in a process group of its own."""
+    """Starts a worker, which outlives the one who asked."""
     folder = root / "jobs"
     folder.mkdir(mode=0o700, exist_ok=True)
-    package = str(Path(__file__).resolve().parents[2])
-    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     with (folder / f"worker-{lane}.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "uge_core", "worker", "--store", str(root.resolve()), "--lane", lane],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))},
-        )  # fmt: skip
-    # Somebody has to wait for it, or it stays in the list of processes when it has ended.
-    threading.Thread(target=process.wait, daemon=True).start()
-    return process.pid
+        return spawn(["worker", "--store", str(root.resolve()), "--lane", lane], log)
 
 
 def _terminate(pid: int | None) -> None:

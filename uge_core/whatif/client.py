@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
-import sys
-import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from uge_core.aside import alive, birth
 from uge_core.errors import StoreError, UgeError
+from uge_core.spawn import spawn
 from uge_core.store import RunStore
 from uge_core.whatif.address import address, read_line
 
@@ -110,28 +107,19 @@ def _coming_up(store: RunStore) -> bool:
 
 
 def _spawn(store: RunStore) -> None:
-    """Starts the process: a fresh interpreter in a group of its own that ends when this process does."""
+    """Starts the process, which ends when this one does."""
     folder = store.root / "whatif"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         log = (folder / "worker.log").open("wb")
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror}; name another store with $UGE_STORE") from None
-    package = str(Path(__file__).resolve().parents[2])
-    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    pid = os.getpid()
+    parent = f"{os.getpid()}:{birth(os.getpid())}"
     with log:
-        process = subprocess.Popen(
-            [
-                sys.executable, "-m", "uge_core", "whatif-worker", "--store", str(store.root.resolve()),
-                "--parent", f"{pid}:{birth(pid)}",
-            ],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "OMP_WAIT_POLICY": "passive"},
-        )  # fmt: skip
-    (folder / "pid").write_text(f"{process.pid}:{birth(process.pid)}", encoding="ascii")
-    # Somebody has to wait for it, or it stays in the list of processes when it has ended.
-    threading.Thread(target=process.wait, daemon=True).start()
+        pid = spawn(
+            ["whatif-worker", "--store", str(store.root.resolve()), "--parent", parent], log, OMP_WAIT_POLICY="passive"
+        )
+    (folder / "pid").write_text(f"{pid}:{birth(pid)}", encoding="ascii")
 
 
 def _last_words(store: RunStore) -> str:
