@@ -303,7 +303,7 @@ def columns_of(made: uge.TableMap, seen: dict[str, tuple[int, str]], key: str) -
     rows = [
         {
             "Column": u.column, "Values": seen[u.column][0], "Most frequent": seen[u.column][1], "Use as": u.use,
-            "Sensitive": u.sensitive, "Missing codes": ", ".join(u.missing), "Bins": u.bins,
+            "Sensitive": u.sensitive, "Missing codes": uge.codes_text(u.missing), "Bins": u.bins,
         }
         for u in made.columns
     ]  # fmt: skip

@@ -148,7 +148,7 @@ def grid_form() -> None:
             list(form.unknown),
             format_func=form.unknown.__getitem__,
             key="runs_unknown",
-            help="Without a value: " + plain(", ".join(f"{a} {n:,}" for a, n in form.missing.items())),
+            help="Without a value: " + plain(", ".join(f"{a} {n}" for a, n in form.missing.items())),
         )
     options: dict[str, Any] = {}
     with st.expander("More settings", icon=":material/tune:"):

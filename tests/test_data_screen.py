@@ -31,6 +31,7 @@ from uge_core.screens.data import (
 from uge_core.spreadsheet import FEWEST
 from uge_core.store import RunStore
 from uge_core.uploads import save_upload
+from uge_core.withheld import never_one
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -424,3 +425,16 @@ def test_pokec_comes_within_seconds(shared_data: Callable[[str], Path], store: R
     print(f"{time.process_time() - start:.1f} s of processor time")
     assert time.process_time() - start < 30
     assert dict(view.facts)["Edges"] == "517,047" and weights.title
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ([150, 148, 1, 1], [True, False, False, False]),
+        ([150, 148, 9, 9], [True, False, False, False]),
+        ([150, 148, 3, 4], [True, True, False, False]),
+    ],
+)
+def test_small_sizes_do_not_follow_from_what_they_add_up_to(sizes: list[int], told: list[bool]) -> None:
+    numbers = np.array(sizes)
+    assert (~never_one(numbers < 10, numbers)).tolist() == told

@@ -77,3 +77,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert found["store"]["verdict"] == "problem" and found["store"]["remedy"] == ""
     assert cli.run(["doctor", "--store", str(tmp_path / "none")]) == 0
     assert "torch-geometric" in capsys.readouterr().out
+
+
+def test_a_port_that_is_none_is_said() -> None:
+    (found,) = [c for c in doctor._listening(70000) if c.name == "port"]
+    assert found.verdict == "problem" and "65535" in found.found

@@ -1,6 +1,7 @@
 """A lambda that nobody trained: the job differs from its series in lambda alone, and is asked for once."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,5 +104,12 @@ def test_the_command_line_at_the_own_lambda_gives_the_stored_runs(
     view = tradeoff_view(store, data=store.list()[0].dataset["fingerprint"][:8], attribute="city", exposure="seen")
     command = shlex.split(train_command(view, "UGE-C", 0.5))
     assert "--exposure" in command and "learning_rate=0.05" in command and not [x for x in command if "dim=" in x]
+    assert "--attributes" not in command
+    shown = replace(
+        view.points[0].runs[0],
+        dataset=view.points[0].runs[0].dataset | {"source": {"spec": "x", "attributes": ["a", "b c"]}},
+    )
+    narrow = replace(view, points=(replace(view.points[0], runs=(shown,)),))
+    assert "--attributes 'a,b c'" in train_command(narrow, "UGE-C", 0.5)
     assert cli.run([*command[1:], "--dry-run"]) == 0
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["stored"]

@@ -144,3 +144,15 @@ def test_one_thing_that_cannot_go_does_not_keep_the_others(
     assert cli.run(["store", "purge", "--store", str(store_copy), "--older-than", "0d"]) == 2
     out, err = capsys.readouterr()
     assert f"no run '{first}'" in err and all(run_id in out for run_id in others) and not store.list()
+
+
+def test_an_upload_that_a_job_waits_for_stays(tmp_path: Path) -> None:
+    store = uge.RunStore(tmp_path / "store")
+    upload = save_upload("mine", [("edges.csv", io.BytesIO(b"source,target\n1,2\n"))], store)
+    with store.writing() as db:
+        db.execute(
+            "INSERT INTO jobs (status, lane, settings, created) VALUES ('queued', 'cpu', ?, ?)",
+            (json.dumps({"data": str(upload.folder)}), time.time()),
+        )
+    assert cli.run(["store", "purge", "--store", str(store.root), "--older-than", "0d"]) == 0
+    assert [u.name for u in list_uploads(store)] == ["mine"]

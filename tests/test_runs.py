@@ -276,3 +276,13 @@ def test_the_time_left_holds_the_passes_to_come(plain_town: Path, tmp_path: Path
     )  # fmt: skip
     first, second = [s.job_seconds_left for s in steps if s.stage == "training" and s.done == s.total]
     assert first is not None and second is not None and first > second
+
+
+def test_a_method_that_cannot_serve_is_told_of_before_another_pass_trains(tmp_path: Path) -> None:
+    store = uge.RunStore(tmp_path)
+    with pytest.raises(ConfigError, match=r"item_cells|mf"):
+        uge.sweep(
+            uge.load("sample:titles"), sensitive="gender", methods=["none", "uge-o"], backbones=["node2vec", "mf"],
+            epochs=1, options={"item_cells": "none"}, store=store,
+        )  # fmt: skip
+    assert not store.list()

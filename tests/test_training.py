@@ -356,3 +356,20 @@ def test_advice_names_thin_cells_and_a_copy_of_the_sensitive_attribute():
     assert warning.startswith("cells are thin") and "independence=true" in warning
     assert advice(thin, options={"independence": True}) == []
     assert advice(thin, method="none") == []
+
+
+def test_a_validation_share_under_one_edge_says_so():
+    graph = AttributedGraph("ring", 40, np.stack([np.arange(39), np.arange(1, 40)]))
+    with pytest.raises(ConfigError, match="no whole edge"):
+        fit(
+            [RunConfig.resolve(graph, validation=0.001)],
+            graph,
+            split_links(graph, validation_share=0.001),
+            device="cpu",
+        )
+
+
+def test_two_orders_of_line_need_two_columns():
+    graph = AttributedGraph("ring", 40, np.stack([np.arange(39), np.arange(1, 40)]))
+    with pytest.raises(ConfigError, match="dim 2 or more"):
+        fit([RunConfig.resolve(graph, backbone="line", options={"dim": 1})], graph, split_links(graph), device="cpu")

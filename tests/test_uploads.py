@@ -117,3 +117,7 @@ def test_edits_of_its_people_go_with_the_upload_and_with_the_last_run(store: Run
     assert not Scenarios(store).list() and not left()
     with pytest.raises(ConfigError, match="were deleted"):
         Scenario.from_json(Queue(store).load(first).settings["scenario"])
+
+
+def test_endings_are_written_as_layouts_know_them(store: RunStore) -> None:
+    assert save_upload("", [("Friends.GraphML", io.BytesIO(b"<x/>"))], store).files == ("Friends.graphml",)

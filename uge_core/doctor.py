@@ -204,7 +204,9 @@ def _listening(port: int) -> Iterator[Check]:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
+        except OverflowError:
+            yield Check("port", "problem", f"{port} is no port; the largest is 65535", "uge app --port 8501")
         except OSError as error:
-            yield Check("port", "note", f"{port}: {error.strerror}", f"uge app --port {port + 1}")
+            yield Check("port", "note", f"{port}: {error.strerror}", f"uge app --port {port % 65535 + 1}")
         else:
             yield Check("port", "ok", f"{port} is free")

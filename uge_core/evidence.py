@@ -13,11 +13,19 @@ from uge_core.split import LinkSplit, probe_split
 from uge_core.values import BoolArray, resolve_values
 
 
-def own_weights(config: RunConfig, split: LinkSplit) -> FloatArray | None:
-    """(E_train,) the training edges' own weights as the config uses them, scaled to mean 1, so that lambda keeps its meaning."""
+def own_weights(config: RunConfig, split: LinkSplit, trained_on: LinkSplit | None = None) -> FloatArray | None:
+    """(E_train,) the training edges' own weights as the config uses them, scaled to mean 1, so that lambda keeps its meaning.
+
+    Args:
+        config: of the run.
+        split: whose training edges.
+        trained_on: the split of the run's training, whose mean counts then; edits change no other edge's weight so.
+    """
     if split.weights is None or config.edge_weights == "ignore":
         return None
-    return np.asarray(split.weights / split.weights.mean(dtype=np.float64), dtype=np.float32)
+    base = (trained_on or split).weights
+    mean = 1.0 if base is None else base.mean(dtype=np.float64)
+    return np.asarray(split.weights / mean, dtype=np.float32)
 
 
 def evidence_of(

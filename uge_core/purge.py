@@ -17,7 +17,7 @@ from uge_core.checkpoint import kept
 from uge_core.errors import ConfigError, StoreError
 from uge_core.jobs.queue import OVER, Job, Queue
 from uge_core.store import RunStore
-from uge_core.uploads import list_uploads, remove_upload
+from uge_core.uploads import list_uploads, made_from, remove_upload
 from uge_core.whatif.scenario import Scenarios, StoredScenario
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -70,7 +70,11 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
         if run.status != "running":
             words = f"run {run.id} ({run.dataset.get('name', 'damaged')})"
             yield Old(words, now - (run.finished or run.created), partial(store.delete, run.id))
+    at_work = [str(job.settings.get("data", "")) for job in jobs if job.status not in OVER]
+    at_work += [str((run.dataset.get("source") or {}).get("spec")) for run in runs if run.status == "running"]
     for upload in list_uploads(store):
+        if any(made_from({"spec": spec}, upload.folder) for spec in at_work):
+            continue
         yield Old(f"upload {upload.name}", now - upload.created, partial(remove_upload, upload.name, store))
     for stored in Scenarios(store).list():
         yield Old(f"scenario {stored.scenario.name}", now - stored.created, partial(_drop_scenario, stored, store))

@@ -364,9 +364,12 @@ def _train(
     on_step: OnStep | None,
 ) -> dict[str, TrainingDiverged]:
     """Trains and stores; returns the error of each run that diverged."""
-    from uge_core.train import fit
+    from uge_core.train import check, fit
 
     passes = _passes(todo, graph, store, deterministic=deterministic, solo=solo)
+    # A method that cannot serve is told of now, not when the passes before its own have trained for hours.
+    for group in passes[1:]:
+        check([p.config for p in group], graph, splits(group[0].config))
     diverged: dict[str, TrainingDiverged] = {}
     remarks: dict[str, None] = {}
     number = 0

@@ -28,7 +28,7 @@ from torch import Tensor
 from uge_core import edge_loss, losses, memory, steps
 from uge_core.association import PROXY, association
 from uge_core.audit.ndcg import BiasFree
-from uge_core.backbones._inputs import Inputs
+from uge_core.backbones._inputs import Inputs, num_degree_bins
 from uge_core.backbones.base import Backbone, Parameters
 from uge_core.bias_free import THIN, CellTable, Evidence
 from uge_core.checkpoint import Checkpoint, Held
@@ -250,6 +250,25 @@ def fit(
         return _fit(configs, graph, split, device, on_epoch, checkpoint)
 
 
+def check(configs: Sequence[RunConfig], graph: AttributedGraph, split: LinkSplit) -> None:
+    """Says of configs that may train in several passes whether each one's method can serve, before the first pass.
+
+    Args:
+        configs: resolved on `graph`, with the split seed of `split`.
+        graph: the graph.
+        split: its split.
+
+    Raises:
+        ConfigError: a method that cannot serve this graph, as `fit` would say when its turn comes.
+    """
+    seen = set()
+    for config in configs:
+        key = repr(replace(config, seed=0, lam=None))
+        if key not in seen:
+            seen.add(key)
+            _Builder(graph, split, _backbone(config), own_weights(config, split)).checked(config, twin=False)
+
+
 @contextmanager
 def _repeatable(asked: bool) -> Iterator[None]:
     """Keeps torch to operations that give the same bits each time, where asked."""
@@ -271,9 +290,15 @@ def _fit(
     on_epoch: Callable[[Progress], None] | None,
     checkpoint: Checkpoint | None,
 ) -> list[Fitted]:
-    if configs and configs[0].validation > 0 and not split.validation.size:
+    asked = configs[0].validation if configs else 0.0
+    if asked > 0 and not split.validation.size and not round(asked * split.train.shape[1]):
         raise ConfigError(
-            f"validation = {configs[0].validation}: no edge could be set aside, as each is some node's last; use validation 0"
+            f"validation = {asked}: that is no whole edge of {split.train.shape[1]:,}; use 0, or "
+            f"{1 / split.train.shape[1]:.1g} or more"
+        )
+    if asked > 0 and not split.validation.size:
+        raise ConfigError(
+            f"validation = {asked}: no edge could be set aside, as each is some node's last; use validation 0"
         )
     if len(ensembles(configs)) != 1:
         raise ConfigError(f"these configs cannot train together: they differ in one of {', '.join(_SHARED)} or score")
@@ -342,12 +367,19 @@ def _fit(
 
 
 def _inputs(
-    config: RunConfig, backbone: Backbone, graph: AttributedGraph, split: LinkSplit, device: torch.device
+    config: RunConfig,
+    backbone: Backbone,
+    graph: AttributedGraph,
+    split: LinkSplit,
+    device: torch.device,
+    trained_on: LinkSplit | None = None,
 ) -> Inputs:
-    """What the config's encoder sees of the graph."""
+    """What the config's encoder sees of the graph; `trained_on`: the split it was trained with, where that is another."""
     features = graph.features if backbone.uses_features else None
     directions = split.directions if config.direction == "follow" else None
-    return Inputs(graph.num_nodes, split.train, features, device, own_weights(config, split), directions)
+    weights = own_weights(config, split, trained_on)
+    bins = None if trained_on is None else num_degree_bins(trained_on.train, graph.num_nodes)
+    return Inputs(graph.num_nodes, split.train, features, device, weights, directions, bins)
 
 
 class _Views:
@@ -373,7 +405,11 @@ class _Views:
 
 
 def encode(
-    config: RunConfig, parameters: Mapping[str, FloatArray], graph: AttributedGraph, split: LinkSplit
+    config: RunConfig,
+    parameters: Mapping[str, FloatArray],
+    graph: AttributedGraph,
+    split: LinkSplit,
+    trained_on: LinkSplit | None = None,
 ) -> FloatArray:
     """(N, d) float32: one pass of a trained encoder on the CPU, over this graph's training edges.
 
@@ -384,6 +420,8 @@ def encode(
         parameters: as in `Fitted`.
         graph: the graph to encode, with the nodes and features of the run's.
         split: its split.
+        trained_on: the split of the run's training, where `split` is of an edited graph: mean weight and highest degree
+            of its edges are those that the encoder knows.
     """
     backbone: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
     parts = [
@@ -392,7 +430,9 @@ def encode(
         for part in ("tables.", "layers.")
     ]
     with torch.no_grad():
-        z = _encode(backbone, Parameters(*parts), [_inputs(config, backbone, graph, split, torch.device("cpu"))])
+        z = _encode(
+            backbone, Parameters(*parts), [_inputs(config, backbone, graph, split, torch.device("cpu"), trained_on)]
+        )
     return np.ascontiguousarray(z[0].numpy().astype(np.float32))
 
 
@@ -527,8 +567,12 @@ class _Builder:
         self.tables: dict[str, CellTable] = {}
         self.factors: dict[str, tuple[EdgeFactors, StepRule | None]] = {}
 
-    def member(self, config: RunConfig, *, twin: bool, position: int = 0) -> _Member:
-        """One member of the ensemble; `position` is its config's among those given."""
+    def checked(self, config: RunConfig, *, twin: bool) -> tuple[Method, Evidence, dict[str, BoolArray], str]:
+        """The config's method, with the evidence it can serve on and that one's key.
+
+        Raises:
+            ConfigError: it cannot.
+        """
         method: Method = build_options(find("debias", config.method), config.method_options, config.method)
         drawn = config.seed if "impute" in (config.unknown, config.hidden) else None
         key = repr((config.sensitive, config.unknown, config.hidden if twin else None, twin, drawn, config.split_seed))
@@ -539,6 +583,11 @@ class _Builder:
         method.check(evidence, self.loss)
         if method.dimensions(evidence) >= config.dim:
             raise ConfigError(_dimensions(method, evidence, config.dim))
+        return method, evidence, hidden, key
+
+    def member(self, config: RunConfig, *, twin: bool, position: int = 0) -> _Member:
+        """One member of the ensemble; `position` is its config's among those given."""
+        method, evidence, hidden, key = self.checked(config, twin=twin)
         table_key = repr((key if method.reads_attributes else None, config.method, config.method_options))
         if table_key not in self.tables:
             self.tables[table_key] = method.cells(evidence)

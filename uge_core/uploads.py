@@ -112,7 +112,7 @@ def upload_removal(name: str, store: RunStore) -> tuple[str, ...]:
         StoreError: the folder cannot be read.
     """
     found = _find(name, store)
-    runs = sum(_made_from(run.dataset.get("source"), found.folder) for run in store.list(audits=False, archived=True))
+    runs = sum(made_from(run.dataset.get("source"), found.folder) for run in store.list(audits=False, archived=True))
     said = [f"{len(found.files)} files of {found.name} ({', '.join(found.files)}), {found.size / 1e6:.1f} MB"]
     if runs:
         said.append(
@@ -144,7 +144,7 @@ def remove_upload(name: str, store: RunStore) -> tuple[str, ...]:
 def _only_here(folder: Path, store: RunStore) -> set[str]:
     """Fingerprints of the graphs that runs on this upload alone are about."""
     runs = store.list(audits=False, archived=True)
-    return store.last_of([run.id for run in runs if _made_from(run.dataset.get("source"), folder)])
+    return store.last_of([run.id for run in runs if made_from(run.dataset.get("source"), folder)])
 
 
 def _find(name: str, store: RunStore) -> Upload:
@@ -156,7 +156,8 @@ def _find(name: str, store: RunStore) -> Upload:
     return found
 
 
-def _made_from(source: object, folder: Path) -> bool:
+def made_from(source: object, folder: Path) -> bool:
+    """Whether what says where data are names an upload's folder."""
     spec = source.get("spec") if isinstance(source, dict) else None
     return isinstance(spec, str) and (spec == str(folder) or spec.startswith((f"{folder}/", f"{folder}:")))
 
@@ -170,7 +171,9 @@ def _checked(given: str) -> str:
         raise GraphError(
             f"{bare[:_LONGEST]}: files that can be uploaded end in {allowed}, tables and graphs also in .gz; save it as CSV UTF-8"
         )
-    return name
+    # Layouts go by the ending.
+    ending = next(e for e in sorted((*TABLES, *GRAPHS), key=len, reverse=True) if name.lower().endswith(e))
+    return name[: len(name) - len(ending)] + ending
 
 
 def _free(folder: Path, name: str) -> str:

@@ -18,9 +18,15 @@ def withheld_sizes(a: Attribute) -> Mask:
 
 
 def never_one(hidden: Mask, numbers: IntArray) -> Mask:
-    """Where one number alone is hidden, the smallest of the others as well, as it would follow from the total."""
-    shown = np.flatnonzero(~hidden & (numbers > 0))
-    if hidden.sum() == 1 and len(shown):
-        hidden = hidden.copy()
+    """The next smallest numbers as well, where the hidden ones would follow from the total.
+
+    So would one alone, and so would several that are all as small as they can be, or all as large.
+    """
+    hidden = hidden.copy()
+    while count := int(hidden.sum()):
+        total = int(numbers[hidden].sum())
+        shown = np.flatnonzero(~hidden & (numbers > 0))
+        if not len(shown) or (count > 1 and count < total != count * (FEWEST - 1)):
+            break
         hidden[shown[numbers[shown].argmin()]] = True
     return hidden

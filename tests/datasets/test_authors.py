@@ -106,3 +106,12 @@ def test_a_column_of_many_values_is_ignored_with_a_warning(write):
     assert ("warning", "too-many-values") in [(m.level, m.code) for m in graph.messages]
     with pytest.raises(GraphError, match=r"column 'salary' of p_node_attribute.csv was read as ignored"):
         graph.attribute("salary")
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
+def test_a_person_without_any_value_keeps_the_others_in_their_rows(write, end):
+    people = ["f,N", "m,S", ",", "f,S", "m,N", ","]
+    nodes = "gender,region\n" + "\n".join(people) + end
+    edges = "Src,Dst\n0,1\n1,3\n3,4\n4,5\n5,2\n"
+    graph = load(write({"x_node_attribute.csv": nodes, "x_edge.csv": edges}))
+    assert graph.num_nodes == 6 and graph.attribute("region").codes.tolist() == [0, 1, -1, 1, 0, -1]

@@ -273,3 +273,17 @@ def test_graph_files_that_cannot_be(write, name, content, text):
     with pytest.raises(GraphError) as error:
         load(write({name: content}))
     assert str(error.value).startswith(text) and "\n" not in str(error.value)
+
+
+def test_defaults_of_nodes_and_edges_are_theirs(write):
+    text = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="r" for="node" attr.name="region" attr.type="string"><default>North</default></key>
+<key id="w" for="edge" attr.name="weight" attr.type="double"><default>5.0</default></key>
+<graph edgedefault="undirected">
+<node id="a"/><node id="b"><data key="r">South</data></node><node id="c"/>
+<edge source="a" target="b"/><edge source="b" target="c"><data key="w">2</data></edge>
+</graph></graphml>"""
+    graph = load(write({"g.graphml": text}))
+    labels = graph.attribute("region")
+    assert [labels.labels[c] for c in labels.codes] == ["North", "South", "North"]
+    assert sorted(graph.edge_weights.tolist()) == [2, 5]

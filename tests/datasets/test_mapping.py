@@ -8,6 +8,7 @@ from uge_core.datasets.mapping import (
     Use,
     begin_mapping,
     card_text,
+    codes_text,
     column_examples,
     guess_mapping,
     join_counts,
@@ -183,3 +184,16 @@ def test_what_was_written_is_where_the_form_begins_again(pair, tmp_path):
     assert begin_mapping(other, written_mapping(folder)) == guess_mapping(other)
     (folder / "dataset.yaml").write_text("edges: friends.csv\nnodes: people.csv\n")
     assert written_mapping(folder) is None
+
+
+def test_what_a_card_says_comes_back_as_it_was(pair, tmp_path):
+    uses = (
+        Use("age", missing=("-1", 'n/a, "refused"'), bins="1234567, 12345678.25"),
+        Use("city", missing=missing_codes(codes_text(("NA", "n/a, refused")))),
+    )
+    made = TableMap("friends.csv", "people.csv", "a", "b", "handle", uses, weight="strength", separator=";")
+    write_card(tmp_path / "made", made)
+    back = {u.column: u for u in written_mapping(tmp_path / "made").columns}
+    assert (back["age"].bins, back["age"].missing) == (uses[0].bins, uses[0].missing)
+    assert missing_codes(codes_text(back["age"].missing)) == uses[0].missing
+    assert back["city"].missing == ("NA", "n/a, refused")

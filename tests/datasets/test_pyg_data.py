@@ -133,3 +133,9 @@ def test_data_that_cannot_be(write, content, text):
     with pytest.raises(GraphError) as error:
         load(write({"g.pt": saved(content)}))
     assert str(error.value).startswith(text) and "\n" not in str(error.value)
+
+
+def test_kinds_of_edges_are_no_weights(write):
+    graph = load(write({"g.pt": saved(data(edge_attr=torch.arange(2 * N) % 4 + 1))}))
+    detail = {c.name: (c.role, c.detail) for c in graph.columns}["edge_attr"]
+    assert not graph.weighted and detail[0] == "ignored" and "edge_weight" in detail[1]

@@ -346,3 +346,53 @@ def test_blocking_problems(write, nodes, edges, text):
         load(folder)
     assert text in str(error.value)
     assert "\n" not in str(error.value)
+
+
+TRIANGLE = "source,target\na,b\nb,c\nc,a\n"
+
+
+def test_a_column_of_weights_is_no_end_of_an_edge(write):
+    edges = "weight,a,b\n" + "".join(f"{1 + i % 5},{i},{(i + 1) % 6}\n" for i in range(6))
+    graph = load(write({"edges.csv": edges, "nodes.csv": "id,g\n" + "".join(f"{i},{'xy'[i % 2]}\n" for i in range(6))}))
+    assert graph.num_edges == 6 and graph.weighted and roles(graph)["a"] == "source"
+
+
+@pytest.mark.parametrize(("weight", "words"), [("-1", "3 edges without a usable weight"), ("0", "weight 0 left out")])
+def test_weights_that_are_all_the_same_must_be_weights_too(write, weight, words):
+    edges = "source,target,w\n" + "".join(f"{pair},{weight}\n" for pair in ("a,b", "b,c", "c,a"))
+    with pytest.raises(GraphError, match=words):
+        load(write({"edges.csv": edges, "nodes.csv": "id,g\na,x\nb,y\nc,x\n"}))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+def test_a_card_can_name_utf_16(write, encoding):
+    card = f"edges: {{file: e.csv, source: source, target: target}}\nnodes: {{file: n.csv, id: id}}\nencoding: {encoding}\n"
+    tables = {"e.csv": TRIANGLE.encode(encoding), "n.csv": "id,g\na,\u00e9\nb,y\nc,y\n".encode(encoding)}
+    assert load(write({"dataset.yaml": card, **tables})).attribute("g").labels == ("y", "\u00e9")
+
+
+def test_the_separator_is_looked_for_outside_of_quotes(write):
+    card = "edges: {file: e.csv, source: source, target: target}\nnodes: {file: n.csv, id: id}\n"
+    nodes = 'id;"a, b, c";g\na;1;x\nb;2;y\nc;1;y\n'
+    graph = load(write({"dataset.yaml": card, "e.csv": TRIANGLE.replace(",", ";"), "n.csv": nodes}))
+    assert [a.name for a in graph.attributes] == ["a_ b_ c", "g"]
+
+
+def test_ids_that_differ_in_how_an_accent_is_written_are_told_of(write):
+    edges = "source,target\n" + "Ren\u00e9,b\nb,c\n"
+    with pytest.raises(GraphError, match="1 id would match if accents were written as one character"):
+        load(write({"edges.csv": edges, "nodes.csv": "id,g\nRene\u0301,x\nb,y\nc,x\n"}))
+
+
+def test_names_with_commas_are_features_and_sensitive_as_the_card_says(write):
+    card = """
+edges: {file: e.csv, source: source, target: target}
+nodes: {file: n.csv, id: id}
+attributes: {"a,b": {}}
+features: ["income, net"]
+sensitive: ["a,b"]
+"""
+    nodes = 'id,"a,b","income, net"\na,x,1.5\nb,y,2.25\nc,y,7\n'
+    graph = load(write({"dataset.yaml": card, "e.csv": TRIANGLE, "n.csv": nodes}))
+    assert graph.feature_names == ("income_ net",)
+    assert "sensitive" in next(c.detail for c in graph.columns if c.name == "a_b")

@@ -528,6 +528,10 @@ def test_people_are_selected_by_group_or_by_their_own_ids(store: RunStore, town:
     assert found == data.sample.nodes[:2].tolist()
     assert words == "There is nobody called nobody. 1 of those named are not among the people drawn."
     assert uge.selected_ids(data, "") == ([], "")
+    people = [f"Ann, {i} b" for i in range(data.graph.num_nodes)]
+    named = replace(data, graph=replace(data.graph, node_ids=np.array(people, dtype=object)))
+    first, second, *_ = data.sample.nodes.tolist()
+    assert uge.selected_ids(named, f"{people[first]}\n {people[second]} ") == (sorted([first, second]), "")
 
 
 def test_data_that_changed_or_have_no_place_are_a_sentence(store: RunStore, town: Path, tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ import uge_core as uge
 from uge_core.audit.run import audit_embedding
 from uge_core.config import RunConfig
 from uge_core.errors import StoreError
-from uge_core.graph import Attribute
+from uge_core.graph import Attribute, AttributedGraph
 from uge_core.jobs.queue import Queue
 from uge_core.runs import attributes_read
 from uge_core.screens.whatif import compared_scenarios, ego_view, judged_view
 from uge_core.split import split_links
 from uge_core.spreadsheet import WITHHELD_LEGEND
-from uge_core.train import edge_weights, fit
+from uge_core.train import edge_weights, encode, fit
 from uge_core.whatif.desk import Desk, _sizes
 from uge_core.whatif.edits import (
     AddEdges,
@@ -416,3 +416,22 @@ def test_the_size_of_one_small_group_does_not_follow_from_the_others() -> None:
     codes = np.repeat([0, 1, 2, -1], [40, 20, 7, 12])
     assert _sizes(Attribute("g", codes, ("a", "b", "c"))) == {"a": "40", "b": "20", "c": "under 10"}
     assert _sizes(Attribute("g", codes[:67], ("a", "b", "c"))) == {"a": "40", "b": "withheld", "c": "under 10"}
+
+
+def test_an_edited_weight_or_hub_moves_nobody_whom_no_message_reaches() -> None:
+    """A chain of 40: what is edited at one end is out of reach of two layers at the other."""
+    chain = np.stack([np.arange(39), np.arange(1, 40)])
+    graph = AttributedGraph("chain", 40, chain)
+    split = replace(split_links(graph, test_share=0.0, seed=0), train=chain)
+    weights = np.ones(39, dtype=np.float32)
+    weights[0] = 1e4
+    hub = np.concatenate([chain, [[0] * 8, range(2, 10)]], axis=1)
+    options: dict[str, Any]
+    for options in ({}, {"input": "degree"}):
+        config = RunConfig.resolve(graph, backbone="gcn", options={"epochs": 3} | options)
+        (fitted,) = fit([config], graph, split, device="cpu")
+        for edges, own in ((chain, weights), (hub, None)):
+            other = replace(split, train=edges, weights=own)
+            z = encode(config, fitted.parameters, graph, other, split)
+            np.testing.assert_array_equal(z[20:], fitted.embedding[20:])
+            assert not np.array_equal(z[:3], fitted.embedding[:3])

@@ -87,6 +87,10 @@ class _Groups:
         sizes = np.bincount(codes[codes >= 0], minlength=len(labels))
         return cls(name, labels, (sizes > 0) & (sizes < FEWEST) & (job.graph.attribute(name).side != "items"))
 
+    def told(self, n: int) -> int:
+        """A number of pairs: its first digit alone where one group is small, as that one's size would follow."""
+        return _rough(n) if self.small.sum() == 1 else n
+
     def without_small(self, table: parity.CellTable) -> parity.CellTable:
         """The table with nothing in the cells of small groups."""
         small = self.in_small(table)
@@ -135,7 +139,7 @@ def _relative(job: Job, groups: _Groups, table: parity.CellTable) -> Row:
         "attribute": name,
         "exposure": job.exposure,
         "variant": "relative",
-        "n": int(table.n[kept].sum()),
+        "n": sum(groups.told(n) for n in table.n[kept].tolist()),
     }
     if len(kept) < 2 or table.mass is None:
         return make_row("dp", Estimate(None), f"fewer than two cells have {parity.MIN_PAIRS} pairs", **given)
@@ -143,7 +147,7 @@ def _relative(job: Job, groups: _Groups, table: parity.CellTable) -> Row:
     area = (table.mean[kept] - part / 2) / (1 - part)
     best = int(area.argmax())
     a, b = labels[table.a[kept[best]]], "" if table.b is None else f"-{labels[table.b[kept[best]]]}"
-    words = f"how well a pair's score tells cell {a}{b} ({table.n[kept[best]]:,} pairs) from the others, an AUC"
+    words = f"how well a pair's score tells cell {a}{b} ({groups.told(int(table.n[kept[best]])):,} pairs) from the others, an AUC"
     noise = dyadic.cell_noise(table.sides, table.own, table.n, kept, seed=job.seed)
     if noise is None:
         return make_row("dp", Estimate(float(area[best])), words, job.notes.get(name), **given)
@@ -176,8 +180,9 @@ def _rows(
     if found.value is not None:
         noise = dyadic.cell_noise(table.sides, table.own, table.n, kept, seed=job.seed)
     cells = tuple(_cells(table, groups.labels, minimum, kept, noise, small))
-    if rounded := metric == "dp" and variant is None and groups.small.sum() == 1:
-        cells = tuple(replace(c, n=_rough(c.n)) for c in cells)
+    rounded = metric == "dp" and bool(groups.small.sum() == 1)
+    if rounded:
+        cells = tuple(replace(c, n=groups.told(c.n)) for c in cells)
     unit = "pairs" if metric == "dp" else "edges"
     few = sum(c.excluded for c in cells) - int(small.sum())
     notes: list[str | None] = []

@@ -32,6 +32,7 @@ class Inputs:
         device: where tensors live.
         weights: (E_train,) the edges' weights, 1 on average, or None.
         directions: (E_train,) which way messages run, as in `AttributedGraph`, or None for both ways.
+        num_bins: columns of `degree_bins`, the last one for all degrees beyond; None: as many as there are.
     """
 
     num_nodes: int
@@ -40,6 +41,7 @@ class Inputs:
     device: torch.device
     weights: FloatArray | None = None
     directions: DirectionArray | None = None
+    num_bins: int | None = None
 
     @cached_property
     def message_edges(self) -> tuple[IntArray, npt.NDArray[np.float64] | None]:
@@ -119,7 +121,9 @@ class Inputs:
         """(N, B) one-hot of floor(log2(training degree + 1))."""
         degree = np.bincount(self.train_edges.ravel(), minlength=self.num_nodes)
         bins = np.floor(np.log2(degree + 1)).astype(np.int64)
-        return torch.nn.functional.one_hot(torch.as_tensor(bins, device=self.device)).float()
+        number = self.num_bins or int(bins.max()) + 1
+        index = torch.as_tensor(np.minimum(bins, number - 1), device=self.device)
+        return torch.nn.functional.one_hot(index, number).float()
 
     def start(self, tables: dict[str, Tensor], kind: str) -> Tensor:
         """(K, N, F) learned or (N, F) fixed input of an encoder."""
@@ -131,6 +135,11 @@ class Inputs:
         if kind == "degree":
             return self.degree_bins
         return self.standardised if kind == "auto" else None
+
+
+def num_degree_bins(edges: IntArray, num_nodes: int) -> int:
+    """B, the bins of `Inputs.degree_bins` that edges (2, E) need."""
+    return int(np.log2(np.bincount(edges.ravel(), minlength=num_nodes).max() + 1)) + 1
 
 
 class _Spread(torch.autograd.Function):

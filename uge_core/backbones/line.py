@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from uge_core.backbones.base import Parameters
 from uge_core.backbones.node2vec import Node2Vec
+from uge_core.errors import ConfigError
 from uge_core.info import Reference
 from uge_core.registry import option, register
 
@@ -72,6 +73,8 @@ class LINE(Node2Vec):
         """Normal rows."""
         import torch
 
+        if dim < 2 and self.order == "both":
+            raise ConfigError("order = both gives each half of the columns, of which there is one; use dim 2 or more")
         tables = super().init(inputs, dim, generator).tables
         width = {"1": 0, "2": dim, "both": dim // 2}[self.order]
         if width:

@@ -127,6 +127,7 @@ def read_table(
     text: Collection[str] | None = None,
     quoted: bool | None = None,
     encoding: str = "utf-8-sig",
+    in_place: bool = False,
 ) -> Table:
     """Reads a table of separated values.
 
@@ -137,9 +138,11 @@ def read_table(
         text: columns to keep as text (any case); numbers are recognised in the others. None: all are text.
         quoted: cells may stand in quotes. None: where there is a header.
         encoding: of the file.
+        in_place: row i is node i, so that a row without a value is somebody; else rows that are empty throughout are
+            left out. Empty lines at the end are nobody.
 
     Returns:
-        The table; rows that are empty throughout are left out.
+        The table.
 
     Raises:
         GraphError: not what its name says, not text, no rows, a row with too many cells, or a
@@ -203,7 +206,7 @@ def read_table(
                         line += int(rows[0])
                         raise GraphError(f"{path.name}: {_too_long(line, len(header))}")
                     piece = piece.iloc[:, [step * i for i in range(len(header))]]
-                    parts.append(piece if len(header) == 1 else _without_blank_rows(piece))
+                    parts.append(piece if in_place or len(header) == 1 else _without_blank_rows(piece))
     except pd.errors.ParserWarning:  # its first row goes on beyond the extra column, after a line break in a cell
         raise GraphError(f"{path.name}: {_too_long(line, len(header))}") from None
     except pd.errors.ParserError as e:
@@ -213,11 +216,19 @@ def read_table(
     sorts = zip(*(map(_sort, p.dtypes) for p in parts), strict=True)
     mixed = [h for h, found in zip(header, sorts, strict=True) if len(set(found)) > 1]
     if mixed:
-        return read_table(path, sep=sep, names=names, text=[*(text or ()), *mixed], quoted=quoted, encoding=encoding)
+        return read_table(
+            path,
+            sep=sep,
+            names=names,
+            text=[*(text or ()), *mixed],
+            quoted=quoted,
+            encoding=encoding,
+            in_place=in_place,
+        )
     frame = pd.concat(parts)
     frame.index += line
     frame.columns = pd.Index(header, dtype=object)
-    frame = _without_blank_rows(frame)
+    frame = frame.iloc[: len(frame) - _blank_lines(path)] if in_place else _without_blank_rows(frame)
     if not len(frame):
         raise GraphError(f"{path.name}: there are no rows under the header; one row per node or edge is needed")
     return Table(path.name, frame)
@@ -464,6 +475,12 @@ def _near_ids(edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntA
             f"{counted(int(same.sum()), 'id')} would match without the blanks around "
             f"{'it' if same.sum() == 1 else 'them'} ({odd[same][0]!r}); remove the blanks in both files"
         )
+    composed = bare.str.normalize("NFC").isin(stripped.str.normalize("NFC"))
+    if composed.any():
+        return (
+            f"{counted(int(composed.sum()), 'id')} would match if accents were written as one character "
+            f"({odd[composed][0]!r}); write each id in the same way in both files (Unicode NFC)"
+        )
     numbers = as_numbers(pd.Series(stripped))
     same = np.isin(as_numbers(pd.Series(bare)), numbers[~np.isnan(numbers)])
     if same.any():
@@ -515,9 +532,13 @@ def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
         raise GraphError(f"{path.name}: is UTF-16 text; save it as UTF-8 (in Excel: CSV UTF-8)")
     if b"\0" in peek and not encoding.lower().startswith(("utf-16", "utf-32")):
         raise GraphError(f"{path.name}: is not text (it holds zero bytes); save it as plain text separated by commas")
-    first, second = [*re.split(rb"\r\n|\n|\r", head, maxsplit=2), b""][:2]
     try:
-        decoded = first.decode(encoding), second.decode(encoding)
+        if encoding.lower().startswith(("utf-16", "utf-32")):  # a line's end is not one byte
+            text = codecs.getincrementaldecoder(encoding)().decode(peek)
+            found = re.split(r"\r\n|\n|\r", text, maxsplit=2)
+        else:
+            found = [b.decode(encoding) for b in re.split(rb"\r\n|\n|\r", head, maxsplit=2)[:2]]
+        decoded = found[0], [*found, ""][1]
     except UnicodeDecodeError as e:
         raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
     if not decoded[0].strip():
@@ -528,8 +549,8 @@ def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
 
 
 def _separator(line: str) -> str:
-    """Comma, semicolon or tab, whichever stands most often in a line."""
-    return max(",;\t", key=line.count)
+    """Comma, semicolon or tab, whichever stands most often in a line, quoted cells left out."""
+    return max(",;\t", key=re.sub(r'"[^"]*"', "", line).count)
 
 
 def _split(path: Path, line: str, sep: str) -> list[str]:
@@ -554,6 +575,15 @@ def _without_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
     if frame.shape[1] == 1:
         blank = blank & (np.cumsum(~blank[::-1])[::-1] == 0)
     return frame.loc[~blank]
+
+
+def _blank_lines(path: Path) -> int:
+    """How many lines at the end of a file hold nothing, no separator either."""
+    count = 0
+    with open_bytes(path) as file:
+        for line in file:
+            count = 0 if line.strip(b"\r\n \0") else count + 1
+    return count
 
 
 def _parser_reason(text: str, width: int) -> str:
@@ -585,6 +615,8 @@ def _reason(path: Path, error: Exception, encoding: str) -> str:
 def _encoding_reason(path: Path, encoding: str) -> str:
     """Where a file stops being text of the encoding, and whether it mixes two."""
     name = encoding.removesuffix("-sig").upper()
+    if name.startswith(("UTF-16", "UTF-32")):
+        return f"is not {name} text; save the whole file as UTF-8"
     first, others = 0, False
     with suppress(OSError, EOFError, zlib.error, GraphError), open_bytes(path) as f:
         for number, line in enumerate(iter(lambda: f.readline(_LONGEST), b""), start=1):

@@ -39,12 +39,14 @@ _AGE = {"age": Role("attribute", ordered=True)}
 
 def _read(found: Found, asked: Asked) -> AttributedGraph:
     """One graph, of people alone or of people and items."""
-    attributes = read_table(found.files["attributes"])
+    attributes = read_table(found.files["attributes"], in_place=True)
     refuse_numbers_as_header(attributes, "gender,region,AGE")
     num_nodes = len(attributes)
     tables = [(attributes, Role("attribute"))]
     beside = {"features": Role("feature"), "labels": Role("label")}
-    tables += [(read_table(found.files[key]), role) for key, role in beside.items() if key in found.files]
+    tables += [
+        (read_table(found.files[key], in_place=True), role) for key, role in beside.items() if key in found.files
+    ]
     for table, _ in tables[1:]:
         if len(table) != num_nodes:
             raise GraphError(

@@ -369,9 +369,10 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
             cells_with = int((as_numbers(cell.values) == code).sum())
             codes.append(f"{column.name}: {code:g}, {counted(cells_with, 'cell')}")
         banded = bool(cell.role.bands or cell.role.bins)
-        if (column.role == "attribute" and cell.num_values > MANY_NUMBERS and not banded) or (
-            column.role == "feature" and cell.role.kind == "auto" and owners[-1:] != [column.name]
-        ):
+        open_ended = (
+            not banded if column.role == "attribute" else cell.role.kind == "auto" and owners[-1:] != [column.name]
+        )
+        if open_ended and cell.num_values > MANY_NUMBERS:
             many.append(f"{column.name}: {cell.num_values:,}")
     messages: list[Message] = []
     if owners:
@@ -628,14 +629,14 @@ def _weight_column(
     numbers = as_numbers(edges.frame[name])
     if np.isnan(numbers).all() and not named:
         return Column(edges.file, name, "ignored", "no numbers, which weights are"), None
-    if (numbers == numbers[0]).all():
-        return Column(edges.file, name, "weight", "the same for every edge"), None
     wrong = ~usable(numbers)
     if wrong.any():
         raise GraphError(
             f"{edges.file}: {counted(int(wrong.sum()), 'edge')} without a usable weight in column {name!r}, first: "
             f"{edges.first_lines(wrong, *ends, name)}; {ALLOWED}; correct these cells, or rename the column to leave weights out"
         )
+    if numbers[0] and (numbers == numbers[0]).all():
+        return Column(edges.file, name, "weight", "the same for every edge"), None
     return Column(edges.file, name, "weight"), numbers
 
 

@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.datasets._tables import Folder, Table, as_numbers, by_id, counted, node_index, refuse_unknown
+from uge_core.datasets._tables import (
+    Folder,
+    Table,
+    as_numbers,
+    by_id,
+    counted,
+    node_index,
+    refuse_unknown,
+    usable_names,
+)
 from uge_core.datasets.base import (
     Asked,
     Found,
@@ -129,11 +138,16 @@ class _Reader:
         rest = Role("ignored", detail=NOT_NAMED) if self.card.get("features") and own is not None else Role("auto")
         columns = assign(table, {**roles, **fixed}, rest, asked)
         if self.card.get("features") is not None:
-            columns = _keep_features(columns, {n.lower() for n in self.card.names("features")})
+            columns = _keep_features(columns, self.called(table, "features"))
         if self.asked is None and own is not None:
             columns = replace(columns, columns=tuple(map(_by_card, columns.columns)))
-        marked = {n.lower() for n in self.card.names("sensitive")}
+        marked = self.called(table, "sensitive")
         return replace(columns, columns=tuple(_marked(c, marked) for c in columns.columns))
+
+    def called(self, table: Table, key: str) -> set[str]:
+        """The columns that a key of the card names, as the file and as the graph calls them."""
+        used = dict(zip((n.lower() for n in table.names), usable_names(table.names), strict=True))
+        return {name.lower() for n in self.card.names(key) for name in (n, used.get(n.lower(), n))}
 
     def said(self, bipartite: bool = False) -> NodeColumns:
         """What the card says of the graph as a whole."""

@@ -44,11 +44,11 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     links = list(graph.edges(data=True))
     source = np.array([number[u] for u, _, _ in links], dtype=np.int64)
     target = np.array([number[v] for _, v, _ in links], dtype=np.int64)
-    nodes, nested = _table(path, [data for _, data in graph.nodes(data=True)])
+    nodes, nested = _table(path, [graph.graph.get("node_default", {}) | data for _, data in graph.nodes(data=True)])
     parts = [
         NodeColumns(columns=(Column(path.name, "(node)", "id"), *nested)),
         assign(nodes, {}, Role("auto"), asked),
-        _edges(path, ids, source, target, [data for _, _, data in links]),
+        _edges(path, ids, source, target, [graph.graph.get("edge_default", {}) | data for _, _, data in links]),
         NodeColumns(directed=graph.is_directed()),
     ]
     return finish(found.name, "graph-file", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)

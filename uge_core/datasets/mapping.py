@@ -7,6 +7,7 @@ what would fit.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -225,7 +226,7 @@ def written_mapping(folder: str | Path) -> TableMap | None:
         return None
     sensitive = card.names("sensitive")
     uses = [
-        Use(n, "attribute", n in sensitive, r.missing, r.bins or ", ".join(f"{b:g}" for b in r.bands))
+        Use(n, "attribute", n in sensitive, r.missing, r.bins or ", ".join(f"{b:.15g}" for b in r.bands))
         for n, r in (card.attributes or {}).items()
     ]
     uses += [Use(n, "feature") for n in card.names("features")] + [Use(n, "ignored") for n in card.names("ignore")]
@@ -400,8 +401,15 @@ def write_card(folder: str | Path, made: TableMap, *, may_replace: bool = False)
 
 
 def missing_codes(text: str) -> tuple[str, ...]:
-    """Cells that mean "not given" from what was typed with commas."""
-    return tuple(dict.fromkeys(part for p in text.split(",") if (part := p.strip())))
+    """Cells that mean "not given" from what was typed with commas; one that holds a comma stands in quotes."""
+    typed = next(csv.reader([text.replace("\n", " ")], skipinitialspace=True), [])
+    return tuple(dict.fromkeys(part for p in typed if (part := p.strip())))
+
+
+def codes_text(codes: Sequence[str]) -> str:
+    """Such cells as they are typed: what `missing_codes` reads."""
+    quote = '"'
+    return ", ".join(f'"{c.replace(quote, quote * 2)}"' if set(c) & {",", quote} else c for c in codes)
 
 
 def column_examples(pair: TablePair, columns: Sequence[str]) -> dict[str, tuple[int, str]]:

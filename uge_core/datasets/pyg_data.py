@@ -76,12 +76,15 @@ def _weights(path: Path, name: str, values: npt.NDArray[Any]) -> tuple[Column, n
     """The role of a tensor with one entry per edge, and the weights where they differ."""
     if values.ndim != 1 or not len(values):
         return Column(path.name, name, "ignored", f"shape {values.shape}; one number per edge is needed"), None
+    if name == "edge_attr" and values.dtype.kind != "f":
+        return Column(
+            path.name, name, "ignored", "whole numbers, which may be kinds; weights are called edge_weight"
+        ), None
     numbers = values.astype(np.float64)
-    if (numbers == numbers[0]).all():
-        return Column(path.name, name, "weight", "the same for every edge"), None
     wrong = ~usable(numbers)
     if not wrong.any():
-        return Column(path.name, name, "weight"), numbers
+        same = bool(numbers[0]) and bool((numbers == numbers[0]).all())
+        return Column(path.name, name, "weight", "the same for every edge" * same), None if same else numbers
     fault = f"{counted(int(wrong.sum()), 'number')} that cannot be a weight, first: {numbers[wrong][0]:g}"
     if name == "edge_attr":  # need not be weights
         return Column(path.name, name, "ignored", f"{fault}; {ALLOWED}"), None

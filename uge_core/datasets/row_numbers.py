@@ -21,7 +21,7 @@ _GERMAN = {
 
 def _read(found: Found, asked: Asked) -> AttributedGraph:
     """One graph."""
-    nodes = read_table(found.files["nodes"])
+    nodes = read_table(found.files["nodes"], in_place=True)
     refuse_numbers_as_header(nodes, "the names of its columns")
     ends = ("source", "target")
     edges = read_table(found.files["edges"], sep=" ", names=ends)

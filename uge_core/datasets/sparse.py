@@ -111,8 +111,6 @@ def _columns(path: Path, data: npt.NDArray[Any]) -> tuple[Column, ...]:
 
 def _weights(path: Path, source: IntArray, target: IntArray, data: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
     """The values of the matrix where they differ."""
-    if _same(data):
-        return None
     values = data.astype(np.float64)
     wrong = ~usable(values)
     if wrong.any():
@@ -121,9 +119,9 @@ def _weights(path: Path, source: IntArray, target: IntArray, data: npt.NDArray[A
             f"{path.name}: {counted(int(wrong.sum()), 'value')} that cannot be a weight, first: {data[first]} at "
             f"({source[first]}, {target[first]}); {ALLOWED}; correct them, or save the matrix with 1 for every edge"
         )
-    return values
+    return None if _same(data) else values
 
 
 def _same(data: npt.NDArray[Any]) -> bool:
     """Whether all values are the same."""
-    return not len(data) or bool((data == data[0]).all())
+    return not len(data) or bool(data[0] and (data == data[0]).all())

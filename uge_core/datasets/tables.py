@@ -25,8 +25,9 @@ _IDS = ("id", "node", "node_id", "user_id")
 
 def _read(found: Found, asked: Asked) -> AttributedGraph:
     """The graph."""
-    nodes = read_any(found.files["nodes"])
-    if found.files["edges"].suffix == ".npz":
+    matrix = found.files["edges"].suffix == ".npz"
+    nodes = read_any(found.files["nodes"], in_place=matrix)
+    if matrix:
         return _read_matrix(found, nodes, asked)
     edges = read_any(found.files["edges"])
     id_column = guess_id(nodes)
@@ -41,9 +42,11 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     return finish(found.name, "tables", source, target, len(ids), described, node_ids=ids)
 
 
-def read_any(path: Path, sep: str | None = None, encoding: str = "utf-8-sig") -> Table:
-    """A table, Parquet or text by the file's name."""
-    return read_parquet(path) if path.suffix == ".parquet" else read_table(path, sep=sep, encoding=encoding)
+def read_any(path: Path, sep: str | None = None, encoding: str = "utf-8-sig", *, in_place: bool = False) -> Table:
+    """A table, Parquet or text by the file's name; what it is read by as in `read_table`."""
+    if path.suffix == ".parquet":
+        return read_parquet(path)
+    return read_table(path, sep=sep, encoding=encoding, in_place=in_place)
 
 
 def _read_matrix(found: Found, nodes: Table, asked: Asked) -> AttributedGraph:
@@ -79,9 +82,10 @@ def guess_ends(edges: Table) -> tuple[str, str]:
         source, target = map(edges.column, pair)
         if source is not None and target is not None:
             return source, target
-    if len(edges.names) < 2:
-        raise GraphError(f"{edges.file}: one column ({edges.names[0]}), two are needed: source,target")
-    return edges.names[0], edges.names[1]
+    names = [n for n in edges.names if n.lower() not in WEIGHTS] or edges.names
+    if len(names) < 2:
+        raise GraphError(f"{edges.file}: one column ({names[0]}), two are needed: source,target")
+    return names[0], names[1]
 
 
 def _check_headers(nodes: Table, edges: Table, id_column: str, ends: tuple[str, str]) -> None:

@@ -21,6 +21,7 @@ from uge_core.jobs.queue import Queue, gpu, lane
 from uge_core.rates import Rate, Span
 from uge_core.registry import find, names
 from uge_core.runs import Planned, plan, usable
+from uge_core.spreadsheet import FEWEST
 from uge_core.store import RunStore, StoredRun
 
 _OWN = ("epochs", "seed", "split_seed", "warm_epochs")  # asked for by the form itself
@@ -92,7 +93,7 @@ class TrainingForm:
         columns: the columns that were made attributes, or None for the layout's.
         summary: name and counts, for people.
         attributes: number of values by name, of the attributes that can be treated.
-        missing: people without a value, by attribute, where there are any.
+        missing: how many people have no value, by attribute, where there are any; in words, as under ten are not told.
         backbones: label by name, those that suit the graph first.
         methods: label by name, in the order of the figures.
         unknown: the policies for missing values in words, by name; the graph's own first.
@@ -105,7 +106,7 @@ class TrainingForm:
     columns: tuple[str, ...] | None
     summary: str
     attributes: dict[str, int]
-    missing: dict[str, int]
+    missing: dict[str, str]
     backbones: dict[str, str]
     methods: dict[str, str]
     unknown: dict[str, str]
@@ -269,7 +270,9 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
         columns=tuple(attributes) if attributes else None,
         summary=f"{graph.name}: {people}, {graph.num_edges:,} edges",
         attributes={a.name: int((a.sizes > 0).sum()) for a in audited},
-        missing={a.name: n for a in audited if (n := int((a.codes == -1).sum()))},
+        missing={
+            a.name: f"{n:,}" if n >= FEWEST else f"under {FEWEST}" for a in audited if (n := int((a.codes == -1).sum()))
+        },
         backbones={n: find("backbones", n).label for n in suited},
         methods={n: find("debias", n).label for n in methods},
         unknown={n: UNKNOWN[n] for n in (first, *(u for u in UNKNOWN if u != first))},

@@ -314,7 +314,7 @@ def _row(run: StoredRun) -> dict[str, Any]:
         "Epochs": c.get("epochs"),
         "Trained in": "" if run.seconds is None else duration(run.seconds),
         "On": run.device or "",
-        "Started": pd.Timestamp(run.created, unit="s").tz_localize("UTC").tz_convert(None),
+        "Started": pd.Timestamp.fromtimestamp(int(run.created)),  # local, as on the other pages
         "Id": run.id,
         "Reason": run.reason or "",
     }

@@ -12,6 +12,8 @@ import numpy as np
 
 from uge_core.plots.look import ink, named
 from uge_core.screens.projection import TOP, Colouring, Group, ProjectionData, Side
+from uge_core.spreadsheet import FEWEST, WITHHELD
+from uge_core.withheld import never_one
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -141,5 +143,10 @@ def _symbols(colours: Colouring) -> list[str]:
 
 def projection_alt(data: ProjectionData, side: Side, colours: Colouring) -> str:
     """The picture in words."""
-    sizes = ", ".join(f"{g.label} {len(g.members):,}" for g in colours.groups)
+    counts = np.array([len(g.members) for g in colours.groups])
+    told = zip(colours.groups, counts, never_one(counts < FEWEST, counts), strict=True)
+    sizes = ", ".join(
+        f"{g.label} {f'{n:,}' if not hidden else f'under {FEWEST}' if n < FEWEST else WITHHELD}"
+        for g, n, hidden in told
+    )
     return f"{data.sample.words} of run {side.label} as points in a plane, coloured by {colours.title}: {sizes}. The numbers below say what holds."

@@ -7,6 +7,7 @@ weights are R~/R of all edges, where training takes those of its own edges alone
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -33,6 +34,7 @@ _OCTAVES = 4  # weights from 1/16 to 16 are drawn
 _STEPS = 4  # bars to a doubling
 _UNDER = f"under {FEWEST}"
 BESIDE = "withheld, as it would give away the one under 10"
+_COUNTED = {"small-groups": ": ", "probable-missing-code": ", "}  # messages whose examples end in a number of people
 _NO_VALUE = {"no value": "has no value in any row", "one value": "has one value in all rows"}
 
 
@@ -241,8 +243,11 @@ def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
             )
         )  # fmt: skip
     for m in graph.messages:
-        sized = {"small-groups": ": ", "probable-missing-code": ", "}.get(m.code)
-        shown = m.examples if sized is None else tuple(e.rpartition(sized)[0] for e in m.examples)
+        shown = m.examples
+        if m.code == "similar-values":
+            shown = tuple(re.sub(r": [\d,]+(?=, '|, \"|$)", "", e) for e in shown)
+        elif m.code in _COUNTED:
+            shown = tuple(e.rpartition(_COUNTED[m.code])[0] for e in shown)
         notes.append(DataNote(m.level, m.text, m.count, shown, m.remedy))
     order = ("blocking", "warning", "note")
     return tuple(sorted(notes, key=lambda n: order.index(n.level)))

@@ -11,6 +11,7 @@ groups; shares have Wilson's 95 % interval. People are selected by eye, so this 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -423,11 +424,15 @@ def selected_ids(data: ProjectionData, text: str) -> tuple[list[int], str]:
     Returns:
         The numbers, and what was not found, in words; empty where all were.
     """
-    asked = dict.fromkeys(part for part in text.replace(",", " ").replace(";", " ").split())
     people = np.arange(data.graph.num_nodes)[data.graph.people]
-    number = {
-        name: int(node) for node, name in zip(people, data.graph.ids(data.graph.people), strict=True) if name in asked
-    }
+    everybody = dict(zip(data.graph.ids(data.graph.people), people.tolist(), strict=True))
+    asked: dict[str, None] = {}
+    for line in map(str.strip, text.splitlines()):
+        # An id may hold what else stands between ids.
+        parts = [line] if line in everybody else [p for p in map(str.strip, re.split("[,;]", line)) if p]
+        for part in parts:
+            asked |= dict.fromkeys([part] if part in everybody else part.split())
+    number = {name: everybody[name] for name in asked if name in everybody}
     drawn = set(data.sample.nodes.tolist())
     found = [n for name in asked if (n := number.get(name)) is not None and n in drawn]
     lost, left_out = [a for a in asked if a not in number], len(number) - len(found)

@@ -299,11 +299,13 @@ def train_command(view: TradeoffView, series: str, lam: float) -> str:
     """The command that trains a series at another lambda, with all its seeds."""
     point = next(p for p in view.points if p.series == series)
     config = point.runs[0].config
-    source = (point.runs[0].dataset.get("source") or {}).get("spec") or config.get("dataset", "DATA")
+    given = point.runs[0].dataset.get("source") or {}
+    source, columns = given.get("spec") or config.get("dataset", "DATA"), given.get("attributes")
+    named = f" --attributes {shlex.quote(','.join(columns))}" if columns else ""
     seeds = ",".join(str(r.config.get("seed", 0)) for r in point.runs)
     run = RunConfig.from_json(config)
     return (
-        f"uge sweep {shlex.quote(str(source))} --sensitive {shlex.quote('+'.join(point.sensitive))} "
+        f"uge sweep {shlex.quote(str(source))} --sensitive {shlex.quote('+'.join(point.sensitive))}{named} "
         f"--backbone {config['backbone']} --methods {point.method} --lams {lam:g} --seeds {seeds} "
         f"--epochs {config['epochs']} --split-seed {config['split_seed']} --exposure {run.exposure} "
         f"--unknown {run.unknown} --hidden {run.hidden or 'impute'}{_sets(run)} --store {shlex.quote(view.root)}"

@@ -204,7 +204,7 @@ class Desk:
         far: list[dict[str, Any]] = []
         nodes = opened.places.nodes(scenario.nodes) if scenario.nodes else np.zeros(0, np.int64)
         if encoded and split is not None:
-            z = reencode(opened.run, graph, split)
+            z = reencode(opened.run, graph, split, opened.split)
             # The twin has no parameters of its own, so what is said is about the exported embedding alone.
             after = Subject(z, None, {}, before.config, before.score)
             ends = np.concatenate([opened.graph.edges, graph.edges], axis=1)

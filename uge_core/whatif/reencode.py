@@ -32,11 +32,13 @@ def refusal(run: StoredRun) -> str | None:
     return None
 
 
-def reencode(run: StoredRun, graph: AttributedGraph, split: LinkSplit) -> FloatArray:
-    """(N, d) from one pass of the run's encoder over the graph's training edges."""
+def reencode(
+    run: StoredRun, graph: AttributedGraph, split: LinkSplit, trained_on: LinkSplit | None = None
+) -> FloatArray:
+    """(N, d) from one pass of the run's encoder over the graph's training edges; `trained_on`: the run's own split."""
     from uge_core.train import encode
 
-    return encode(RunConfig.from_json(run.config), run.parameters, graph, split)
+    return encode(RunConfig.from_json(run.config), run.parameters, graph, split, trained_on)
 
 
 @dataclass(frozen=True)
