@@ -207,6 +207,8 @@ def _listening(port: int) -> Iterator[Check]:
         except OverflowError:
             yield Check("port", "problem", f"{port} is no port; the largest is 65535", "uge app --port 8501")
         except OSError as error:
-            yield Check("port", "note", f"{port}: {error.strerror}", f"uge app --port {port % 65535 + 1}")
+            yield Check(
+                "port", "note", f"{port}: {error.strerror}", f"uge app --port {port + 1 if port < 65535 else 8501}"
+            )
         else:
             yield Check("port", "ok", f"{port} is free")
