@@ -27,9 +27,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from uge_core.errors import ConfigError
-from uge_core.graph import FloatArray
+from uge_core.graph import FloatArray, IntArray
 from uge_core.registry import unknown_name
 
 if TYPE_CHECKING:
@@ -56,6 +57,26 @@ class Factors:
     def of(cls, scored: Scored) -> Factors:
         """Those of an array are the array itself."""
         return scored if isinstance(scored, Factors) else cls(scored, scored)
+
+    def scores(self, first: IntArray, second: IntArray) -> npt.NDArray[np.float64]:
+        """The scores of listed pairs, with the same bits on every processor, so that equal rows have equal scores.
+
+        Args:
+            first: (M,) a node of each pair.
+            second: (M,) the other; -1 is the last node.
+
+        Returns:
+            (M,) float64.
+        """
+        from uge_core._score_kernel import pair_scores
+
+        found: npt.NDArray[np.float64] = pair_scores(self.left, self.right, first, second)
+        return found
+
+    def of_lists(self, targets: IntArray, candidates: IntArray) -> npt.NDArray[np.float64]:
+        """(T, C) float64 scores of targets (T,) with each of their candidates (T, C), as `scores` gives them."""
+        first = np.repeat(targets, candidates.shape[1])
+        return self.scores(first, candidates.ravel()).reshape(candidates.shape)
 
 
 Scored = FloatArray | Factors

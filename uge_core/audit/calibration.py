@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from uge_core.audit.logistic import settled
 from uge_core.graph import IntArray
 
 FLOOR = 1e-3
@@ -62,8 +63,17 @@ def fit_calibration(probability: _Float64, y: IntArray, prior: _Float64) -> Cali
         expected = (np.exp(logits - total[:, None]) * terms).sum(axis=2)
         return float((total - theta @ true).mean()), (expected - true).mean(axis=1)
 
-    found = minimize(loss, np.array([0.0, 1.0]), jac=True, method="L-BFGS-B", bounds=[(0.0, 10.0), (-5.0, 5.0)])
-    return Calibration(float(found.x[0]), float(found.x[1]), prior)
+    def second(theta: _Float64) -> _Float64:
+        logits = np.tensordot(theta, terms, 1)
+        q = np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
+        apart = terms - (q * terms).sum(axis=2, keepdims=True)
+        return np.asarray(np.einsum("nk,ank,bnk->ab", q, apart, apart) / len(y))
+
+    low, high = np.array([0.0, -5.0]), np.array([10.0, 5.0])
+    found = minimize(loss, np.array([0.0, 1.0]), jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)))
+    # where it stops depends on the last bits of sums
+    power, mix = settled(found.x, lambda theta: loss(theta)[1], second, low, high)
+    return Calibration(float(power), float(mix), prior)
 
 
 def _logs(probability: _Float64) -> _Float64:

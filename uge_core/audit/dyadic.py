@@ -13,7 +13,9 @@ freedom. Where a cell has fewer than ten people on a side, that side takes the v
 all cells together if this is larger: one person's own pairs say nothing of other people.
 
 Differences between cells: the influences a_uc / n_c times Gaussian multipliers, one per person, are
-normal with covariance sum_u a_u a_u' and drawn as such, a group of people at a time. The largest
+normal with covariance sum_u a_u a_u' and drawn as such, a group of people at a time, by the covariance's symmetric
+root: it is the only one, and moves with the covariance, where the eigenvectors that any other is made of can turn
+about or change their signs with the last bit of a sum, and the draws with them. The largest
 |difference of c and c'| / sqrt(V_c + V_c') over all pairs of cells, V the draws' variances, 95 % of the
 draws, is what all intervals of differences share, with V then the variances above; so they hold together,
 and that of max - min covers also where there is no difference, at which resampling the maximum itself
@@ -37,7 +39,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.stats import norm, t
 
-from uge_core.graph import FloatArray, IntArray
+from uge_core.graph import IntArray
 
 DRAWS = 1_000
 LEVEL = 0.95
@@ -98,14 +100,14 @@ class Noise:
         variance: (k,) of each mean.
         df: (k,) degrees of freedom of that estimate.
         spread: (k,) variance of each line of `draws`, at least `variance`.
-        draws: (k, B) float32 normal deviations, correlated as the means are.
+        draws: (k, B) normal deviations, correlated as the means are.
         borrowed: how many cells took the variance between all people on a side.
     """
 
     variance: _Float64
     df: _Float64
     spread: _Float64
-    draws: FloatArray
+    draws: _Float64
     borrowed: int
 
     def scaled(self, factor: _Float64) -> Noise:
@@ -114,14 +116,14 @@ class Noise:
             self,
             variance=self.variance * factor**2,
             spread=self.spread * factor**2,
-            draws=self.draws * factor.astype(np.float32)[:, None],
+            draws=self.draws * factor[:, None],
         )
 
     @property
-    def deviations(self) -> FloatArray:
+    def deviations(self) -> _Float64:
         """(k, B) draws with the variances of the means."""
         ratio = np.divide(self.variance, self.spread, out=np.zeros(len(self.spread)), where=self.spread > 0)
-        return np.asarray(self.draws * np.sqrt(ratio)[:, None].astype(np.float32))
+        return np.asarray(self.draws * np.sqrt(ratio)[:, None])
 
     def half_width(self) -> _Float64:
         """(k,) half the 95 % interval of each mean by itself."""
@@ -177,7 +179,7 @@ def cell_noise(
     pooled /= weight
     rng = np.random.default_rng([seed, 31])
     spread, uncertain, borrows = np.zeros(k), np.zeros(k), np.zeros(k, dtype=bool)
-    made = np.zeros((k, draws), dtype=np.float32)
+    made = np.zeros((k, draws))
     for at, gram, freedom, enough, per_person in parts:
         mine = np.diagonal(gram)
         extra = np.where(enough, 0.0, np.maximum(pooled / per_person + own[kept][at] - mine, 0.0))
@@ -186,14 +188,13 @@ def cell_noise(
         spread[at] += total
         uncertain[at] += total**2 / np.where(enough, freedom, MIN_PEOPLE - 1.0)
         values, vectors = np.linalg.eigh(gram)
-        root = (vectors * np.sqrt(np.maximum(values, 0.0))).astype(np.float32)
-        made[at] += root @ rng.standard_normal((len(at), draws), dtype=np.float32)
-        made[at] += np.sqrt(extra, dtype=np.float32)[:, None] * rng.standard_normal((len(at), draws), dtype=np.float32)
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        made[at] += root @ rng.standard_normal((len(at), draws))
+        made[at] += np.sqrt(extra)[:, None] * rng.standard_normal((len(at), draws))
     size = n[kept]
     least = own[kept] * size / np.maximum(size - 1, 1)
-    lift = np.sqrt(np.maximum(least - spread, 0.0), dtype=np.float32)
-    if lift.any():
-        made += lift[:, None] * rng.standard_normal(made.shape, dtype=np.float32)
+    lift = np.sqrt(np.maximum(least - spread, 0.0))
+    made += lift[:, None] * rng.standard_normal(made.shape)
     most = np.maximum(size - 1.0, 1.0)
     df = np.minimum(np.divide(spread**2, uncertain, out=most.copy(), where=uncertain > 0), most)
     return Noise(
@@ -253,7 +254,7 @@ def compare_norm(values: _Float64, noise: Noise, norm_of: Callable[[npt.NDArray[
     value = float(norm_of(values[:, None])[0])
     deviations = noise.deviations
     chance = norm_of(deviations)
-    wider = np.asarray(t.ppf(0.5 + LEVEL / 2, noise.df) / norm.ppf(0.5 + LEVEL / 2), dtype=np.float32)[:, None]
+    wider = np.asarray(t.ppf(0.5 + LEVEL / 2, noise.df) / norm.ppf(0.5 + LEVEL / 2))[:, None]
     error = float(np.quantile(norm_of(deviations * wider), LEVEL))
     return _apart(max(0.0, value - error), value + error, chance, value)
 
@@ -277,7 +278,7 @@ class _Bands:
     """
 
     def __init__(self, values: _Float64, noise: Noise) -> None:
-        spread = np.sqrt(np.where(noise.spread > 0, noise.spread, np.inf)).astype(np.float32)
+        spread = np.sqrt(np.where(noise.spread > 0, noise.spread, np.inf))
         self.largest = np.abs(noise.draws / spread[:, None]).max(axis=0)
         self._values, self._width = values, np.sqrt(noise.variance)
         self._df = np.clip(noise.df, 1, _LARGEST_DF).astype(np.int64)
@@ -301,7 +302,7 @@ class _Differences:
         # of two cells that share people can be far too small, and the largest ratio would be that one.
         spread, variance = noise.spread[:, None] + noise.spread, noise.variance[:, None] + noise.variance
         scale = np.divide(1.0, np.sqrt(spread), out=np.zeros(spread.shape), where=spread > 0)
-        self.largest = _largest_differences(noise.draws, scale.astype(np.float32))
+        self.largest = _largest_differences(noise.draws, scale)
         uncertain = noise.variance**2 / noise.df
         uncertain = uncertain[:, None] + uncertain
         df = np.divide(variance**2, uncertain, out=np.ones(spread.shape), where=uncertain > 0)
@@ -316,9 +317,9 @@ class _Differences:
         return float((self._apart - half).max()), float((self._apart + half).max())
 
 
-def _largest_differences(draws: FloatArray, scale: FloatArray) -> FloatArray:
+def _largest_differences(draws: _Float64, scale: _Float64) -> _Float64:
     """(B,) per draw the largest scale_ij |draw_i - draw_j| over pairs of cells."""
-    most = np.zeros(draws.shape[1], dtype=np.float32)
+    most = np.zeros(draws.shape[1])
     for i in range(len(draws) - 1):
         np.maximum(most, (np.abs(draws[i + 1 :] - draws[i]) * scale[i, i + 1 :, None]).max(axis=0), out=most)
     return most

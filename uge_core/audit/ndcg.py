@@ -56,8 +56,7 @@ def rank_candidates(embedding: Scored, task: RankingTask, *, seed: int = 0) -> R
     targets, columns, ranks = [], [], []
     for start in range(0, len(task.targets), _CHUNK):
         candidates = task.candidates[start : start + _CHUNK]
-        own = z.left[task.targets[start : start + _CHUNK]]
-        scores = np.matmul(z.right[candidates], own[:, :, None])[:, :, 0]
+        scores = z.of_lists(task.targets[start : start + _CHUNK], candidates)
         scores[candidates < 0] = -np.inf
         luck = rng.random(scores.shape, dtype=np.float32)
         row, column = np.nonzero(task.relevant[start : start + _CHUNK])

@@ -7,6 +7,13 @@ in nats, 0 where the top is composed as the list is. Candidates of unknown group
 shorter than k is read to its end. A short top can never have the shares of many groups, so chance alone is
 well above 0: compare with the same measure of a random order. Source: Geyik, Ambler and Kenthapadi (KDD 2019).
 
+That is known exactly. Of a random order of L candidates, n of them of a group, the first i hold X of it,
+hypergeometric with (L, n, i), and
+
+    E[KL(D_i || D_ref)] = sum over the groups of E[(X / i) log(X L / (i n))]
+
+so that the floor is drawn from nothing and does not depend on the embedding.
+
 Lists share their candidates, popular people above all, so a bootstrap of lists covers 54 % where it says 95.
 The interval is of a jackknife over people instead: a twentieth of them at a time leaves all lists.
 """
@@ -14,9 +21,11 @@ The interval is of a jackknife over people instead: a twentieth of them at a tim
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import comb
 from scipy.stats import t
 
 from uge_core.graph import IntArray
@@ -29,40 +38,60 @@ _Float64 = npt.NDArray[np.float64]
 BLOCKS = 20
 _LISTS = 4_000  # lists behind an interval at most
 _CHUNK = 2048
-_SHUFFLED = 20_000  # lists shuffled for the floor, each once at least
-_SHUFFLES = 20  # and so often at most
 
 
 def ndkl_per_target(
     embedding: Scored, task: RankingTask, group: IntArray, *, top: int = TOP, seed: int = 0
 ) -> tuple[_Float64, _Float64]:
-    """NDKL of every list, and of random orders of it.
+    """NDKL of every list, and what a random order of it gives on average.
 
     Args:
         embedding: (N, d) float32 for dot products, or factors; lists are ordered by the score with their target.
         task: the lists; -1 pads.
         group: (N,) group of each node; below 0 leaves it out.
         top: k.
-        seed: keys the order of ties, and the random orders.
+        seed: keys the order of ties.
 
     Returns:
         (T,) and (T,), at least 0; NaN for a list with no candidate of a known group.
     """
-    rng, luck = np.random.default_rng([seed, 14]), np.random.default_rng([seed, 15])
-    shuffles = min(_SHUFFLES, max(1, _SHUFFLED // max(len(task.targets), 1)))
-    found, chance = np.full(len(task.targets), np.nan), np.full(len(task.targets), np.nan)
+    rng = np.random.default_rng([seed, 14])
+    found = np.full(len(task.targets), np.nan)
     for start in range(0, len(task.targets), _CHUNK):
         part = slice(start, start + _CHUNK)
         candidates = _sorted(embedding, task, part, rng)
-        own = np.where(candidates >= 0, group[candidates], -1)
-        reference = _reference(own)
-        found[part] = _value(own, top)
-        draws = np.zeros(len(own))
-        for _ in range(shuffles):
-            order = np.argsort(luck.random(own.shape, dtype=np.float32) + (own < 0), axis=1)
-            draws += _ndkl(own, reference, order[:, :top])
-        chance[part] = draws / shuffles
-    return found, chance
+        found[part] = _value(np.where(candidates >= 0, group[candidates], -1), top)
+    return found, random_ndkl_per_target(task, group, top=top)
+
+
+def random_ndkl_per_target(task: RankingTask, group: IntArray, *, top: int = TOP) -> _Float64:
+    """What a random order of the same lists gives on average, exactly; arguments as in `ndkl_per_target`.
+
+    Returns:
+        (T,) at least 0; NaN for a list with no candidate of a known group.
+    """
+    expected = np.full(len(task.targets), np.nan)
+    for start in range(0, len(task.targets), _CHUNK):
+        candidates = task.candidates[start : start + _CHUNK]
+        sizes = _sizes(np.where(candidates >= 0, group[candidates], -1))
+        length = sizes.sum(axis=1)
+        for known in np.unique(length[length > 0]).tolist():
+            lists = length == known
+            expected[start + np.nonzero(lists)[0]] = _expected(known, top)[sizes[lists]].sum(axis=1)
+    return expected
+
+
+@cache
+def _expected(length: int, top: int) -> _Float64:
+    """(length + 1,) by the size of a group what it adds to the NDKL of a random order of `length` candidates."""
+    size, total, weight = np.arange(length + 1), np.zeros(length + 1), 0.0
+    for i in range(1, min(top, length) + 1):
+        for held in range(1, i + 1):
+            chance = comb(size, held) * comb(length - size, i - held) / comb(length, i)
+            ratio = held * length / (i * np.maximum(size, 1))
+            total += chance * (held / i) * np.log(ratio) / np.log2(i + 1.0)
+        weight += 1.0 / np.log2(i + 1.0)
+    return total / weight
 
 
 def half_width(embedding: Scored, task: RankingTask, group: IntArray, *, top: int = TOP, seed: int = 0) -> float | None:
@@ -94,8 +123,8 @@ def half_width(embedding: Scored, task: RankingTask, group: IntArray, *, top: in
 
 def _sorted(embedding: Scored, task: RankingTask, part: slice, rng: np.random.Generator) -> IntArray:
     """(t, C) the candidates of some lists by falling score, ties at random; -1 pads."""
-    candidates, z = task.candidates[part], Factors.of(embedding)
-    scores = np.matmul(z.right[candidates], z.left[task.targets[part]][:, :, None])[:, :, 0]
+    candidates = task.candidates[part]
+    scores = Factors.of(embedding).of_lists(task.targets[part], candidates)
     order = np.lexsort((rng.random(scores.shape, dtype=np.float32), -scores), axis=1)
     return np.asarray(np.take_along_axis(candidates, order, axis=1))
 
@@ -105,14 +134,18 @@ def _value(own: IntArray, top: int) -> _Float64:
     return _ndkl(own, _reference(own), np.argsort(own < 0, axis=1, kind="stable")[:, :top])
 
 
+def _sizes(own: IntArray) -> IntArray:
+    """(t, G) how many candidates of each group a list has."""
+    num, known = int(own.max(initial=-1)) + 1, own >= 0
+    place = (np.arange(len(own))[:, None] * num + own)[known]
+    return np.bincount(place, minlength=len(own) * num).reshape(len(own), num)
+
+
 def _reference(own: IntArray) -> _Float64:
     """(t, C) share of each candidate's own group in its list; 1 where it has none."""
-    lists = np.arange(len(own))[:, None]
-    num = int(own.max(initial=-1)) + 1
     known = own >= 0
-    counts = np.bincount((lists * num + own)[known], minlength=len(own) * num).reshape(len(own), num)
     share = np.ones(own.shape)
-    share[known] = (counts / np.maximum(known.sum(axis=1, keepdims=True), 1))[np.nonzero(known)[0], own[known]]
+    share[known] = (_sizes(own) / np.maximum(known.sum(axis=1, keepdims=True), 1))[np.nonzero(known)[0], own[known]]
     return share
 
 

@@ -102,8 +102,7 @@ def sample_pairs(graph: AttributedGraph, split: LinkSplit, *, most: int = MOST, 
 
 def scores(embedding: Scored, pairs: IntArray) -> _Float64:
     """(M,) the score of each pair."""
-    z = Factors.of(embedding)
-    return np.asarray(np.einsum("md,md->m", z.left[pairs[0]], z.right[pairs[1]]), dtype=np.float64)
+    return Factors.of(embedding).scores(*pairs)
 
 
 def _among(keys: IntArray, edges: IntArray) -> npt.NDArray[np.bool_]:

@@ -11,8 +11,8 @@ of few pairs would make the gap their noise: they are listed and left out of it.
 which follows DeBayes; the authors' script samples ordered pairs with replacement, here every
 unordered pair counts once, since that is exact and no slower.
 
-All attributes share one pass: nodes are sorted by the combination of their values, the pass sums p and
-p^2 per pair of combinations and, per node, p over the nodes of each value. Cells of every attribute and
+All attributes share one pass: nodes are sorted by the combination of their values, the pass sums h = p - 1/2 and
+h^2 per pair of combinations and, per node, h over the nodes of each value. Cells of every attribute and
 the variance of their means (`dyadic`) are sums of those.
 """
 
@@ -155,11 +155,11 @@ class _Sums:
     Attributes:
         order: (P,) the people, sorted by their combination.
         first: (G,) one person of each combination.
-        total: (G, G) sums of p per ordered pair of combinations with u before v, bipartite (G, 1).
-        squares: the same of p^2.
-        per_value: by attribute, (K, P) float32 each person's sum of p over the people of each value, in
+        total: (G, G) sums of h = p - 1/2 per ordered pair of combinations with u before v, bipartite (G, 1).
+        squares: the same of h^2.
+        per_value: by attribute, (K, P) float32 each person's sum of h over the people of each value, in
             the order of `order`; bipartite (K, items), each item's over the users of each value.
-        per_person: (P,) each person's sum of p over all items; empty unless bipartite.
+        per_person: (P,) each person's sum of h over all items; empty unless bipartite.
     """
 
     order: IntArray
@@ -258,9 +258,13 @@ def _columns(z: FloatArray) -> FloatArray:
 
 
 def exp2_polynomial() -> FloatArray:
-    """(6,) coefficients of 2^f on [-1/2, 1/2], through the Chebyshev nodes; relative error 1.1e-7."""
+    """(7,) coefficients of 2^f on [-1/2, 1/2], the first one 1, so that 2^f - 1 has all its digits near f = 0.
+
+    Those of (2^f - 1) / f go through the Chebyshev nodes.
+    """
     nodes = 0.5 * np.cos(np.pi * (np.arange(6) + 0.5) / 6)
-    return np.polynomial.polynomial.polyfit(nodes, 2.0**nodes, 5).astype(np.float32)
+    slope = np.polynomial.polynomial.polyfit(nodes, np.expm1(nodes * np.log(2.0)) / nodes, 5)
+    return np.append(1.0, slope).astype(np.float32)
 
 
 _TileSums = Callable[..., tuple[_Float64, _Float64, FloatArray, FloatArray]]
@@ -299,24 +303,23 @@ def _sum_tile(
     skip = first + 1 if triangular else 0
     if skip >= columns.shape[1]:
         return total, squares, row_sum, column_sum
-    prob = rows[:, first:last].T @ columns[:, skip:]
-    np.clip(prob, -87.0, 87.0, out=prob)
-    prob = 1.0 / (1.0 + np.exp(-prob))
+    half = rows[:, first:last].T @ columns[:, skip:]
+    half = 0.5 * np.tanh(0.5 * half)
     if triangular:
-        prob[np.tril_indices(last - first, -1, prob.shape[1])] = 0.0
+        half[np.tril_indices(last - first, -1, half.shape[1])] = 0.0
     g = int(np.searchsorted(column_start, skip, side="right")) - 1
     bounds = np.concatenate([[skip], column_start[g + 1 : -1]]) - skip
-    by_group = np.add.reduceat(prob, bounds, axis=1, dtype=np.float64)
+    by_group = np.add.reduceat(half, bounds, axis=1, dtype=np.float64)
     np.add.at(total[:, g:], local, by_group)
-    np.add.at(squares[:, g:], local, np.add.reduceat(prob**2, bounds, axis=1, dtype=np.float64))
+    np.add.at(squares[:, g:], local, np.add.reduceat(half**2, bounds, axis=1, dtype=np.float64))
     for value in column_value[:, g:]:
         np.add.at(row_sum.T, value[value >= 0], by_group.T[value >= 0].astype(np.float32))
-    np.add.at(column_sum[:, skip:], local, prob)
+    np.add.at(column_sum[:, skip:], local, half)
     return total, squares, row_sum, column_sum
 
 
 def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGraph) -> CellTable:
-    """One attribute's cells out of the sums per pair of combinations."""
+    """One attribute's cells out of the sums per pair of combinations; deviations from the mean are those of h."""
     own, codes = group[sums.first], group[sums.order]
     num = int(codes.max(initial=-1)) + 1
     size = np.bincount(codes[codes >= 0], minlength=num)
@@ -328,7 +331,7 @@ def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGr
         mean = _ratio((member @ sums.total)[:, 0], n)
         squares = (member @ sums.squares)[:, 0]
         sides = _bipartite_sides(per_value, sums.per_person, codes, mean, size, n)
-        return CellTable(np.arange(num), None, mean, n, _own(squares, mean, n), sides)
+        return CellTable(np.arange(num), None, 0.5 + mean, n, _own(squares, mean, n), sides)
     a, b = np.triu_indices(num)
     total, squares = (
         np.where(a == b, table[a, b], table[a, b] + table[b, a])
@@ -336,7 +339,7 @@ def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGr
     )
     n = np.where(a == b, size[a] * (size[a] - 1) // 2, size[a] * size[b])
     mean = _ratio(total, n)
-    return CellTable(a, b, mean, n, _own(squares, mean, n), _sides(per_value, codes, mean, size, n))
+    return CellTable(a, b, 0.5 + mean, n, _own(squares, mean, n), _sides(per_value, codes, mean, size, n))
 
 
 def _own(squares: _Float64, mean: _Float64, n: IntArray) -> _Float64:
@@ -347,7 +350,7 @@ def _own(squares: _Float64, mean: _Float64, n: IntArray) -> _Float64:
 
 
 def _sides(per_value: FloatArray, codes: IntArray, mean: _Float64, size: IntArray, n: IntArray) -> tuple[Side, ...]:
-    """Of the cells over all pairs, a side per group: a_uc = (u's sum of p over value b) - mu_gb (pairs of u)."""
+    """Of the cells over all pairs, a side per group: a_uc = (u's sum of h over value b) - (mu_gb - 1/2) (pairs of u)."""
     num = len(size)
     cell = np.zeros((num, num), dtype=np.int64)
     upper = np.triu_indices(num)
@@ -432,9 +435,7 @@ def _sampled_cells(
 
 def edge_probabilities(embedding: Scored, edges: IntArray) -> _Float64:
     """(E,) sigmoid of each edge's score, in [0, 1]."""
-    z = Factors.of(embedding)
-    score = np.einsum("ed,ed->e", z.left[edges[0]], z.right[edges[1]]).astype(np.float64)
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * score)))
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * Factors.of(embedding).scores(*edges))))
 
 
 def _predicted(embedding: Scored, edges: IntArray, threshold: float | None) -> _Float64:

@@ -19,7 +19,8 @@ class KNN(Attacker):
     """25 nearest by Euclidean distance; each votes with 1 / distance, the class shares with one vote's weight.
 
     p_c = (sum of w of the neighbours of class c + mean w * share of c) / (sum of w + mean w). Brute
-    force on float32: at d = 16 a k-d tree takes 15 times as long.
+    force: at d = 16 a k-d tree takes 15 times as long. In double precision, as a small distance is a difference of
+    large numbers.
     """
 
     label: ClassVar[str] = "nearest neighbours"
@@ -30,13 +31,13 @@ class KNN(Attacker):
         from sklearn.neighbors import NearestNeighbors
 
         share = np.bincount(y) / len(y)
-        search = NearestNeighbors(n_neighbors=min(_NEAREST, len(x)), algorithm="brute").fit(x.astype(np.float32))
+        search = NearestNeighbors(n_neighbors=min(_NEAREST, len(x)), algorithm="brute").fit(x)
 
         def probability(z: Float64Array) -> Float64Array:
-            distance, nearest = search.kneighbors(z.astype(np.float32))
+            distance, nearest = search.kneighbors(z)
             # A distance of 0 would outvote everything: none counts as less than a thousandth of its row's mean.
             floor = np.maximum(1e-3 * distance.mean(axis=1, keepdims=True), 1e-12)
-            vote = 1.0 / np.maximum(distance, floor).astype(np.float64)
+            vote = 1.0 / np.maximum(distance, floor)
             vote /= vote.mean(axis=1, keepdims=True)
             out = np.empty((len(z), len(share)))
             for begin in range(0, len(z), _ROWS):

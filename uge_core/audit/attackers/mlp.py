@@ -19,7 +19,11 @@ _BATCH = 256
 
 @register
 class MLP(Attacker):
-    """scikit-learn's perceptron, one hidden layer of 64, Adam at 0.002, a fixed number of epochs."""
+    """scikit-learn's perceptron, one hidden layer of 64, Adam at 0.002, a fixed number of epochs.
+
+    Double precision: two thousand steps blow a difference in the last bit of a sum up a hundred thousand times, which
+    in single precision moved an AUC by .005 between two processors.
+    """
 
     label: ClassVar[str] = "neural network"
     needs: ClassVar[tuple[str, ...]] = ("sklearn.neural_network",)
@@ -37,8 +41,7 @@ class MLP(Attacker):
         steps = -(-len(x) // batch)
         epochs = max(_FEW_EPOCHS if many else _EPOCHS, min(200, (_STEPS // 2 if many else _STEPS) // steps))
         model = MLPClassifier((_WIDTH,), batch_size=batch, learning_rate_init=2e-3, random_state=seed)
-        single = x.astype(np.float32)
         for _ in range(epochs):
-            model.partial_fit(single, y, classes=np.arange(num))
+            model.partial_fit(x, y, classes=np.arange(num))
         note = f"mlp limited to {epochs} epochs as the attribute has {num} values" if many else None
-        return Fitted(lambda z: np.asarray(model.predict_proba(z.astype(np.float32)), np.float64), note)
+        return Fitted(model.predict_proba, note)
