@@ -15,7 +15,7 @@ PACKAGE = ROOT / "uge_core"
 # A module imports only from earlier lines; modules of one line do not import one another.
 LAYERS = (
     ("errors", "aside", "info", "autograd", "environment", "progress", "_kernels", "_prior_kernels", "_score_kernel", "_walk_kernels", "_wave_kernels", "strict_yaml", "spreadsheet", "spawn"),
-    ("registry", "memory", "record", "checkpoint"),
+    ("registry", "memory", "record", "checkpoint", "row_products"),
     ("graph", "catalogue"),
     ("scores", "split", "values", "group_means", "planted", "association", "priors", "walks", "withheld"),
     ("bias_free",),

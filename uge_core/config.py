@@ -23,7 +23,7 @@ from uge_core.graph import AttributedGraph
 from uge_core.registry import build_options, check_option, find, found, option, unknown_name
 
 # Counts up when a change to training or audit changes numbers, so that an older run is not taken for the same.
-ENGINE = 5
+ENGINE = 6
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uge_core import policy, record, runs
+from uge_core.audit import version
 from uge_core.errors import ConfigError, GraphError, StoreError
 from uge_core.graph import AttributedGraph
 from uge_core.registry import unknown_name
@@ -44,7 +45,8 @@ def verify(
     """Checks a record against itself, and against its stored run where that is at hand.
 
     Nothing that the store keeps of an audit is believed: the stored embedding is measured again, random
-    floors included, with what the record says was asked.
+    floors included, with what the record says was asked. Of a record that an earlier version of the audit made,
+    what both versions measure alike is compared.
 
     Args:
         report: what `record.read` gave.
@@ -79,9 +81,35 @@ def verify(
     except (StoreError, GraphError, ConfigError) as error:
         yield Finding("audit", NOT_RECOMPUTED, f"not measured anew: {error}")
         return
-    difference = record.first_difference(report, anew)
-    equal = f"measured anew from the embedding of run {report['run_id']}: all {len(report['rows'])} rows are equal"
-    yield Finding("audit", DIFFERS if difference else EQUAL, difference or equal)
+    yield _compared(report, anew)
+
+
+def _compared(report: Mapping[str, Any], anew: Mapping[str, Any]) -> Finding:
+    """The finding on a record and the same measured anew."""
+    made_by = _version(report)
+    changes = version.since(made_by)
+    report = {**report, "audit_version": version.VERSION}
+
+    def fits(kind: str) -> Callable[[Mapping[str, Any]], bool]:
+        return lambda row: any(change.kind == kind and change.fits(row) for change in changes)
+
+    found = record.differences(report, anew, added=fits("added"), dropped=fits("dropped"), passed=fits("figures"))
+    if found.words:
+        return Finding("audit", DIFFERS, found.words)
+    rows = len(report["rows"])
+    equal = rows - len(found.dropped) - len(found.passed)
+    text = f"measured anew from the embedding of run {report['run_id']}: "
+    parts = [f"{text}all {rows} rows are equal" if equal == rows else f"{text}{equal} of {rows} rows are equal"]
+    for kind, those, said in (
+        ("added", found.added, f"not in the report, as version {made_by} of the audit did not measure them"),
+        ("dropped", found.dropped, f"not measured anew, as version {version.VERSION} of the audit no longer does"),
+        ("figures", found.passed, f"not compared, as version {version.VERSION} of the audit measures them otherwise"),
+    ):
+        if those:
+            more = f" and {len(those) - 1} more" if those[1:] else ""
+            parts.append(f"{said}: {those[0]}{more}")
+            parts += dict.fromkeys(change.words for change in changes if change.kind == kind)
+    return Finding("audit", NOT_RECOMPUTED if found.passed else EQUAL, "; ".join(parts))
 
 
 def _measured_anew(
@@ -89,6 +117,12 @@ def _measured_anew(
 ) -> dict[str, Any]:
     """The report's record, made again from the stored run; its rows are left as they are where the run is another."""
     run = store.load(report["run_id"])
+    made_by = _version(report)
+    if made_by > version.VERSION:
+        raise ConfigError(
+            f"version {made_by} of the audit made the report, this package has version {version.VERSION}; "
+            "install a newer one"
+        )
     asked = report.get("asked", {})
     known = set(inspect.signature(runs.audit_run).parameters) - {
         "run",
@@ -100,6 +134,7 @@ def _measured_anew(
     }
     if not set(asked) <= known:
         raise ConfigError(unknown_name("option of an audit", min(set(asked) - known), sorted(known)))
+    report = {**report, "audit_version": version.VERSION}
     head = runs.record(run, report["rows"], asked)
     if record.first_difference(report, head):
         return head
@@ -111,6 +146,11 @@ def _measured_anew(
     # As written and read back: what a tuple and a list share.
     back: dict[str, Any] = json.loads(record.canonical(anew))
     return back
+
+
+def _version(report: Mapping[str, Any]) -> int:
+    """The version of the audit that made a record; the field is newer than the first."""
+    return int(report.get("audit_version", 1))
 
 
 def exit_code(findings: list[Finding]) -> int:

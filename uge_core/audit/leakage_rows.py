@@ -21,7 +21,7 @@ from uge_core.graph import Attribute, FloatArray, IntArray
 from uge_core.registry import find
 from uge_core.split import ProbeSplit, probe_classes, probe_split
 
-LEAKAGE_VERSION = 2  # counts up when an attacker changes, so that kept floors are measured anew
+LEAKAGE_VERSION = 3  # counts up when an attacker changes, so that kept floors are measured anew
 _LEAST_SHUFFLED = 20  # nodes in a group of the permutation test, on average
 _SIDE_BY_SIDE = 4  # attackers at once at most, as each holds its own copy of the inputs
 

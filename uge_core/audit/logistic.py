@@ -110,6 +110,7 @@ def fit_logistic(
             "maxls": 50,
         },
     )
+
     def second(theta: _Float64) -> _Float64:
         """The matrix of second derivatives: sum_i v_i (diag(p_i) - p_i p_i') x x_i x_i', and the penalty's."""
         model = Logistic(classes, np.concatenate([np.zeros((num - free, d + 1)), theta.reshape(free, d + 1)]), True)

@@ -81,19 +81,21 @@ class GAT(Backbone):
     def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:
         """Two attention layers, a member at a time: softmax and messages are per edge, head and member."""
         import torch
-        from torch.nn.functional import elu
 
         from uge_core.backbones._attention import attend
+        from uge_core.row_products import elu, plus, times
 
         def layer(x: Tensor, source: Tensor, target: Tensor) -> Tensor:
-            per_head = x.view(len(x), *source.shape)
-            return attend(x, (per_head * source).sum(-1), (per_head * target).sum(-1), inputs)
+            # a block of a row per head: each head meets its own part of x
+            parts = [torch.block_diag(*a.unsqueeze(-1)) for a in (source, target)]  # type: ignore[no-untyped-call]
+            of_source, of_target = times(x, torch.cat(parts, dim=1)).chunk(2, dim=1)
+            return attend(x, of_source, of_target, inputs)
 
         p = parameters.layers
         start = inputs.start(parameters.tables, self.input)
         out = []
         for k in range(len(p["w1"])):
             x = start[k] if start.dim() == 3 else start
-            hidden = layer(x @ p["w1"][k], p["source1"][k], p["target1"][k]) + p["b1"][k]
-            out.append(layer(elu(hidden) @ p["w2"][k], p["source2"][k], p["target2"][k]) + p["b2"][k])
+            hidden = plus(layer(times(x, p["w1"][k]), p["source1"][k], p["target1"][k]), p["b1"][k])
+            out.append(plus(layer(times(elu(hidden), p["w2"][k]), p["source2"][k], p["target2"][k]), p["b2"][k]))
         return torch.stack(out)

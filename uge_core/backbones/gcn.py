@@ -72,8 +72,9 @@ class GCN(Backbone):
     def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:
         """Two convolutions."""
         from uge_core.backbones._inputs import propagate
+        from uge_core.row_products import plus, times
 
         p, s = parameters.layers, inputs.adjacency
         x = inputs.start(parameters.tables, self.input)
-        hidden = (propagate(x @ p["w1"], s) + p["b1"][:, None]).relu()
-        return propagate(hidden @ p["w2"], s) + p["b2"][:, None]
+        hidden = plus(propagate(times(x, p["w1"]), s), p["b1"]).relu()
+        return plus(propagate(times(hidden, p["w2"]), s), p["b2"])

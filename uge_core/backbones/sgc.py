@@ -62,8 +62,9 @@ class SGC(Backbone):
     def encode(self, parameters: Parameters, inputs: Inputs) -> Tensor:
         """Map first, then propagate: the product is the same and d columns are cheaper than F."""
         from uge_core.backbones._inputs import propagate
+        from uge_core.row_products import plus, times
 
-        x = inputs.start(parameters.tables, self.input) @ parameters.layers["w"]
+        x = times(inputs.start(parameters.tables, self.input), parameters.layers["w"])
         for _ in range(self.hops):
             x = propagate(x, inputs.adjacency)
-        return x + parameters.layers["b"][:, None]
+        return plus(x, parameters.layers["b"])

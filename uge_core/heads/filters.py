@@ -73,9 +73,10 @@ class Filters:
 
 
 def _filter(x: Tensor, parameters: dict[str, Tensor], name: str) -> Tensor:
-    from torch import addmm
-    from torch.nn.functional import batch_norm, leaky_relu
+    from torch.nn.functional import leaky_relu
+
+    from uge_core.row_products import normalised, plus, times
 
     for layer in (0, 1):
-        x = leaky_relu(addmm(parameters[f"{name}bias{layer}"], x, parameters[f"{name}weight{layer}"]))
-    return batch_norm(x, None, None, parameters[f"{name}scale"], parameters[f"{name}shift"], training=True)
+        x = leaky_relu(plus(times(x, parameters[f"{name}weight{layer}"]), parameters[f"{name}bias{layer}"]))
+    return normalised(x, parameters[f"{name}scale"], parameters[f"{name}shift"])

@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy, leaky_relu
 
 from uge_core.penalties.adversary import Answer, Build
+from uge_core.row_products import plus, times
 
 _SLOPE = 0.2
 _KEPT = ("step", "exp_avg", "exp_avg_sq")
@@ -68,7 +69,7 @@ class Discriminator:
         """(n, G) logits; frozen: no gradient reaches the network."""
         leaves = [leaf.detach() for leaf in self.leaves] if frozen else self.leaves
         for i in range(0, len(leaves), 2):
-            x = torch.addmm(leaves[i + 1], x, leaves[i])
+            x = plus(times(x, leaves[i]), leaves[i + 1])
             if i + 2 < len(leaves):
                 x = leaky_relu(x, _SLOPE)
         return x

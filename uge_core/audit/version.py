@@ -1,0 +1,60 @@
+"""Which version of the audit measured a record, and what later ones measure otherwise.
+
+A record keeps the version that made it. Whoever measures it anew with a later one compares what both measure alike,
+and says the rest: a metric that is new makes no old record differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+VERSION = 2
+"""Counts up with each entry of `CHANGES`; a record without one is of version 1."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a version of the audit does to some rows.
+
+    Attributes:
+        version: the first that does.
+        words: what it does.
+        kind: "figures": measures them otherwise; "added": they are new; "dropped": it no longer measures them.
+        metrics: of these rows; empty: any.
+        attackers: by these; empty: any.
+        variants: in these; empty: any.
+    """
+
+    version: int
+    words: str
+    kind: Literal["figures", "added", "dropped"] = "figures"
+    metrics: tuple[str, ...] = ()
+    attackers: tuple[str | None, ...] = ()
+    variants: tuple[str | None, ...] = ()
+
+    def fits(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row is one of these."""
+        asked = (("metric", self.metrics), ("attacker", self.attackers), ("variant", self.variants))
+        return all(not allowed or row[name] in allowed for name, allowed in asked)
+
+
+CHANGES: tuple[Change, ...] = (
+    Change(
+        2,
+        "attackers end at the minimum itself, in double precision, and people whom an attacker tells alike are tied",
+        metrics=("micro_f1", "balanced_accuracy", "auc", "usable_bits"),
+    ),
+    Change(
+        2,
+        "probabilities keep their digits, and the draws behind intervals do not turn with the last bit of a sum",
+        metrics=("dp", "eo", "ndcg_gap"),
+    ),
+    Change(2, "the floor of a random order is exact", metrics=("ndkl",)),
+)
+
+
+def since(version: int) -> tuple[Change, ...]:
+    """The changes after a version."""
+    return tuple(change for change in CHANGES if change.version > version)

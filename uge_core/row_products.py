@@ -1,0 +1,193 @@
+"""Products with a small matrix and sums over the rows of a large one, whose bits do not depend on threads.
+
+Libraries cut a matrix among as many threads as there are, and a sum over rows with it, so that a gradient's last bits,
+and after some epochs its first digits, were another number of threads' own. Here rows are cut into blocks of one size,
+a thread computes a block by itself, and what blocks come to is added in their order. The bits are still those of one
+processor and one build of torch.
+
+On other devices torch does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from uge_core.autograd import apply
+from uge_core.environment import cores
+
+BLOCK = 1024
+"""Rows of a block."""
+_WORTH = 1 << 17  # numbers whose products take longer than handing blocks to other threads
+_EPS = 1e-5  # torch's of a batch normalisation
+
+
+def times(x: Tensor, w: Tensor) -> Tensor:
+    """(..., N, h) x w.
+
+    Args:
+        x: (..., N, f) large, or (N, f) for all.
+        w: (..., f, h) small.
+    """
+    if x.device.type != "cpu":
+        return x @ w
+    if w.dim() == 2:
+        return apply(_Times, x, w)
+    if len(w) == 1:
+        return apply(_Times, x.squeeze(0) if x.dim() == 3 else x, w.squeeze(0)).unsqueeze(0)  # nothing is copied
+    each = x.unbind(0) if x.dim() == 3 else [x] * len(w)
+    return torch.stack([apply(_Times, xk, wk) for xk, wk in zip(each, w.unbind(0), strict=True)])
+
+
+def plus(x: Tensor, b: Tensor) -> Tensor:
+    """(..., N, h) x + b, b (..., h) being added to each row."""
+    return x + b.unsqueeze(-2) if x.device.type != "cpu" else apply(_Plus, x, b)
+
+
+def elu(x: Tensor) -> Tensor:
+    """(N, h) x where it is positive, else exp(x) - 1; torch takes another exponential for what is left over of a vector."""
+    return torch.nn.functional.elu(x) if x.device.type != "cpu" else apply(_Elu, x)
+
+
+def normalised(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    """(N, h) scale (x - mean) / deviation + shift over the N rows, as torch's batch_norm in training."""
+    if x.device.type != "cpu":
+        return torch.nn.functional.batch_norm(x, None, None, scale, shift, training=True)
+    return apply(_Normalised, x, scale, shift)
+
+
+def sum_rows(x: Tensor) -> Tensor:
+    """(..., h) the sum of the rows of x (..., N, h), which carries no gradient."""
+    x = x.detach()
+    parts: list[Tensor] = [x] * _blocks(x)
+
+    def work(j: int, rows: slice) -> None:
+        parts[j] = x[..., rows, :].sum(-2)
+
+    _each(work, x)
+    return _added(parts)
+
+
+def _blocks(x: Tensor) -> int:
+    return max(1, -(-x.shape[-2] // BLOCK))
+
+
+def _each(work: Callable[[int, slice], None], x: Tensor) -> None:
+    """Calls `work` with the number and the rows of each block of x (..., N, h), each in a thread by itself."""
+    blocks = _blocks(x)
+    workers = min(cores(), blocks) if x.numel() >= _WORTH else 1
+
+    def share(first: int) -> None:
+        with torch.no_grad():
+            for j in range(first, blocks, workers):
+                work(j, slice(j * BLOCK, (j + 1) * BLOCK))
+
+    others = [_pool().submit(share, first) for first in range(1, workers)]
+    with _alone():
+        share(0)
+    for other in others:
+        other.result()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Torch uses this thread and no other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores(), initializer=torch.set_num_threads, initargs=(1,))
+
+
+def _added(parts: Sequence[Tensor]) -> Tensor:
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+class _Times(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:
+        ctx.save_for_backward(x, w)
+        out = x.new_empty(len(x), w.shape[1])
+
+        def work(j: int, rows: slice) -> None:
+            torch.mm(x[rows], w, out=out[rows])
+
+        _each(work, x)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        x, w = ctx.saved_tensors
+        (slope,) = grads
+        across = w.T
+        of_x = torch.empty_like(x) if ctx.needs_input_grad[0] else None
+        parts = [w] * _blocks(x)
+
+        def work(j: int, rows: slice) -> None:
+            if of_x is not None:
+                torch.mm(slope[rows], across, out=of_x[rows])
+            parts[j] = x[rows].T @ slope[rows]
+
+        _each(work, x)
+        return of_x, _added(parts)
+
+
+class _Plus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, b: Tensor) -> Tensor:
+        return x + b.unsqueeze(-2)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return grads[0], sum_rows(grads[0])
+
+
+class _Elu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        out = torch.empty_like(x)
+
+        def work(j: int, rows: slice) -> None:
+            out[rows] = torch.nn.functional.elu(x[rows])
+
+        _each(work, x)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        (out,) = ctx.saved_tensors
+        return grads[0] * torch.where(out > 0, 1.0, out + 1.0)
+
+
+class _Normalised(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+        centred = x - sum_rows(x) / len(x)
+        inverse = (sum_rows(centred.square()) / len(x) + _EPS).rsqrt()
+        unit = centred * inverse
+        ctx.save_for_backward(unit, inverse, scale)
+        return unit * scale + shift
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        unit, inverse, scale = ctx.saved_tensors
+        (slope,) = grads
+        total, along = sum_rows(slope), sum_rows(slope * unit)
+        back = (slope - total / len(unit) - unit * (along / len(unit))) * (scale * inverse)
+        return back, along, total
