@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -378,6 +378,12 @@ def ndkl(groups_in_order, top=10):
         total += divergence / math.log2(i + 1)
         weight += 1 / math.log2(i + 1)
     return total / weight
+
+
+def random_ndkl(groups, top=10):
+    """The mean of `ndkl` over all orders of a list."""
+    orders = list(permutations(groups))
+    return sum(ndkl(order, top) for order in orders) / len(orders)
 
 
 # Priors

@@ -109,6 +109,7 @@ def test_the_sample_trains_from_its_name_alone(store: RunStore) -> None:
     assert store.load(run_id).dataset["source"] == {"spec": "sample:town", "attributes": None}
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_one_works_and_the_next_waits_and_cancelling_ends_both(town: Path, store: RunStore) -> None:
     first = enqueue(town, store, epochs=LONG)

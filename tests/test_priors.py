@@ -217,6 +217,7 @@ def test_names_of_groups_do_not_matter(seed):
     np.testing.assert_allclose(p, q, atol=2e-3)
 
 
+@pytest.mark.alone
 @pytest.mark.realdata
 @pytest.mark.parametrize(("attribute", "seconds"), [("region", 5), ("AGE", 30)])
 def test_pokec(shared_data, attribute, seconds):

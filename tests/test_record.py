@@ -8,7 +8,7 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import uge_core as uge
 from uge_core import record, runs
+from uge_core.audit import version
 from uge_core.audit.base import METRICS, Cell, Row
 from uge_core.cli import run
 from uge_core.config import RunConfig
@@ -303,6 +304,44 @@ def test_counts_are_exact_and_floats_to_rounding(audits: dict[str, dict[str, Any
     assert ", n:" in (record.first_difference(put(found, ("rows", i, "n"), found["rows"][i]["n"] + 1), found) or "")
 
 
+def test_areas_are_compared_by_pairs_that_may_change_places(audits: dict[str, dict[str, Any]]) -> None:
+    found = json.loads(record.canonical(audits["none"]))
+    i = next(i for i, r in enumerate(found["rows"]) if r["metric"] == "auc" and r["value"])
+    value = found["rows"][i]["value"]
+    assert record.first_difference(put(found, ("rows", i, "value"), value + 5e-7), found) is None
+    assert "value" in (record.first_difference(put(found, ("rows", i, "value"), value + 2e-6), found) or "")
+
+
+def test_small_figures_are_compared_by_the_sums_they_are_differences_of(audits: dict[str, dict[str, Any]]) -> None:
+    # seen between two processors: .08284555466950956 and .08284555458070096, 1.07e-9 of it
+    found = json.loads(record.canonical(audits["none"]))
+    i = next(i for i, r in enumerate(found["rows"]) if r["metric"] == "dp" and r["ci_low"] is not None)
+    one, other = (put(found, ("rows", i, "ci_low"), x) for x in (0.08284555466950956, 0.08284555458070096))
+    assert record.first_difference(one, other) is None
+    assert record.first_difference(one, put(other, ("rows", i, "ci_low"), 0.082845557)) is not None
+    # what a run was made with is no measured number
+    config = put(found, ("config", "learning_rate"), found["config"]["learning_rate"] + 1e-12)
+    assert "learning_rate" in (record.first_difference(config, found) or "")
+
+
+@given(seed=st.integers(0, 999))
+def test_rows_and_cells_are_paired_by_what_they_are_about(seed: int, audits: dict[str, dict[str, Any]]) -> None:
+    found = json.loads(record.canonical(audits["uge-c"]))
+    moved, rng = copy.deepcopy(found), np.random.default_rng(seed)
+    rng.shuffle(moved["rows"])
+    for row in moved["rows"]:
+        rng.shuffle(row["cells"])
+    assert record.first_difference(moved, found) is None
+    taken = moved["rows"].pop(int(rng.integers(len(moved["rows"]))))
+    said = record.differences(moved, found)
+    assert (said.changed, said.surplus, len(said.missing)) == ((), (), 1)
+    assert taken["metric"] in said.missing[0] and "the report says nothing" in said.missing[0]
+    more = record.differences({**found, "rows": [*found["rows"], taken | {"variant": "other"}]}, found)
+    assert (more.changed, more.missing, len(more.surplus)) == ((), (), 1) and "other" in more.surplus[0]
+    twice = record.differences({**found, "rows": [*found["rows"], taken]}, found)
+    assert len(twice.surplus) == 1 and "measured anew nothing" in (twice.words or "")
+
+
 def test_rows_about_some_attributes(audits: dict[str, dict[str, Any]]) -> None:
     found = audits["uge-c"]
     kept = record.only(found, ["REGION"])
@@ -426,6 +465,81 @@ def test_verify_notices_a_row_taken_out_and_an_attacker_left_out(audited: Path) 
     (audited / "forged.json").write_text(json.dumps(asked))
     done = uge_runs("verify", "forged.json", cwd=audited)
     assert done.returncode == 3 and "unknown option of an audit 'split'" in done.stdout
+
+
+def test_verify_says_all_rows_that_one_side_has_alone(audited: Path) -> None:
+    report = json.loads((audited / "report.json").read_text())
+    rows = report["rows"][:3] + report["rows"][5:] + [report["rows"][0] | {"variant": "as-coded"}]
+    (audited / "forged.json").write_text(json.dumps(record.seal(report | {"rows": rows})))
+    done = uge_runs("verify", "forged.json", cwd=audited)
+    assert done.returncode == 1
+    assert "row 4 of" in done.stdout and "(2 rows that the report lacks)" in done.stdout
+    assert "measured anew nothing" in done.stdout
+
+
+def test_verify_knows_which_version_of_the_audit_made_a_report(audited: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = json.loads((audited / "report.json").read_text())
+    assert report["audit_version"] == version.VERSION == max(c.version for c in version.CHANGES)
+    number = len(report["rows"])
+    ndkl = [r for r in report["rows"] if r["metric"] == "ndkl"]
+    without = [r for r in report["rows"] if r["metric"] != "ndkl"]
+
+    def verified(changed: dict[str, Any]) -> Done:
+        (audited / "old.json").write_text(json.dumps(record.seal(report | changed)))
+        return uge_runs("verify", "old.json", cwd=audited)
+
+    # a metric that is new
+    monkeypatch.setattr(version, "VERSION", version.VERSION + 1)
+    new = version.Change(version.VERSION, "rank exposure is measured", "added", metrics=("ndkl",))
+    monkeypatch.setattr(version, "CHANGES", (*version.CHANGES, new))
+    done = verified({"rows": without})
+    assert done.returncode == 0, done
+    assert f"all {len(without)} rows are equal" in done.stdout and "rank exposure is measured" in done.stdout
+    assert f"row {report['rows'].index(ndkl[0]) + 1} of {number} measured anew (ndkl, " in done.stdout
+    # another row that is not there is no new metric, nor may the figures of the others change
+    assert verified({"rows": without[1:]}).returncode == 1
+    i = next(i for i, r in enumerate(report["rows"]) if r["metric"] == "ndcg_at_10")
+    assert verified(put(report, ("rows", i, "value"), 0.999)).returncode == 1
+    # of a report of this version it is missing
+    assert verified({"rows": without, "audit_version": version.VERSION}).returncode == 1
+
+    # figures that are measured otherwise
+    monkeypatch.setattr(version, "CHANGES", (*version.CHANGES[:-1], replace(new, kind="figures")))
+    i = report["rows"].index(ndkl[0])
+    done = verified(put(report, ("rows", i, "floor_random"), 0.5))
+    assert done.returncode == 3, done
+    assert f"audit: NOT CHECKED: measured anew from the embedding of run {report['run_id']}: " in done.stdout
+    assert f"{number - len(ndkl)} of {number} rows are equal" in done.stdout and "not compared" in done.stdout
+    done = verified(put(report, ("rows", i, "n"), 1))
+    assert done.returncode == 1 and ", n: the report says 1" in done.stdout
+
+    # rows that are no longer measured
+    gone = replace(new, kind="dropped", metrics=("rank",))
+    monkeypatch.setattr(version, "CHANGES", (*version.CHANGES[:-1], gone))
+    done = verified({"rows": [*report["rows"], {**ndkl[0], "metric": "dp", "variant": "old"}]})
+    assert done.returncode == 1
+    monkeypatch.setattr(version, "CHANGES", (*version.CHANGES[:-1], replace(gone, metrics=(), variants=("old",))))
+    done = verified({"rows": [*report["rows"], {**ndkl[0], "metric": "dp", "variant": "old"}]})
+    assert done.returncode == 0 and f"{number} of {number + 1} rows are equal" in done.stdout, done
+
+    # made by a later version
+    done = verified({"audit_version": version.VERSION + 1})
+    assert done.returncode == 3 and "install a newer one" in done.stdout
+
+
+def test_a_report_without_a_version_is_of_the_first(audited: Path) -> None:
+    report = json.loads((audited / "report.json").read_text())
+    del report["audit_version"]
+    for row in report["rows"]:
+        if row["metric"] == "dp" and row["ci_low"] is not None:
+            row["ci_low"] += 0.001
+    (audited / "old.json").write_text(json.dumps(record.seal(report)))
+    done = uge_runs("verify", "old.json", cwd=audited)
+    assert done.returncode == 3 and "not compared, as version" in done.stdout, done
+    ranked = next(r for r in report["rows"] if r["metric"] == "ndcg_at_10")
+    ranked["value"] += 0.001
+    (audited / "old.json").write_text(json.dumps(record.seal(report)))
+    assert uge_runs("verify", "old.json", cwd=audited).returncode == 1
 
 
 def test_verify_judges_the_policy_again(audited: Path) -> None:

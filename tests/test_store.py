@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -241,10 +240,12 @@ def test_lists_leave_the_cells_of_audits_alone(store: RunStore) -> None:
     for i in range(30):
         finished(store, f"run{i}")
         store.save_audit(f"run{i}", {"schema": "uge-audit/1", "rows": rows})
-    assert (store.load("run0").folder / "audit.json").stat().st_size > 1e6
-    started = time.perf_counter()
+    whole = store.load("run0").folder / "audit.json"
+    assert whole.stat().st_size > 1e6
+    content = whole.read_bytes()
+    whole.write_bytes(b"not read")
     runs = store.list()
-    assert time.perf_counter() - started < 0.2
+    whole.write_bytes(content)
     assert all(r.audited and len(r.rows) == 41 and r.rows[0]["cells"] == [] for r in runs)
     assert runs[0].audit is not None and runs[0].audit["rows"] == rows
     assert all(r.audited and r.rows == () for r in store.list(audits=False))

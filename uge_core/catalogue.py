@@ -44,8 +44,8 @@ _SHARED = (
     "Missing values: `--unknown level` makes them a value of their own, `exclude` leaves those people out, `impute` draws "
     "from neighbours. A method that reads attributes trains a twin that never saw the tested people's values "
     "(`--exposure both`), for the `unseen` rows.",
-    "A run that was cut off goes on from its checkpoint, on the CPU to the same bits, what discriminators and heads had "
-    "learnt included. Where there is a lambda, `sweep --lams` trains a path, with `--warm` from its middle.",
+    "A run that was cut off goes on from its checkpoint, on the same processor to the same bits, what discriminators and "
+    "heads had learnt included. Where there is a lambda, `sweep --lams` trains a path, with `--warm` from its middle.",
 )
 
 

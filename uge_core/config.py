@@ -22,7 +22,8 @@ from uge_core.errors import ConfigError
 from uge_core.graph import AttributedGraph
 from uge_core.registry import build_options, check_option, find, found, option, unknown_name
 
-# Counts up when a change to training or audit changes numbers, so that an older run is not taken for the same.
+# Counts up when a change to training or audit changes numbers, so that an older run is not taken for the same; what of an
+# audit changed stands in `audit.version`.
 ENGINE = 6
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core import environment, rates
-from uge_core.audit.version import VERSION
+from uge_core.audit import version
 from uge_core.checkpoint import Checkpoint, drop, kept
 from uge_core.config import RunConfig, known_settings, split_names
 from uge_core.debias.base import Method
@@ -665,7 +665,13 @@ def audit_record(
 def record(run: StoredRun, rows: Iterable[Any], asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A run's `uge-audit/1` record around `rows`, with its SHA-256; `asked` is what the audit was asked for."""
     dataset = {key: run.dataset[key] for key in ("name", "fingerprint", "num_nodes", "num_edges")}
-    found = {"schema": NAME, "audit_version": VERSION, "run_id": run.id, "dataset": dataset, "config": run.config}
+    found = {
+        "schema": NAME,
+        "audit_version": version.VERSION,
+        "run_id": run.id,
+        "dataset": dataset,
+        "config": run.config,
+    }
     return seal(found | {"asked": dict(asked or {}), "rows": list(rows)})
 
 

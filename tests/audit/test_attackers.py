@@ -151,6 +151,20 @@ def test_calibration_undoes_balanced_classes_and_temperature(shares):
     assert np.abs(found.apply(given) - truth).max() < 0.03
 
 
+@pytest.mark.parametrize("sharp", [0.3, 3.0, 400.0])
+def test_calibration_does_not_depend_on_the_order_of_sums(sharp):
+    rng = np.random.default_rng(2)
+    prior, y = np.array([0.6, 0.3, 0.1]), rng.choice(3, 400, p=[0.6, 0.3, 0.1])
+    given = np.exp(rng.normal(size=(400, 3)) / sharp + 0.5 * (np.arange(3) == y[:, None]))
+    given /= given.sum(axis=1, keepdims=True)
+    found = fit_calibration(given, y, prior)
+    for _ in range(3):
+        order = rng.permutation(400)
+        other = fit_calibration(given[order], y[order], prior)
+        assert (other.power, other.mix) == pytest.approx((found.power, found.mix), rel=1e-10, abs=1e-10)
+    assert 0 <= found.power <= 10 and -5 <= found.mix <= 5
+
+
 def test_calibration_of_noise_is_the_prior_and_certainty_stays_finite():
     rng = np.random.default_rng(0)
     prior = np.array([0.7, 0.2, 0.1])

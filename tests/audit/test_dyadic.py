@@ -332,6 +332,20 @@ def test_ndcg_coverage():
     assert 0.93 <= share <= 0.97
 
 
+def test_draws_do_not_turn_with_the_last_bit_of_a_sum():
+    # three cells of one variance: any three directions are eigenvectors, and a last bit chooses which
+    rng = np.random.default_rng(0)
+    cells, people, n = np.arange(3), np.full(3, 40.0), np.full(3, 500)
+    plain = np.diag(np.full(3, 1e-3))
+    made = []
+    for noise in (0.0, 1e-18, -1e-18):
+        gram = plain + noise * (lambda a: a + a.T)(rng.normal(size=(3, 3)))
+        made.append(cell_noise([Side(cells, gram, people)], np.zeros(3), n, cells))
+    for other in made[1:]:
+        np.testing.assert_allclose(other.draws, made[0].draws, atol=1e-9)
+        np.testing.assert_allclose(np.cov(other.draws), np.diag(other.spread), atol=2e-4)
+
+
 @pytest.mark.alone
 @pytest.mark.acceptance
 def test_a_million_pairs_and_nine_groups_take_seconds():

@@ -10,6 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from strategies import attribute
 
+from uge_core.audit import leakage
 from uge_core.audit.leakage import (
     Prediction,
     attack,
@@ -20,6 +21,7 @@ from uge_core.audit.leakage import (
     micro_f1,
     random_embedding,
 )
+from uge_core.audit.logistic import fit_logistic
 from uge_core.errors import ConfigError
 from uge_core.split import probe_split
 
@@ -85,6 +87,36 @@ def test_linear_attacker_is_scikit_learns(classes):
     x = scaler.transform(z[split.test].astype(float))
     assert np.abs(found.probability - oracle.predict_proba(x)).max() < 2e-3
     assert abs((found.label == oracle.predict(x)).mean() - 1) <= 2 / len(split.test)
+
+
+@given(st.integers(2, 6), st.integers(0, 99))
+def test_the_linear_attacker_ends_at_the_minimum_whatever_the_order_of_sums(classes, seed):
+    # Another order of the rows is another order of every sum, as on another processor.
+    z, y = cloud(300, classes, 0.5, seed)
+    x, rng = z.astype(np.float64), np.random.default_rng(seed)
+    given = fit_logistic(x, y)
+    for _ in range(3):
+        order = rng.permutation(len(y))
+        np.testing.assert_allclose(
+            fit_logistic(x[order], y[order]).probabilities(x), given.probabilities(x), rtol=0, atol=1e-12
+        )
+    oracle = LogisticRegression(C=1.0, class_weight="balanced", solver="newton-cholesky", tol=1e-12).fit(x, y)
+    np.testing.assert_allclose(given.probabilities(x), oracle.predict_proba(x), rtol=0, atol=1e-7)
+
+
+def test_people_whom_an_attacker_tells_alike_are_tied():
+    # Two clouds far apart: the 25 nearest of everybody are of the same value, in whatever distances.
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 150)
+    z = (rng.normal(size=(300, 5)) + 100.0 * y[:, None]).astype(np.float32)
+    split = probe_split(attribute("g", y))
+    found = attack(z, y, split.train, split.test, attacker="knn")
+    assert len(np.unique(found.probability[:, 0])) == 2
+    near = np.array([[0.3, 0.7], [np.nextafter(0.3, 1), np.nextafter(0.7, 0)], [0.3 + 1e-9, 0.7 - 1e-9]])
+    rounded = leakage._rounded(np.concatenate([near, [[1e-30, 0.0]]]))
+    assert (rounded[0] == rounded[1]).all() and (rounded[0] != rounded[2]).all()
+    np.testing.assert_allclose(rounded[:3], near, rtol=1e-12)
+    assert rounded[3].tolist() == pytest.approx([1e-30, 0.0], rel=1e-12)
 
 
 @pytest.mark.parametrize("attacker", ["linear", "trees"])

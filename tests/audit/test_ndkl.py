@@ -12,7 +12,7 @@ from test_dyadic import links, people
 
 from uge_core.audit import audit_embedding
 from uge_core.audit.ndcg import BiasFree
-from uge_core.audit.ndkl import BLOCKS, half_width, ndkl_per_target
+from uge_core.audit.ndkl import BLOCKS, half_width, ndkl_per_target, random_ndkl_per_target
 from uge_core.graph import AttributedGraph
 from uge_core.split import RankingTask, ranking_task, split_links
 
@@ -38,6 +38,13 @@ def test_equal_to_loops(graph, seed):
             expected = reference.ndkl([int(a.codes[v]) for v in order], top=4)
             assert found[t] == pytest.approx(expected, abs=1e-9, nan_ok=True)
             assert math.isnan(expected) == math.isnan(chance[t])
+
+
+@given(st.lists(st.integers(-1, 2), min_size=1, max_size=6), st.integers(1, 7))
+def test_the_floor_is_the_mean_over_all_orders(groups, top):
+    task = RankingTask(np.array([0]), np.arange(1, len(groups) + 1)[None], np.zeros((1, len(groups)), bool))
+    found = random_ndkl_per_target(task, np.array([0, *groups]), top=top)
+    assert found == pytest.approx([reference.random_ndkl(groups, top)], nan_ok=True, abs=1e-12)
 
 
 def test_a_random_embedding_sits_at_the_floor():

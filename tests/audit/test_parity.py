@@ -122,9 +122,28 @@ def test_sigmoid_is_right_to_a_millionth(compiled):
     assert np.abs(table.mean - exact).max() < 1e-6
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_short_vectors_keep_their_digits(compiled):
+    # probabilities of .5 +- 1e-9: a sum of float32 probabilities has no digit left of the difference
+    graph, z, groups = big(400, values=3)
+    short = z * np.float32(2.0**-15)
+    n = len(short)
+    u, v = np.triu_indices(n, 1)
+    score = np.einsum("md,md->m", short[u].astype(float), short[v].astype(float))
+    found = dp_cells(short, graph, groups, compiled=compiled)["y"]
+    for c in range(3):
+        inside = np.sort([groups["y"][u], groups["y"][v]], axis=0) == [[found.a[c]], [found.b[c]]]
+        exact = np.tanh(score[inside.all(axis=0)] / 2).mean() / 2
+        assert found.mean[c] - 0.5 == pytest.approx(exact, rel=1e-4, abs=1e-13)
+        assert 0 < found.own[c] < 1e-15
+
+
 def test_polynomial_of_two_to_the_f():
     f = np.linspace(-0.5, 0.5, 2001)
     assert np.abs(np.polynomial.polynomial.polyval(f, exp2_polynomial()) / 2.0**f - 1).max() < 3e-7
+    near = np.linspace(-1e-6, 1e-6, 9)[[0, 1, 2, 3, 5, 6, 7, 8]]
+    slope = np.polynomial.polynomial.polyval(near, exp2_polynomial()[1:]) * near / np.expm1(near * np.log(2.0))
+    assert exp2_polynomial()[0] == 1 and np.abs(slope - 1).max() < 3e-7
 
 
 @pytest.mark.slow

@@ -67,6 +67,7 @@ def until(store: uge.RunStore, number: int, done: Callable[[Job], bool], seconds
     return job
 
 
+@pytest.mark.alone
 def test_watched_reloaded_cancelled_killed_and_resumed(
     fresh: Callable[..., Any], visit: Callable[..., Any], store_copy: Path
 ) -> None:

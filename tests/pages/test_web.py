@@ -116,6 +116,7 @@ def test_connections_of_a_listener_send_at_once() -> None:
         assert len(list(Path("/dev/fd").iterdir())) == held
 
 
+@pytest.mark.alone
 def test_no_answer_waits_for_the_browser_to_confirm_the_one_before(seeded: Path, start: Callable[..., Any]) -> None:
     server = http.client.HTTPConnection(start(seeded).address.removeprefix("http://"))
     times = []

@@ -27,6 +27,7 @@ _Float64 = npt.NDArray[np.float64]
 _CACHED = 40_000  # numbers per block of logits
 _STEPS = 8  # of Newton's at most; each squares the error
 _SETTLED = 1e-14  # of a derivative, which is as near to 0 as sums come
+_FLAT = 1e-12  # of the largest curvature: all intercepts raised alike change nothing
 _MOST_WORK = 3e9  # multiplications for second derivatives, some tenths of a second
 
 
@@ -159,7 +160,7 @@ def settled(
         if left <= _SETTLED:
             break
         step = np.zeros(len(theta))
-        step[free] = np.linalg.pinv(curvature(theta)[np.ix_(free, free)], hermitian=True) @ given[free]
+        step[free] = np.linalg.pinv(curvature(theta)[np.ix_(free, free)], rcond=_FLAT, hermitian=True) @ given[free]
         tried = np.clip(theta - step, low, high)
         after = slope(tried)
         free = ((tried > low) | (after < 0)) & ((tried < high) | (after > 0))

@@ -130,6 +130,7 @@ def _run(run: StoredRun, record: Mapping[str, Any], label: str) -> dict[str, Any
         "label": label,
         "words": config_words(record["config"], joint=" · "),
         "sha256": record["sha256"],
+        "version": record.get("audit_version", 1),
         "config": sorted((k, json.dumps(v, ensure_ascii=False)) for k, v in record["config"].items()),
         "stamp": sorted((k, _plain(v)) for k, v in run.environment.items()),
         "tables": list(_tables(record["rows"])),

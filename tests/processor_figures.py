@@ -1,0 +1,101 @@
+"""What an audit and a training come to on this processor, as JSON: `python tests/processor_figures.py OUT`.
+
+`test_processors.py` runs it under the switches that libraries have and compares. Node ids, values and vectors are made
+of whole numbers, so that what goes in is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ATTACKERS = ("linear", "trees", "knn", "mlp", "graph")
+NODES = 240
+
+
+def graph(num: int = NODES) -> Any:
+    """People of three cities and two clubs, whose links follow both."""
+    from uge_core.graph import Attribute, AttributedGraph
+
+    rng = np.random.default_rng(7)
+    city, club = rng.integers(0, 3, num), rng.integers(0, 2, num)
+    chance = 10 + 70 * (city[:, None] == city) + 20 * (club[:, None] == club)
+    edges = np.stack(np.nonzero(np.triu(rng.integers(0, 1000, (num, num)) < chance, 1))).astype(np.int64)
+    attributes = Attribute("city", city, ("A", "B", "C")), Attribute("club", club, ("x", "y"))
+    return AttributedGraph("processors", num, edges, attributes)
+
+
+def embeddings(num: int = NODES) -> dict[str, np.ndarray]:
+    """Vectors with a trace of the city: plain, a third of them equal, all short, all the same way."""
+    rng, city = np.random.default_rng(8), graph(num).attribute("city").codes
+    plain = rng.integers(-4096, 4097, (num, 9)).astype(np.float32) / 2048
+    plain[:, 0] += city
+    equal = plain.copy()
+    equal[::3] = plain[0]
+    short = plain / 4096
+    same_way = np.abs(plain) + 1
+    return {"plain": plain, "equal": equal, "short": short, "same way": same_way.astype(np.float32)}
+
+
+def audits() -> dict[str, list[dict[str, Any]]]:
+    """The rows of audits by all attackers and by each score."""
+    from uge_core.audit import audit_embedding
+    from uge_core.split import split_links
+
+    town = graph()
+    split = split_links(town)
+    found = {
+        name: audit_embedding(z, town, split, attackers=ATTACKERS, twin=z[:, ::-1], read=["city"], treated=["city"])
+        for name, z in embeddings().items()
+    }
+    plain = embeddings()["plain"]
+    for score in ("cosine", "distance"):
+        found[score] = audit_embedding(plain, town, split, attackers=("linear",), score=score)
+    return {name: audit.to_json() for name, audit in found.items()}
+
+
+def trained(backbone: str, method: str, epochs: int = 4, num: int = 1300) -> np.ndarray:
+    """(num, 8) a short training of a graph whose rows do not fill their blocks."""
+    from uge_core.config import RunConfig
+    from uge_core.split import split_links
+    from uge_core.train import fit
+
+    town = graph(num)
+    config = RunConfig.resolve(
+        town, sensitive="city" if method != "none" else (), backbone=backbone, method=method, epochs=epochs,
+        options={"dim": 8}, exposure="seen",
+    )  # fmt: skip
+    return fit([config], town, split_links(town), device="cpu")[0].embedding
+
+
+TRAININGS = (
+    ("gcn", "none"),
+    ("gcn", "uge-c"),
+    ("sgc", "none"),
+    ("gat", "none"),
+    ("gcn", "cfc"),
+    ("node2vec", "fairgnn"),
+)
+
+
+def threads_part(most: int = 3) -> list[str]:
+    """The trainings that do not give the same bits with one thread of torch's, two and more."""
+    import torch
+
+    parted = []
+    for backbone, method in TRAININGS:
+        bits = set()
+        for threads in range(1, most + 1):
+            torch.set_num_threads(threads)
+            bits.add(trained(backbone, method).tobytes())
+        if len(bits) > 1:
+            parted.append(f"{backbone} {method}")
+    return parted
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps({"audits": audits(), "threads_part": threads_part()}))
