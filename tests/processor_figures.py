@@ -48,11 +48,12 @@ def audits() -> dict[str, list[dict[str, Any]]]:
 
     town = graph()
     split = split_links(town)
-    found = {
-        name: audit_embedding(z, town, split, attackers=ATTACKERS, twin=z[:, ::-1], read=["city"], treated=["city"])
-        for name, z in embeddings().items()
-    }
-    plain = embeddings()["plain"]
+    made = embeddings()
+    plain = made.pop("plain")
+    twin = {"twin": plain[:, ::-1], "read": ["city"], "treated": ["city"]}
+    found = {"plain": audit_embedding(plain, town, split, attributes=["city"], attackers=ATTACKERS, **twin)}
+    for name, z in made.items():
+        found[name] = audit_embedding(z, town, split, attackers=("linear", "trees", "knn"))
     for score in ("cosine", "distance"):
         found[score] = audit_embedding(plain, town, split, attackers=("linear",), score=score)
     return {name: audit.to_json() for name, audit in found.items()}

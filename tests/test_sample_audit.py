@@ -45,6 +45,7 @@ def test_its_file_is_a_few_megabytes() -> None:
     assert place.stat().st_size < 8_000_000
 
 
+@pytest.mark.processors
 @pytest.mark.slow
 def test_an_audit_measured_anew_is_the_one_that_was_shipped(store: uge.RunStore, tmp_path: Path) -> None:
     """Of the run that is kept whole: what is in the file is what this version measures."""

@@ -258,6 +258,7 @@ def same_rows(found, exact):
             assert one is None or one == pytest.approx(other, abs=1e-4), (a.metric, a.variant, name)
 
 
+@pytest.mark.processors
 @pytest.mark.parametrize("make", [village, shop])
 def test_a_whole_audit_equals_one_of_the_scores_themselves(make, monkeypatch):
     """Ranks, their bias-free and group forms, NDKL, DP and EO and the test set's: explicit scores as factors."""
@@ -291,6 +292,7 @@ def test_a_whole_audit_equals_one_of_the_scores_themselves(make, monkeypatch):
     assert sum(a != b for a, b in values) > 0.9 * len(values)
 
 
+@pytest.mark.processors
 def test_lists_are_ranked_by_distance():
     graph = village()
     task = ndcg.ranking_task(graph, split_links(graph).test, seed=0)

@@ -151,6 +151,7 @@ def test_calibration_undoes_balanced_classes_and_temperature(shares):
     assert np.abs(found.apply(given) - truth).max() < 0.03
 
 
+@pytest.mark.processors
 @pytest.mark.parametrize("sharp", [0.3, 3.0, 400.0])
 def test_calibration_does_not_depend_on_the_order_of_sums(sharp):
     rng = np.random.default_rng(2)

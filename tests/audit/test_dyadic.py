@@ -332,6 +332,7 @@ def test_ndcg_coverage():
     assert 0.93 <= share <= 0.97
 
 
+@pytest.mark.processors
 def test_draws_do_not_turn_with_the_last_bit_of_a_sum():
     # three cells of one variance: any three directions are eigenvectors, and a last bit chooses which
     rng = np.random.default_rng(0)

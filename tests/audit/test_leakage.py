@@ -89,6 +89,7 @@ def test_linear_attacker_is_scikit_learns(classes):
     assert abs((found.label == oracle.predict(x)).mean() - 1) <= 2 / len(split.test)
 
 
+@pytest.mark.processors
 @given(st.integers(2, 6), st.integers(0, 99))
 def test_the_linear_attacker_ends_at_the_minimum_whatever_the_order_of_sums(classes, seed):
     # Another order of the rows is another order of every sum, as on another processor.
@@ -104,6 +105,7 @@ def test_the_linear_attacker_ends_at_the_minimum_whatever_the_order_of_sums(clas
     np.testing.assert_allclose(given.probabilities(x), oracle.predict_proba(x), rtol=0, atol=1e-7)
 
 
+@pytest.mark.processors
 def test_people_whom_an_attacker_tells_alike_are_tied():
     # Two clouds far apart: the 25 nearest of everybody are of the same value, in whatever distances.
     rng = np.random.default_rng(0)

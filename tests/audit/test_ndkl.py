@@ -40,6 +40,7 @@ def test_equal_to_loops(graph, seed):
             assert math.isnan(expected) == math.isnan(chance[t])
 
 
+@pytest.mark.processors
 @given(st.lists(st.integers(-1, 2), min_size=1, max_size=6), st.integers(1, 7))
 def test_the_floor_is_the_mean_over_all_orders(groups, top):
     task = RankingTask(np.array([0]), np.arange(1, len(groups) + 1)[None], np.zeros((1, len(groups)), bool))

@@ -91,6 +91,7 @@ def big(num_nodes=1500, dim=7, values=40):
     return graph, z, {"x": rng.integers(-1, values, num_nodes), "y": rng.integers(0, 2, num_nodes)}
 
 
+@pytest.mark.processors
 def test_compiled_pass_equals_numpy_and_repeats_to_the_bit():
     graph, z, groups = big()
     fast, again = dp_cells(z, graph, groups), dp_cells(z, graph, groups, threads=1)
@@ -122,6 +123,7 @@ def test_sigmoid_is_right_to_a_millionth(compiled):
     assert np.abs(table.mean - exact).max() < 1e-6
 
 
+@pytest.mark.processors
 @pytest.mark.parametrize("compiled", [True, False])
 def test_short_vectors_keep_their_digits(compiled):
     # probabilities of .5 +- 1e-9: a sum of float32 probabilities has no digit left of the difference
