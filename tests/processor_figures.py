@@ -83,20 +83,17 @@ TRAININGS = (
 )
 
 
-def threads_part(most: int = 3) -> list[str]:
-    """The trainings that do not give the same bits with one thread of torch's, two and more."""
+def kernels() -> dict[str, Any]:
+    """What the libraries compute with here."""
     import torch
+    from threadpoolctl import threadpool_info
 
-    parted = []
-    for backbone, method in TRAININGS:
-        bits = set()
-        for threads in range(1, most + 1):
-            torch.set_num_threads(threads)
-            bits.add(trained(backbone, method).tobytes())
-        if len(bits) > 1:
-            parted.append(f"{backbone} {method}")
-    return parted
+    loaded = threadpool_info()
+    return {
+        "torch": torch.backends.cpu.get_cpu_capability(),
+        "openblas": sorted({i["architecture"] for i in loaded if i["internal_api"] == "openblas"}),
+    }
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps({"audits": audits(), "threads_part": threads_part()}))
+    Path(sys.argv[1]).write_text(json.dumps({"audits": audits(), "kernels": kernels()}))

@@ -527,9 +527,14 @@ def test_verify_knows_which_version_of_the_audit_made_a_report(audited: Path, mo
     assert done.returncode == 3 and "install a newer one" in done.stdout
 
 
-def test_a_report_without_a_version_is_of_the_first(audited: Path) -> None:
+def test_a_report_without_a_version_is_of_the_first(audited: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = json.loads((audited / "report.json").read_text())
     del report["audit_version"]
+    # a run of this engine never was measured by the first: who takes the version out hides what was changed
+    (audited / "old.json").write_text(json.dumps(record.seal(report)))
+    done = uge_runs("verify", "old.json", cwd=audited)
+    assert done.returncode == 1 and "version: DIFFERS: the report says nothing, but runs of this" in done.stdout
+    monkeypatch.setattr(version, "FIRST", 1)
     for row in report["rows"]:
         if row["metric"] == "dp" and row["ci_low"] is not None:
             row["ci_low"] += 0.001

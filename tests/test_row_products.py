@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import Tensor
 
 from uge_core import row_products
-from uge_core.row_products import BLOCK, elu, normalised, plus, sum_rows, times
+from uge_core.row_products import BLOCK, elu, normalised, plus, row_sums, times
 
 SIZES = [1, 2, BLOCK - 1, BLOCK, 2 * BLOCK + 7]
 
@@ -32,7 +35,7 @@ def test_products_are_torchs(num: int, members: int | None) -> None:
     same(plus(times(x, w), b), x @ w + b.unsqueeze(-2), [x, w, b])
     fixed = x.detach()[0] if members else x.detach()  # features that all members share
     same(times(fixed, w), fixed @ w, [w])
-    torch.testing.assert_close(sum_rows(x), x.sum(-2))
+    torch.testing.assert_close(row_sums(x), x.sum(-2))
 
 
 @pytest.mark.parametrize("num", SIZES)
@@ -57,6 +60,7 @@ def test_bits_depend_on_neither_threads_nor_who_computes(monkeypatch: pytest.Mon
         for threads, worth in ((1, 0), (2, 0), (3, 0), (2, 1 << 40)):
             torch.set_num_threads(threads)
             monkeypatch.setattr(row_products, "_WORTH", worth)
+            monkeypatch.setattr(row_products, "cores", lambda: 3)
             out = normalised(elu(plus(times(x, w), b)), b, b)
             found.append([out, *torch.autograd.grad(out.square().sum(), [x, w, b])])
             assert torch.get_num_threads() == threads
@@ -64,6 +68,24 @@ def test_bits_depend_on_neither_threads_nor_who_computes(monkeypatch: pytest.Mon
         torch.set_num_threads(before)
     for other in found[1:]:
         assert all(torch.equal(one, another) for one, another in zip(found[0], other, strict=True))
+
+
+def test_threads_to_come_have_the_callers_number() -> None:
+    code = (
+        "import torch, threading; from uge_core.row_products import times\n"
+        "torch.set_num_threads(2); times(torch.randn(9000, 64), torch.randn(64, 8)); found = []\n"
+        "t = threading.Thread(target=lambda: found.append(torch.get_num_threads())); t.start(); t.join()\n"
+        "print(found, torch.get_num_threads())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "[2] 2"
+
+
+def test_a_second_derivative_is_refused() -> None:
+    x, w = drawn(5, 4), drawn(4, 3)
+    (slope,) = torch.autograd.grad(times(x, w).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()
 
 
 def test_an_error_in_a_block_is_the_callers() -> None:

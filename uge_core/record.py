@@ -39,7 +39,7 @@ RANKED = 1e-6
 """The same of areas under the ROC curve.
 
 These count pairs of people. Two whose scores are nearer than the rounding above may change places, and each such pair
-is worth 1 / (pairs): of forty million pairs in 0 to 1 about one in a thousand audits holds one that is nearer than 1e-12.
+is worth 1 / (pairs). Of forty million pairs with scores in 0 to 1 a ten-thousandth is expected to be nearer than 1e-12.
 """
 _MOST_BYTES = 2**28
 _KEY = ("metric", "attribute", "attacker", "variant", "exposure")
@@ -247,14 +247,14 @@ def _brief(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Differences:
-    """Where a record and the same one made anew part, each place in words.
+    """Where a record and the same one made anew differ, each place in words.
 
     Attributes:
         changed: fields of the run, and of rows that both have.
         missing: rows that are measured anew and are not in the record.
         surplus: rows of the record that are not measured anew.
-        added: rows that would be missing, but are not to be in the record.
-        dropped: rows that would be surplus, but are not to be measured anew.
+        added: rows that only later versions of the audit measure.
+        dropped: rows that only earlier versions measured.
         passed: rows of both whose figures were not compared.
     """
 
@@ -301,9 +301,9 @@ def differences(
     Args:
         found: the record.
         recomputed: the same made anew.
-        added: which rows the record need not have.
-        dropped: which rows of the record need not be measured anew.
-        passed: of which rows the figures are not compared, only who is counted.
+        added: which rows only later versions of the audit measure.
+        dropped: which rows only earlier versions measured.
+        passed: of which rows the figures are not compared, but who is counted and what there is.
     """
     changed: list[str] = []
     for key in dict.fromkeys([*recomputed, *found]):
@@ -326,9 +326,15 @@ def differences(
         old, new = before[i], after[j]
         if passed(new):
             apart["passed"].append(where)
-            old, new = ({name: row.get(name, _MISSING) for name in (*_KEY, "n")} for row in (old, new))
+            old, new = _counted(old), _counted(new)
         changed += _difference(old, new, where, RANKED if new["metric"] == "auc" else TOLERANCE)
     return Differences(tuple(changed), **{kind: tuple(texts) for kind, texts in apart.items()})
+
+
+def _counted(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row is about, who is counted, and whether that is evidence."""
+    kept = {name: row.get(name, _MISSING) for name in (*_KEY, "n", "evidence", "direction")}
+    return kept | {"cells": [{name: cell[name] for name in (*_CELL, "n", "excluded")} for cell in row["cells"]]}
 
 
 def first_difference(found: Mapping[str, Any], recomputed: Mapping[str, Any]) -> str | None:

@@ -1,8 +1,8 @@
 """Products with a small matrix and sums over the rows of a large one, whose bits do not depend on threads.
 
-Libraries cut a matrix among as many threads as there are, and a sum over rows with it, so that a gradient's last bits,
-and after some epochs its first digits, were another number of threads' own. Here rows are cut into blocks of one size,
-a thread computes a block by itself, and what blocks come to is added in their order. The bits are still those of one
+Libraries cut a matrix among as many threads as there are, and a sum over rows with it. With another number of threads
+a gradient's last bits changed, and after some epochs its first digits. Here rows are cut into blocks of one size, a
+thread computes a block by itself, and the blocks' results are added in their order. The bits are still those of one
 processor and one build of torch.
 
 On other devices torch does it.
@@ -10,21 +10,22 @@ On other devices torch does it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
+from threading import Barrier
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from uge_core.autograd import apply
 from uge_core.environment import cores
 
 BLOCK = 1024
 """Rows of a block."""
-_WORTH = 1 << 17  # numbers whose products take longer than handing blocks to other threads
+_WORTH = 1 << 17  # numbers whose products take longer than handing blocks to several threads
 _EPS = 1e-5  # torch's of a batch normalisation
 
 
@@ -51,7 +52,7 @@ def plus(x: Tensor, b: Tensor) -> Tensor:
 
 
 def elu(x: Tensor) -> Tensor:
-    """(N, h) x where it is positive, else exp(x) - 1; torch takes another exponential for what is left over of a vector."""
+    """(N, h) x where it is positive, else exp(x) - 1. Torch takes another exponential for the last few numbers of a thread's share."""
     return torch.nn.functional.elu(x) if x.device.type != "cpu" else apply(_Elu, x)
 
 
@@ -62,7 +63,7 @@ def normalised(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     return apply(_Normalised, x, scale, shift)
 
 
-def sum_rows(x: Tensor) -> Tensor:
+def row_sums(x: Tensor) -> Tensor:
     """(..., h) the sum of the rows of x (..., N, h), which carries no gradient."""
     x = x.detach()
     parts: list[Tensor] = [x] * _blocks(x)
@@ -79,36 +80,35 @@ def _blocks(x: Tensor) -> int:
 
 
 def _each(work: Callable[[int, slice], None], x: Tensor) -> None:
-    """Calls `work` with the number and the rows of each block of x (..., N, h), each in a thread by itself."""
-    blocks = _blocks(x)
-    workers = min(cores(), blocks) if x.numel() >= _WORTH else 1
+    """Calls `work` with the number and the rows of each block of x (..., N, h), each in one thread of `_pool`."""
+    blocks, pool = _blocks(x), _pool()
+    workers = min(torch.get_num_threads(), cores(), blocks) if x.numel() >= _WORTH else 1
 
     def share(first: int) -> None:
         with torch.no_grad():
             for j in range(first, blocks, workers):
                 work(j, slice(j * BLOCK, (j + 1) * BLOCK))
 
-    others = [_pool().submit(share, first) for first in range(1, workers)]
-    with _alone():
-        share(0)
-    for other in others:
-        other.result()
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Torch uses this thread and no other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+    for done in [pool.submit(share, first) for first in range(workers)]:
+        done.result()
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cores(), initializer=torch.set_num_threads, initargs=(1,))
+    """Threads in each of which torch uses no other."""
+    threads, num = torch.get_num_threads(), cores()
+    ready = Barrier(num)
+
+    def begin() -> None:
+        torch.set_num_threads(1)
+        ready.wait()
+
+    pool = ThreadPoolExecutor(num)
+    for started in [pool.submit(begin) for _ in range(num)]:
+        started.result()
+    # torch gives threads to come what was set last, wherever
+    torch.set_num_threads(threads)
+    return pool
 
 
 def _added(parts: Sequence[Tensor]) -> Tensor:
@@ -131,6 +131,7 @@ class _Times(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> Any:
         x, w = ctx.saved_tensors
         (slope,) = grads
@@ -153,8 +154,9 @@ class _Plus(torch.autograd.Function):
         return x + b.unsqueeze(-2)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        return grads[0], sum_rows(grads[0])
+        return grads[0], row_sums(grads[0])
 
 
 class _Elu(torch.autograd.Function):
@@ -170,6 +172,7 @@ class _Elu(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> Any:
         (out,) = ctx.saved_tensors
         return grads[0] * torch.where(out > 0, 1.0, out + 1.0)
@@ -178,16 +181,17 @@ class _Elu(torch.autograd.Function):
 class _Normalised(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-        centred = x - sum_rows(x) / len(x)
-        inverse = (sum_rows(centred.square()) / len(x) + _EPS).rsqrt()
+        centred = x - row_sums(x) / len(x)
+        inverse = (row_sums(centred.square()) / len(x) + _EPS).rsqrt()
         unit = centred * inverse
         ctx.save_for_backward(unit, inverse, scale)
         return unit * scale + shift
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> Any:
         unit, inverse, scale = ctx.saved_tensors
         (slope,) = grads
-        total, along = sum_rows(slope), sum_rows(slope * unit)
+        total, along = row_sums(slope), row_sums(slope * unit)
         back = (slope - total / len(unit) - unit * (along / len(unit))) * (scale * inverse)
         return back, along, total

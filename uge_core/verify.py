@@ -10,9 +10,11 @@ from typing import Any
 
 from uge_core import policy, record, runs
 from uge_core.audit import version
+from uge_core.config import RunConfig
 from uge_core.errors import ConfigError, GraphError, StoreError
 from uge_core.graph import AttributedGraph
 from uge_core.registry import unknown_name
+from uge_core.runs import EXTERNAL
 from uge_core.store import RunStore, StoredRun
 
 EQUAL, DIFFERS, NOT_RECOMPUTED = 0, 1, 3
@@ -21,10 +23,10 @@ EQUAL, DIFFERS, NOT_RECOMPUTED = 0, 1, 3
 
 @dataclass(frozen=True)
 class Finding:
-    """What one of the four checks found.
+    """What one of the checks found.
 
     Attributes:
-        what: sha256, shape, policy or audit.
+        what: sha256, shape, policy, version or audit.
         code: EQUAL, DIFFERS or NOT_RECOMPUTED.
         text: the same in words.
     """
@@ -76,6 +78,11 @@ def verify(
             misjudged = str(error)
         text = misjudged or f"the verdict {report['policy']['verdict']!r} follows from the rows"
         yield Finding("policy", DIFFERS if misjudged else EQUAL, text)
+    if _version(report) < version.FIRST and _of_this_engine(report):
+        text = (
+            f"the report says {report.get('audit_version', 'nothing')}, but runs of this package's engine were measured"
+        )
+        yield Finding("version", DIFFERS, f"{text} by version {version.FIRST} of the audit or a later one")
     try:
         anew = _measured_anew(report, store, load)
     except (StoreError, GraphError, ConfigError) as error:
@@ -151,6 +158,14 @@ def _measured_anew(
 def _version(report: Mapping[str, Any]) -> int:
     """The version of the audit that made a record; the field is newer than the first."""
     return int(report.get("audit_version", 1))
+
+
+def _of_this_engine(report: Mapping[str, Any]) -> bool:
+    """Whether the run's id is one that this package gives; that of an embedding from elsewhere does not tell."""
+    config = report["config"]
+    if config["method"] == EXTERNAL:
+        return False
+    return RunConfig.from_json(dict(config)).run_id(report["dataset"]["fingerprint"]) == str(report["run_id"])
 
 
 def exit_code(findings: list[Finding]) -> int:

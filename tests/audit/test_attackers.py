@@ -6,14 +6,19 @@ import sys
 import numpy as np
 import pytest
 import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from strategies import attribute
 
 from uge_core.audit import audit_embedding, leakage_rows
+from uge_core.audit.attackers.knn import _filled
 from uge_core.audit.calibration import FLOOR, fit_calibration
 from uge_core.audit.leakage import Prediction, attack, macro_auc, measure, random_embedding, usable_bits
+from uge_core.audit.nearest_kernel import nearest
 from uge_core.errors import ConfigError
 from uge_core.graph import AttributedGraph, simple_edges
 from uge_core.registry import find, names
@@ -177,6 +182,27 @@ def test_calibration_of_noise_is_the_prior_and_certainty_stays_finite():
     true = wrong[np.arange(len(y)), y]
     assert (true >= FLOOR * prior[y] * (1 - 1e-9)).all() and true.max() < 0.01
     np.testing.assert_allclose(wrong.sum(axis=1), 1.0)
+
+
+@given(st.integers(1, 60), st.integers(1, 2100), st.integers(1, 9), st.integers(1, 25), st.integers(0, 99))
+@settings(max_examples=15)
+def test_the_nearest_are_those_of_a_sorted_list_and_the_first_of_equals(num_asked, num, dim, k, seed):
+    rng = np.random.default_rng(seed)
+    # few whole numbers: many people at one place
+    asked, among = (rng.integers(-2, 3, (m, dim)).astype(np.float64) for m in (num_asked, num))
+    k = min(k, num)
+    square, found = nearest(_filled(asked), _filled(among).T.copy(), k)
+    exact = ((asked[:, None] - among) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(found, np.argsort(exact, axis=1, kind="stable")[:, :k])
+    np.testing.assert_array_equal(square, np.take_along_axis(exact, found, axis=1))
+
+
+def test_nearest_neighbours_are_scikit_learns():
+    x, z = np.random.default_rng(0).normal(size=(2, 700, 6))
+    distance, found = NearestNeighbors(n_neighbors=25, algorithm="brute").fit(x).kneighbors(z)
+    square, ours = nearest(_filled(z), _filled(x).T.copy(), 25)
+    assert (ours == found).mean() > 0.999
+    np.testing.assert_allclose(np.sqrt(square), distance, rtol=1e-5)
 
 
 # Usable information

@@ -114,13 +114,15 @@ def test_attributes_that_cross_into_too_many_groups_get_their_own_passes(monkeyp
 @pytest.mark.parametrize("compiled", [True, False])
 def test_sigmoid_is_right_to_a_millionth(compiled):
     # One user, one item a score: each cell is one sigmoid. From saturation to saturation.
-    scores = np.concatenate([np.linspace(-30, 30, 1000), [-1e4, -90, 90, 1e4]])
+    scores = np.concatenate([np.linspace(-30, 30, 1000), [-1e4, -90, 90, 1e4], np.geomspace(1e-6, 1, 50)])
     n = len(scores)
     graph = AttributedGraph("b", n + 1, np.array([[0], [n]], np.int64), num_users=n)
     z = np.append(scores, 1.0).astype(np.float32)[:, None]
     table = dp_cells(z, graph, {"g": np.append(np.arange(n), -2)}, compiled=compiled)["g"]
     exact = np.array([reference.sigmoid(float(s)) for s in z[:n, 0]])
     assert np.abs(table.mean - exact).max() < 1e-6
+    above = np.tanh(z[:n, 0].astype(float) / 2) / 2
+    assert np.abs((table.mean - 0.5) / above - 1).max() < 2e-6
 
 
 @pytest.mark.processors

@@ -14,8 +14,8 @@ all cells together if this is larger: one person's own pairs say nothing of othe
 
 Differences between cells: the influences a_uc / n_c times Gaussian multipliers, one per person, are
 normal with covariance sum_u a_u a_u' and drawn as such, a group of people at a time, by the covariance's symmetric
-root: it is the only one, and moves with the covariance, where the eigenvectors that any other is made of can turn
-about or change their signs with the last bit of a sum, and the draws with them. The largest
+root. A covariance has one such root, and it moves little where the covariance does. Eigenvectors can turn about or
+change their signs with the last bit of a sum, and draws by them would too. The largest
 |difference of c and c'| / sqrt(V_c + V_c') over all pairs of cells, V the draws' variances, 95 % of the
 draws, is what all intervals of differences share, with V then the variances above; so they hold together,
 and that of max - min covers also where there is no difference, at which resampling the maximum itself
@@ -49,6 +49,7 @@ MOST_CELLS = 300
 
 _Float64 = npt.NDArray[np.float64]
 _LARGEST_DF = 1_000
+_LITTLE = 1e-10  # of the largest variance in a group's draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,11 +189,16 @@ def cell_noise(
         spread[at] += total
         uncertain[at] += total**2 / np.where(enough, freedom, MIN_PEOPLE - 1.0)
         values, vectors = np.linalg.eigh(gram)
-        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        values = np.maximum(values, 0.0)
+        # v / sqrt(v + a little) in place of sqrt(v), whose slope at 0 makes 1e-8 out of a rounding of 1e-16
+        little = _LITTLE * values.max(initial=0.0)
+        slope = np.divide(1.0, np.sqrt(values + little), out=np.zeros(len(values)), where=values + little > 0)
+        root = (vectors * values * slope) @ vectors.T
         made[at] += root @ rng.standard_normal((len(at), draws))
         made[at] += np.sqrt(extra)[:, None] * rng.standard_normal((len(at), draws))
     size = n[kept]
     least = own[kept] * size / np.maximum(size - 1, 1)
+    # drawn where nothing is lifted too: whether it is can be a matter of the last bit
     lift = np.sqrt(np.maximum(least - spread, 0.0))
     made += lift[:, None] * rng.standard_normal(made.shape)
     most = np.maximum(size - 1.0, 1.0)

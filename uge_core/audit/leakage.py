@@ -49,7 +49,7 @@ class Prediction:
         truth: (n,) int64 classes.
         classes: (K,) the classes seen in training, ascending.
         train_size: (K,) how many training nodes each has.
-        probability: (n, K) of each class, as the attacker gives it, to 40 bits: who is told of alike is tied.
+        probability: (n, K) of each class, as the attacker gives it, rounded to 40 bits, so that people with equal evidence are tied.
         label: (n,) the predicted class.
         calibrated: (n, K) of each class, calibrated; None where too few nodes could be set aside for it.
         note: how the attacker was limited, or None.
@@ -141,8 +141,8 @@ def _rounded(probability: _Float64) -> _Float64:
     """To 40 significant bits.
 
     What is equal by its formula (equal vectors, neighbours all of one value) comes out of library sums with other last
-    bits, here of 53, by where it stands and by the processor: an area under the ROC curve took that for an order, and
-    parted by 1e-5 between two processors.
+    bits of the 53, by where it stands and by the processor. An area under the ROC curve took that for an order, and
+    differed by 1e-5 between two processors.
     """
     part, power = np.frexp(probability)
     return np.asarray(np.ldexp(np.round(part * 2.0**40) / 2.0**40, power))

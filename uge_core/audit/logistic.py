@@ -2,13 +2,13 @@
 
     min  (1 / n) sum_i v_i * (log sum_k exp(x_i . w_k + b_k) - (x_i . w_y + b_y))  +  |W|^2 / (2 C n)
 
-v_i = n / (K n_y), "balanced". Same objective, start, optimiser and tolerance as
+v_i = n / (K n_y), "balanced". Same objective, start and optimiser as
 ``LogisticRegression(C=1, class_weight="balanced")``, intercepts free; the softmax runs over blocks
 of rows that stay in cache (Pokec's 97 ages, 53,000 x 16: 1.7 s against 13 s). Two classes have one
 weight vector, as there.
 
 Where an optimiser stops within its tolerance depends on the way it took, and that on the last bits of sums, which
-differ between processors: weights parted by 2e-8 and more. So the last steps are Newton's, to the minimum itself,
+differ between processors: weights differed by 2e-8 and more. So the last steps are Newton's, to the minimum itself,
 wherever a matrix of second derivatives costs little.
 """
 
@@ -23,6 +23,7 @@ from scipy.optimize import minimize
 
 from uge_core.graph import IntArray
 
+BoolArray = npt.NDArray[np.bool_]
 _Float64 = npt.NDArray[np.float64]
 _CACHED = 40_000  # numbers per block of logits
 _STEPS = 8  # of Newton's at most; each squares the error
@@ -153,18 +154,22 @@ def settled(
     Returns:
         (p,) the place of the smallest derivatives found.
     """
-    given = slope(theta)
+
+    def seen(at: _Float64) -> tuple[_Float64, BoolArray, float]:
+        """The derivatives at a place, which numbers may go on, and the largest of their derivatives."""
+        given = slope(at)
+        free = ((at > low) | (given < 0)) & ((at < high) | (given > 0))
+        return given, free, float(np.abs(given[free]).max(initial=0.0))
+
+    given, free, left = seen(theta)
     for _ in range(_STEPS):
-        free = ((theta > low) | (given < 0)) & ((theta < high) | (given > 0))
-        left = np.abs(given[free]).max(initial=0.0)
-        if left <= _SETTLED:
+        if not left > _SETTLED:  # nor where it is no number
             break
         step = np.zeros(len(theta))
         step[free] = np.linalg.pinv(curvature(theta)[np.ix_(free, free)], rcond=_FLAT, hermitian=True) @ given[free]
         tried = np.clip(theta - step, low, high)
-        after = slope(tried)
-        free = ((tried > low) | (after < 0)) & ((tried < high) | (after > 0))
-        if np.abs(after[free]).max(initial=0.0) >= left:
+        after = seen(tried)
+        if not after[2] < left:
             break
-        theta, given = tried, after
+        theta, (given, free, left) = tried, after
     return theta

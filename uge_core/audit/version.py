@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 VERSION = 2
-"""Counts up with each entry of `CHANGES`; a record without one is of version 1."""
+"""Counts up where `CHANGES` gets entries; a record without one is of version 1."""
+FIRST = 2
+"""The version when `config.ENGINE` counted up last: no run of this engine was measured by an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,15 @@ class Change:
 CHANGES: tuple[Change, ...] = (
     Change(
         2,
-        "attackers end at the minimum itself, in double precision, and people whom an attacker tells alike are tied",
+        "attackers learn in double precision and to the end, and people with the same probability count as ties",
         metrics=("micro_f1", "balanced_accuracy", "auc", "usable_bits"),
     ),
     Change(
         2,
-        "probabilities keep their digits, and the draws behind intervals do not turn with the last bit of a sum",
+        "sums of probabilities are more precise, and the draws behind intervals no longer change with rounding",
         metrics=("dp", "eo", "ndcg_gap"),
     ),
-    Change(2, "the floor of a random order is exact", metrics=("ndkl",)),
+    Change(2, "the floor is the mean over all orders, no longer of some that were drawn", metrics=("ndkl",)),
 )
 
 
