@@ -100,6 +100,7 @@ def _pool() -> ThreadPoolExecutor:
     ready = Barrier(num)
 
     def begin() -> None:
+        torch.get_num_threads()  # a thread's first call gives it the default, over what was set before
         torch.set_num_threads(1)
         ready.wait()
 
