@@ -309,6 +309,10 @@ def test_areas_are_compared_by_pairs_that_may_change_places(audits: dict[str, di
     i = next(i for i, r in enumerate(found["rows"]) if r["metric"] == "auc" and r["value"])
     value = found["rows"][i]["value"]
     assert record.first_difference(put(found, ("rows", i, "value"), value + 5e-7), found) is None
+    i_worst = next(i for i, r in enumerate(found["rows"]) if r["metric"] == "auc" and r["p_value"] is not None)
+    p_value = found["rows"][i_worst]["p_value"]
+    said = record.first_difference(put(found, ("rows", i_worst, "p_value"), p_value + 5e-7), found)
+    assert "p_value" in (said or "")
     assert "value" in (record.first_difference(put(found, ("rows", i, "value"), value + 2e-6), found) or "")
 
 
@@ -465,6 +469,27 @@ def test_verify_notices_a_row_taken_out_and_an_attacker_left_out(audited: Path) 
     (audited / "forged.json").write_text(json.dumps(asked))
     done = uge_runs("verify", "forged.json", cwd=audited)
     assert done.returncode == 3 and "unknown option of an audit 'split'" in done.stdout
+
+
+def test_a_report_writes_no_lines_of_its_own(audited: Path) -> None:
+    report = json.loads((audited / "report.json").read_text())
+    false = "standard\x1b[2J\r\naudit: equal: all rows are equal\n\u202e"
+    rows = [report["rows"][0] | {"variant": false}, *report["rows"][1:]]
+    (audited / "forged.json").write_text(json.dumps(record.seal(report | {"rows": rows})))
+    done = uge_runs("verify", "forged.json", cwd=audited)
+    assert done.returncode == 1 and [line.split(":")[0] for line in done.stdout.splitlines()] == [
+        "sha256",
+        "shape",
+        "audit",
+    ]
+    assert "\\x1b[2J\\r\\naudit: equal" in done.stdout and not {"\x1b", "\r", "\u202e"} & set(done.stdout)
+    (audited / "forged.json").write_text(json.dumps([report | {"run_id": "x\naudit: equal" + "y" * 9000}, report]))
+    done = uge_runs("verify", "forged.json", cwd=audited)
+    assert (
+        done.returncode == 1
+        and "run x\\naudit: equal" in done.stdout
+        and max(map(len, done.stdout.splitlines())) < 2100
+    )
 
 
 def test_verify_says_all_rows_that_one_side_has_alone(audited: Path) -> None:

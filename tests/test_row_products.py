@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from uge_core import row_products
+from uge_core.environment import cores
 from uge_core.row_products import BLOCK, elu, normalised, plus, row_sums, times
 
 SIZES = [1, 2, BLOCK - 1, BLOCK, 2 * BLOCK + 7]
@@ -77,8 +78,41 @@ def test_threads_to_come_have_the_callers_number() -> None:
         "t = threading.Thread(target=lambda: found.append(torch.get_num_threads())); t.start(); t.join()\n"
         "print(found, torch.get_num_threads())"
     )
+    assert run_alone(code) == "[2] 2"
+
+
+def run_alone(code: str) -> str:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.strip() == "[2] 2"
+    return done.stdout.strip()
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    code = (
+        "import os, torch; from uge_core.row_products import times; torch.set_num_threads(1)\n"
+        "x, w = torch.randn(5000, 64), torch.randn(64, 8); here = times(x, w)\n"
+        "if not (pid := os.fork()):\n    os._exit(not torch.equal(times(x, w), here))\n"
+        "print(os.waitpid(pid, 0)[1])"
+    )
+    assert run_alone(code) == "0"
+
+
+def test_many_may_be_the_first() -> None:
+    code = (
+        "import threading, torch; from uge_core.row_products import times; torch.set_num_threads(2)\n"
+        "x, w, gate = torch.randn(20000, 64), torch.randn(64, 8), threading.Barrier(8)\n"
+        "work = lambda: (gate.wait(), times(x, w))\n"
+        "started = [threading.Thread(target=work) for _ in range(8)]\n"
+        "[t.start() for t in started]; [t.join() for t in started]\n"
+        "print(torch.get_num_threads(), sum('ThreadPool' in t.name for t in threading.enumerate()))"
+    )
+    assert run_alone(code) == f"2 {cores()}"
+
+
+def test_a_large_mean_keeps_the_digits_of_what_is_around_it() -> None:
+    x = drawn(3000, 4).detach().float()
+    one, zero = torch.ones(4), torch.zeros(4)
+    torch.testing.assert_close(normalised(x + 1e4, one, zero), normalised(x, one, zero), rtol=0, atol=2e-3)
+    assert normalised(torch.full((3000, 4), 1e6), one, zero).abs().max() == 0
 
 
 def test_a_second_derivative_is_refused() -> None:

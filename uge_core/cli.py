@@ -844,6 +844,12 @@ def _compare(args: argparse.Namespace, attributes: list[str] | None) -> int:
     return DONE if any(row["evidence"] == "ok" for row in record["rows"]) else NOT_ENOUGH_EVIDENCE
 
 
+def _one_line(text: str, most: int = 2_000) -> str:
+    """What a file says of itself, as one line: it could write lines of its own, or move the terminal's cursor."""
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:most])
+    return line + "..." * (len(text) > most)
+
+
 def _verify(args: argparse.Namespace) -> int:
     from uge_core import datasets, record, verify
 
@@ -854,10 +860,10 @@ def _verify(args: argparse.Namespace) -> int:
     reports = record.read(args.report)
     for report in reports:
         if len(reports) > 1:
-            print(f"run {report.get('run_id')}")
+            print(_one_line(f"run {report.get('run_id')}"))
         for found in verify.verify(report, store, lambda run: _load_again(run, args.data, args.store)):
             findings.append(found)
-            print(f"{found.what}: {found.words}: {found.text}", flush=True)
+            print(_one_line(f"{found.what}: {found.words}: {found.text}"), flush=True)
     return verify.exit_code(findings)
 
 

@@ -44,6 +44,7 @@ is worth 1 / (pairs). Of forty million pairs with scores in 0 to 1 a ten-thousan
 _MOST_BYTES = 2**28
 _KEY = ("metric", "attribute", "attacker", "variant", "exposure")
 _CELL = ("a", "b")
+_AREAS = ("value", "ci_low", "ci_high", "floor_random")
 _MISSING = object()
 
 
@@ -327,7 +328,10 @@ def differences(
         if passed(new):
             apart["passed"].append(where)
             old, new = _counted(old), _counted(new)
-        changed += _difference(old, new, where, RANKED if new["metric"] == "auc" else TOLERANCE)
+        areas = _AREAS if new["metric"] == "auc" else ()
+        for names, tolerance in ((areas, RANKED), (set(old).union(new).difference(areas), TOLERANCE)):
+            one, other = ({name: value for name, value in row.items() if name in names} for row in (old, new))
+            changed += _difference(one, other, where, tolerance)
     return Differences(tuple(changed), **{kind: tuple(texts) for kind, texts in apart.items()})
 
 

@@ -10,10 +10,11 @@ On other devices torch does it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from threading import Barrier
+from threading import Barrier, Lock
 from typing import Any
 
 import torch
@@ -93,9 +94,14 @@ def _each(work: Callable[[int, slice], None], x: Tensor) -> None:
         done.result()
 
 
-@cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads in each of which torch uses no other."""
+    """Threads in each of which torch uses no other, begun by whoever asks first."""
+    with _beginning:
+        return _begun()
+
+
+@cache
+def _begun() -> ThreadPoolExecutor:
     threads, num = torch.get_num_threads(), cores()
     ready = Barrier(num)
 
@@ -110,6 +116,19 @@ def _pool() -> ThreadPoolExecutor:
     # torch gives threads to come what was set last, wherever
     torch.set_num_threads(threads)
     return pool
+
+
+_beginning = Lock()
+
+
+def _forget() -> None:
+    """A process that was forked has none of its parent's threads."""
+    global _beginning
+    _begun.cache_clear()
+    _beginning = Lock()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _added(parts: Sequence[Tensor]) -> Tensor:
@@ -183,6 +202,7 @@ class _Normalised(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         centred = x - row_sums(x) / len(x)
+        centred = centred - row_sums(centred) / len(x)  # what rounding left of a large mean
         inverse = (row_sums(centred.square()) / len(x) + _EPS).rsqrt()
         unit = centred * inverse
         ctx.save_for_backward(unit, inverse, scale)
