@@ -46,6 +46,7 @@ def test_two_files_are_uploaded_mapped_and_shown(
     for typed, said in (("number", "0 of 120 ids"), ("handle", "120 of 120 ids")):
         ident.click()
         ident.fill(typed)
+        expect(tab.get_by_role("option")).to_have_text([typed])  # Enter takes what the list shows
         ident.press("Enter")
         expect(tab.get_by_text(f"{said} in the edges")).to_be_visible()
     tab.get_by_role("button", name="Write dataset.yaml").click()
