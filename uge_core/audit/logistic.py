@@ -22,8 +22,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from uge_core.graph import IntArray
+from uge_core.values import BoolArray
 
-BoolArray = npt.NDArray[np.bool_]
 _Float64 = npt.NDArray[np.float64]
 _CACHED = 40_000  # numbers per block of logits
 _STEPS = 8  # of Newton's at most; each squares the error
