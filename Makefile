@@ -28,7 +28,7 @@ acceptance: $(VENV)/.dev
 	$(BIN)/python -m pytest -m acceptance
 
 sample-audit: $(VENV)/.app
-	$(BIN)/python -m uge_core.sample_audit
+	$(BIN)/python -m uge_core.runs.sample_audit
 
 bench: $(VENV)/.app
 	$(BIN)/python -m uge_core bench $(BENCH_DATA)

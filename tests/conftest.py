@@ -27,7 +27,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from uge_core.store import RunStore
+    from uge_core.runs.store import RunStore
 
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -172,8 +172,8 @@ def store_copy(seeded: Path, tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def work_here(monkeypatch: pytest.MonkeyPatch) -> Callable[[RunStore], None]:
     """Works off a store's queue in this process, where what a job does is asked and not who does it; no other begins."""
-    from uge_core.jobs import worker
-    from uge_core.jobs.queue import Queue
+    from uge_core.dashboard.jobs import worker
+    from uge_core.dashboard.jobs.queue import Queue
 
     monkeypatch.setattr(Queue, "_start", lambda self, lane: None)
     monkeypatch.setattr(worker, "_log_to", lambda queue, job: None)

@@ -19,7 +19,7 @@ NODES = 240
 
 def graph(num: int = NODES) -> Any:
     """People of three cities and two clubs, whose links follow both."""
-    from uge_core.graph import Attribute, AttributedGraph
+    from uge_core.graph.graph import Attribute, AttributedGraph
 
     rng = np.random.default_rng(7)
     city, club = rng.integers(0, 3, num), rng.integers(0, 2, num)
@@ -44,7 +44,7 @@ def embeddings(num: int = NODES) -> dict[str, np.ndarray]:
 def audits() -> dict[str, list[dict[str, Any]]]:
     """The rows of audits by all attackers and by each score."""
     from uge_core.audit import audit_embedding
-    from uge_core.split import split_links
+    from uge_core.graph.split import split_links
 
     town = graph()
     split = split_links(town)
@@ -61,9 +61,9 @@ def audits() -> dict[str, list[dict[str, Any]]]:
 
 def trained(backbone: str, method: str, epochs: int = 4, num: int = 1300) -> np.ndarray:
     """(num, 8) a short training of a graph whose rows do not fill their blocks."""
-    from uge_core.config import RunConfig
-    from uge_core.split import split_links
-    from uge_core.train import fit
+    from uge_core.graph.split import split_links
+    from uge_core.training.config import RunConfig
+    from uge_core.training.fit import fit
 
     town = graph(num)
     config = RunConfig.resolve(

@@ -127,7 +127,7 @@ def softplus(x):
 
 
 def cross_entropy(z, edges, weight, offset, block, num_users=None, own=None):
-    """The loss of `uge_core.edge_loss` for one shared block per side, by loops. weight, offset: functions of (u, v).
+    """The loss of `uge_core.training.edge_loss.loss` for one shared block per side, by loops. weight, offset: functions of (u, v).
 
     own: whole numbers, how often each edge stands; None: once.
     """
@@ -321,7 +321,7 @@ def holm(p_values):
 
 def ndcg_of_lists(z, graph, held_out, seed):
     """NDCG@10 of each held-out list with a stranger in it, by sorting it."""
-    from uge_core.split import ranking_task
+    from uge_core.graph.split import ranking_task
 
     task = ranking_task(graph, held_out, seed=seed)
     out = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from uge_core.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, simple_edges
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, simple_edges
 
 
 def attribute(name, codes, side="nodes", num_values=None):

@@ -9,10 +9,10 @@ from strategies import attribute
 from test_bias_free import evidence
 from test_training import config, run, run_all, shop, town
 
-from uge_core.checkpoint import Checkpoint
-from uge_core.graph import AttributedGraph, simple_edges
+from uge_core.graph.graph import AttributedGraph, simple_edges
+from uge_core.graph.values import soft_values
 from uge_core.registry import build_options, find
-from uge_core.values import soft_values
+from uge_core.training.checkpoint import Checkpoint
 
 RIVALS = ("cfc", "fairgnn", "monet")
 
@@ -60,7 +60,7 @@ def test_fairgnn_hides_from_a_linear_attacker_and_takes_the_covariance_down():
     common = {"epochs": 100, "exposure": "seen"}
     plain, hidden = run(graph, *(config(graph, "fairgnn", sensitive="club", lam=x, **common) for x in (0.0, 1.0)))
     assert told(plain.embedding, club)[0] > 0.9 and told(hidden.embedding, club)[0] < 0.7
-    method = build_options(find("debias", "fairgnn"), {}, "fairgnn")
+    method = build_options(find("debias.methods", "fairgnn"), {}, "fairgnn")
     penalty = method.penalty(evidence(graph, ("club",)))
 
     def covariance(z):
@@ -133,7 +133,7 @@ def test_members_that_go_on_from_one_end_learn_apart(method):
 def test_items_are_neither_filtered_nor_asked(method):
     graph = shop()
     told_of = evidence(graph, ("gender",))
-    made = build_options(find("debias", method), {}, method)
+    made = build_options(find("debias.methods", method), {}, method)
     penalty = made.penalty(told_of)
     answers = getattr(penalty, "answers", ())
     assert all(a.nodes.max() < graph.num_users for a in answers) and bool(answers) == (method != "monet")

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from reference import ratio_weights
 from strategies import attribute, graphs
 
-from uge_core.bias_free import Evidence, offset_cells, weight_cells
+from uge_core.debias.bias_free import Evidence, offset_cells, weight_cells
 from uge_core.errors import ConfigError
-from uge_core.graph import UNKNOWN, AttributedGraph, simple_edges
-from uge_core.values import resolve_values
+from uge_core.graph.graph import UNKNOWN, AttributedGraph, simple_edges
+from uge_core.graph.values import resolve_values
 
 PLAIN = {"shrinkage": 0.0, "independence": False, "item_cells": "none"}
 

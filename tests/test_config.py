@@ -6,9 +6,9 @@ import pytest
 from strategies import attribute
 
 from uge_core import registry
-from uge_core.config import RunConfig
 from uge_core.errors import ConfigError, GraphError
-from uge_core.graph import AttributedGraph, Column, Defaults
+from uge_core.graph.graph import AttributedGraph, Column, Defaults
+from uge_core.training.config import RunConfig
 
 GRAPH = AttributedGraph(
     "g",
@@ -79,7 +79,7 @@ def test_a_layout_sets_what_its_paper_rests_on_and_the_user_overrules_it():
     assert RunConfig.resolve(GRAPH).backbone_options["init_std"] == 0.1
 
 
-@pytest.mark.parametrize("method", registry.names("debias"))
+@pytest.mark.parametrize("method", registry.names("debias.methods"))
 @pytest.mark.parametrize("backbone", registry.names("backbones"))
 def test_survives_json(method, backbone):
     c = RunConfig.resolve(GRAPH, sensitive=["gender", "AGE"], method=method, backbone=backbone, seed=3)
@@ -156,7 +156,7 @@ def test_options_reach_method_backbone_and_training():
     assert (c.backbone_options["heads"], c.method_options["norm"], c.block_size) == (4, "absolute", 64)
 
 
-@pytest.mark.parametrize("name", registry.names("debias"))
+@pytest.mark.parametrize("name", registry.names("debias.methods"))
 def test_each_method_describes_itself(name):
-    cls = registry.find("debias", name)
+    cls = registry.find("debias.methods", name)
     assert cls.label and cls.citation and re.search(r"Eq\.|MMD|[=+^|/]|<-|\*", cls.__doc__ or "")  # its formula

@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 
 import uge_core as uge
+from uge_core.dashboard.jobs import reading
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
-from uge_core.graph import Attribute, AttributedGraph
-from uge_core.jobs import reading
-from uge_core.plots.data import groups_figure, mixing_map, weights_figure
-from uge_core.screens.data import (
+from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.suppression import never_one
+from uge_core.runs.store import RunStore
+from uge_core.runs.uploads import save_upload
+from uge_core.spreadsheet import FEWEST
+from uge_core.views.data import (
     BESIDE,
     data_stamp,
     data_view,
@@ -28,10 +31,7 @@ from uge_core.screens.data import (
     overview_row,
     weights_view,
 )
-from uge_core.spreadsheet import FEWEST
-from uge_core.store import RunStore
-from uge_core.uploads import save_upload
-from uge_core.withheld import never_one
+from uge_core.views.figures.data import groups_figure, mixing_map, weights_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -13,11 +13,11 @@ from test_priors import expected, observed, sigmoid
 from test_priors import town as popular_town
 from test_training import config, run, shop, town
 
-from uge_core.debias.cne import CNE
-from uge_core.debias.debayes import DeBayes
+from uge_core.debias.methods.cne import CNE
+from uge_core.debias.methods.debayes import DeBayes
+from uge_core.debias.priors import block_totals, degree_by_group
 from uge_core.errors import ConfigError
-from uge_core.graph import AttributedGraph
-from uge_core.priors import block_totals, degree_by_group
+from uge_core.graph.graph import AttributedGraph
 
 
 def log_rate(graph, u, v, weights=None):

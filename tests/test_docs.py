@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from uge_core.cli import parser
+from uge_core.cli.commands import parser
 from uge_core.datasets import LAYOUTS
-from uge_core.datasets.pyg_names import KNOWN
+from uge_core.datasets.layouts.pyg_names import KNOWN
 from uge_core.registry import find, names
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,9 +68,9 @@ def test_backbones() -> None:
 
 def test_methods() -> None:
     rows = table("Methods")
-    assert set(rows) == set(names("debias"))
+    assert set(rows) == set(names("debias.methods"))
     for name, (what, lam) in rows.items():
-        plugin = find("debias", name)
+        plugin = find("debias.methods", name)
         assert what.startswith(plugin.label)
         assert lam == (f"{plugin.default_lam:g}" if plugin.uses_lambda else "")
 
@@ -87,7 +87,7 @@ def test_layouts() -> None:
 
 
 def test_exit_codes() -> None:
-    from uge_core import cli
+    from uge_core.cli import commands as cli
 
     codes = {cli.DONE, cli.CHECK_FAILED, cli.USER_ERROR, cli.NOT_ENOUGH_EVIDENCE, cli.INTERRUPTED}
     assert {int(code) for code in table("Exit codes")} == codes
@@ -115,7 +115,7 @@ def test_no_outside_hosts() -> None:
     for path in [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "uge_core").rglob("*.py")]:
         for scheme, host in re.findall(r"(https?)://([^/\s\"'`)}{]+)", path.read_text(encoding="utf-8")):
             fetched = path.name == "pyg_names.py" and scheme == "https" and host in named
-            example = path.name == "_download.py" and host == "HOST"
+            example = path.name == "download.py" and host == "HOST"
             assert host.startswith("127.0.0.1") or fetched or example, f"{path}: {host}"
 
 
@@ -123,9 +123,9 @@ def test_every_method_has_a_mark_of_its_own():
     """Colour and symbol tell methods apart, and plotly knows each symbol hollow and with a dot."""
     import plotly.graph_objects as go
 
-    from uge_core.plots.tradeoff import _STATUS
+    from uge_core.views.figures.tradeoff import _STATUS
 
-    methods = [find("debias", name) for name in names("debias")]
+    methods = [find("debias.methods", name) for name in names("debias.methods")]
     assert len({(m.color, m.symbol) for m in methods}) == len({m.position for m in methods}) == len(methods)
     for method in methods:
         for status in _STATUS.values():

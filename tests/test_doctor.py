@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import uge_core as uge
-from uge_core import cli, doctor, environment
+from uge_core import machine as environment
+from uge_core.cli import commands as cli
+from uge_core.cli import doctor
 
 
 def verdicts(store: uge.RunStore, **options: int) -> dict[str, doctor.Check]:

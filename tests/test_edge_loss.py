@@ -9,8 +9,8 @@ from reference import bpr, cross_entropy
 from strategies import graphs
 from test_bias_free import PLAIN, evidence
 
-from uge_core import edge_loss
-from uge_core.bias_free import CellTable, offset_cells, weight_cells
+from uge_core.debias.bias_free import CellTable, offset_cells, weight_cells
+from uge_core.training.edge_loss import loss as edge_loss
 
 CPU = torch.device("cpu")
 
@@ -145,7 +145,7 @@ def test_strangers_are_on_the_right_side_and_not_connected(graph, epoch):
 
 def test_strangers_are_fresh_each_epoch_and_the_same_for_equal_seeds():
     rng = np.random.default_rng(0)
-    from uge_core.graph import AttributedGraph, simple_edges
+    from uge_core.graph.graph import AttributedGraph, simple_edges
 
     edges, _, _ = simple_edges(rng.integers(0, 200, 400), rng.integers(0, 200, 400), 200)
     graph = AttributedGraph("g", 200, edges)

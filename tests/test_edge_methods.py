@@ -12,12 +12,12 @@ from reference import crosswalk_boundary, crosswalk_chances, edge_factors, roads
 from strategies import attribute, graphs
 from test_bias_free import evidence
 
-from uge_core.debias._steps import Steps, sensitive_groups
-from uge_core.debias.crosswalk import CrossWalk, boundary
-from uge_core.debias.fairdrop import FairDrop
-from uge_core.debias.fairwalk import Fairwalk
+from uge_core.debias.fair_walks import Steps, sensitive_groups
+from uge_core.debias.methods.crosswalk import CrossWalk, boundary
+from uge_core.debias.methods.fairdrop import FairDrop
+from uge_core.debias.methods.fairwalk import Fairwalk
 from uge_core.errors import ConfigError
-from uge_core.graph import AttributedGraph
+from uge_core.graph.graph import AttributedGraph
 
 
 def drawn_weights(graph, seed=0):

@@ -12,11 +12,11 @@ import pytest
 import torch
 from test_training import config, run, town
 
-from uge_core import runs
 from uge_core.errors import ConfigError
-from uge_core.split import split_links
-from uge_core.train import ensembles, fit
-from uge_core.watch import QuickProbe
+from uge_core.graph.split import split_links
+from uge_core.runs import sweep as runs
+from uge_core.training.fit import ensembles, fit
+from uge_core.training.validation import QuickProbe
 
 
 def warm(graph, lam, start=0.1, **kwargs):
@@ -126,9 +126,9 @@ PRELUDE = """
     import importlib, json, resource, sys, time
     import numpy as np
     from uge_core import runs
-    from uge_core.planted import plant
-    from uge_core.samples import recipe
-    from uge_core.store import RunStore
+    from uge_core.datasets.planted.recipe import plant
+    from uge_core.datasets.planted.samples import recipe
+    from uge_core.runs.store import RunStore
 """
 
 
@@ -174,7 +174,7 @@ def test_members_are_measured():
     """By one epoch of one and of three: at least the table, its gradient and Adam's two moments."""
     # In a process of its own: what earlier tests gave back would be taken again without the peak rising.
     script = """
-        member_bytes = importlib.import_module("uge_core.train")._member_bytes
+        member_bytes = importlib.import_module("uge_core.training.fit")._member_bytes
         graph = plant(recipe("town", nodes=20_000), 0).observed
         print(json.dumps(member_bytes(runs.RunConfig.resolve(graph, options={"dim": 128}), graph)))
         """
@@ -187,7 +187,7 @@ def test_members_are_measured():
 def test_a_busy_neighbour_slows_a_step_no_more_than_its_share(tmp_path):
     """Two thread pools that spin against each other made a step thirty times slower (design, section 5)."""
     script = """
-        fit = importlib.import_module("uge_core.train").fit
+        fit = importlib.import_module("uge_core.training.fit").fit
         graph = plant(recipe("town", nodes=20_000), 0).observed
         config = runs.plan(graph, epochs=150)[0].config
         ticks = []

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from uge_core import environment
+from uge_core import machine as environment
 
 
 def test_stamp_has_versions_and_device() -> None:
@@ -28,7 +28,7 @@ def test_stamp_names_no_machine_and_no_user() -> None:
 
 
 def test_stamp_loads_nothing_heavy() -> None:
-    code = "import sys; from uge_core import environment; environment.stamp(); print('torch' in sys.modules)"
+    code = "import sys; from uge_core import machine; machine.stamp(); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
@@ -38,7 +38,7 @@ def test_freed_memory_is_kept():
     """Blocks of 64 MB come back without being zeroed anew: few page faults after the first."""
     script = """
         import resource, numpy as np
-        from uge_core.environment import keep_freed_memory
+        from uge_core.machine import keep_freed_memory
         def faults():
             before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
             for _ in range(5):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from strategies import attribute, graphs
 
 from uge_core.errors import GraphError
-from uge_core.graph import AttributedGraph, directions_of, simple_edges, weights_of
+from uge_core.graph.graph import AttributedGraph, directions_of, simple_edges, weights_of
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=40))

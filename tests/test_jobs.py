@@ -18,19 +18,20 @@ import numpy as np
 import pytest
 
 import uge_core as uge
-from uge_core import checkpoint, cli
-from uge_core.aside import alive, birth
-from uge_core.config import RunConfig
+from uge_core.cli import commands as cli
+from uge_core.dashboard.jobs.queue import Job, Queue
+from uge_core.dashboard.jobs.worker import _Pulse
+from uge_core.dashboard.training_form import duration, training_form
 from uge_core.errors import ConfigError, StoreError
-from uge_core.jobs.form import duration, training_form
-from uge_core.jobs.queue import Job, Queue
-from uge_core.jobs.worker import _Pulse
+from uge_core.explore.whatif.edits import FlipValue
+from uge_core.explore.whatif.scenario import Scenario
+from uge_core.files import alive, birth
+from uge_core.graph.split import split_links
 from uge_core.progress import Step
-from uge_core.split import split_links
-from uge_core.store import RunStore
-from uge_core.train import fit
-from uge_core.whatif.edits import FlipValue
-from uge_core.whatif.scenario import Scenario
+from uge_core.runs.store import RunStore
+from uge_core.training import checkpoint
+from uge_core.training.config import RunConfig
+from uge_core.training.fit import fit
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG = 200_000  # epochs that no test waits for
@@ -176,7 +177,7 @@ def test_two_workers_never_take_one_job(town: Path, store: RunStore) -> None:
     queue = Queue(store)
     jobs = [queue.add(made) for _ in range(12)]
     code = (
-        "import sys; from uge_core.jobs.queue import Queue; from uge_core.store import RunStore;"
+        "import sys; from uge_core.dashboard.jobs.queue import Queue; from uge_core.runs.store import RunStore;"
         "queue = Queue(RunStore(sys.argv[1])); print('here', flush=True); sys.stdin.read();"
         "print(*iter(lambda: (j := queue.claim('cpu')) and j.id, None))"
     )
@@ -417,7 +418,7 @@ def test_a_choice_is_measured_where_nothing_like_it_was(
     form, made = settings(town, store, methods=["none", "uge-c"], sensitive=["city"], lams="0.1, 0.5", epochs=4000)
     before = uge.estimate(form, made, store)
     assert not before.known and store.rates() == []
-    monkeypatch.setattr("uge_core.jobs.measure._MOST", 30)
+    monkeypatch.setattr("uge_core.dashboard.jobs.measure._MOST", 30)
     job_id = uge.enqueue_measure(made, store)
     assert uge.enqueue_measure(made, store) == job_id
     work_here(store)
@@ -430,7 +431,7 @@ def test_a_choice_is_measured_where_nothing_like_it_was(
 
 
 def test_rates_are_of_this_machine_and_of_the_nearest_kind() -> None:
-    from uge_core import rates
+    from uge_core.runs import timing as rates
 
     def made(work: float = 10.0, seconds: float = 20.0, **given: Any) -> rates.Rate:
         known = {"what": "train", "graph": "g", "kind": "cpu/gcn/none", "machine": rates.machine(), "at": 1.0}
@@ -510,7 +511,7 @@ def test_a_job_that_trains_stored_runs_again_goes_on_where_it_was_cut_off(
 def test_a_run_deleted_while_it_is_compared_leaves_no_comparison(
     store_copy: Path, work_here: Callable[[RunStore], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from uge_core import comparison
+    from uge_core.explore import comparison
 
     store = RunStore(store_copy)
     before, after = (run.id for run in store.list() if run.config["method"] in ("none", "uge-w"))

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 import uge_core as uge
-from uge_core import cli
+from uge_core.cli import commands as cli
+from uge_core.dashboard.jobs.like import settings_like
+from uge_core.dashboard.jobs.queue import Queue
+from uge_core.dashboard.lambda_offer import enqueue_lambda, lambda_offer
 from uge_core.errors import ConfigError, StoreError
-from uge_core.jobs.lambdas import enqueue_lambda, lambda_offer
-from uge_core.jobs.like import settings_like
-from uge_core.jobs.queue import Queue
-from uge_core.screens.live import live_assets, live_data
-from uge_core.screens.tradeoff import TradeoffView, tradeoff_view, train_command
-from uge_core.whatif.data import load_source, scenario_graph
-from uge_core.whatif.edits import DropEdges
-from uge_core.whatif.scenario import Scenario
+from uge_core.explore.whatif.edits import DropEdges
+from uge_core.explore.whatif.scenario import Scenario
+from uge_core.explore.whatif.source import load_source, scenario_graph
+from uge_core.views.live import live_assets, live_data
+from uge_core.views.tradeoff import TradeoffView, tradeoff_view, train_command
 
 
 def view_of(root: Path) -> TradeoffView:

@@ -8,10 +8,10 @@ from reference import log_linear_slope, negative_binomial
 from strategies import graphs
 from test_bias_free import evidence, path_graph
 
-from uge_core.bias_free import Counts, joint_weights
-from uge_core.debias.uge_l import UGEL
-from uge_core.debias.uge_w import UGEW
-from uge_core.learned_ratio import smooth
+from uge_core.debias.bias_free import Counts, joint_weights
+from uge_core.debias.learned_ratio import smooth
+from uge_core.debias.methods.uge_l import UGEL
+from uge_core.debias.methods.uge_w import UGEW
 
 
 def town(seed=0, sizes=(4, 5), effect=1.0, density=0.01, joint=0.0):

@@ -14,14 +14,15 @@ from strategies import graphs
 from test_bias_free import evidence
 from test_edge_loss import CPU, both_tables, embeddings, lookups, pairs_of
 
-from uge_core import edge_loss, losses
 from uge_core.backbones.deepwalk import DeepWalk
 from uge_core.backbones.line import LINE
-from uge_core.bias_free import CellTable
-from uge_core.debias.fairdrop import FairDrop
-from uge_core.debias.fairwalk import Fairwalk
-from uge_core.edge_factors import NoFactors
-from uge_core.walks import StepRule
+from uge_core.debias.bias_free import CellTable
+from uge_core.debias.edge_factors import NoFactors
+from uge_core.debias.methods.fairdrop import FairDrop
+from uge_core.debias.methods.fairwalk import Fairwalk
+from uge_core.graph.walks import StepRule
+from uge_core.training import objective as losses
+from uge_core.training.edge_loss import loss as edge_loss
 
 SHARED = {"negatives": "shared", "block_size": 4, "num_negatives": 3}
 WALKS = DeepWalk(walk_length=4, window=2, walks=3.0, p=0.5, q=2.0)

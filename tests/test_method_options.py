@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from test_training import shop, town
 
-from uge_core.config import RunConfig
 from uge_core.errors import ConfigError
 from uge_core.progress import rounded
 from uge_core.registry import find, found, names
+from uge_core.training.config import RunConfig
 
 HOSTILE = (
     0, 1, -1, -0.5, float("nan"), float("inf"), 1e30, 10**30, 10**400, "x", "", "nan", "1e400", "9" * 5000, None, [1], {"a": 1},
     True, b"1", np.float64(2.0), np.int64(3), 1 + 2j, (),
 )  # fmt: skip
-PLUGINS = [(folder, name) for folder in ("debias", "backbones") for name in names(folder)]
+PLUGINS = [(folder, name) for folder in ("debias.methods", "backbones") for name in names(folder)]
 
 
 def resolved(graph, **settings):
@@ -34,7 +34,7 @@ def resolved(graph, **settings):
 @pytest.mark.parametrize("graph", [town(), shop()], ids=lambda g: g.name)
 @pytest.mark.parametrize(("folder", "name"), PLUGINS)
 def test_hostile_values_are_refused_or_kept(graph, folder, name):
-    plugin = {"method": name} if folder == "debias" else {"backbone": name}
+    plugin = {"method": name} if folder == "debias.methods" else {"backbone": name}
     for f in fields(find(folder, name)):
         for value in HOSTILE:
             resolved(graph, options={f.name: value}, **plugin)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from uge_core import catalogue
-from uge_core.cli import run
-from uge_core.debias._supports import overridden
-from uge_core.info import describe
+from uge_core.cli.commands import run
+from uge_core.debias.supports import overridden
+from uge_core.plugin import describe
 from uge_core.registry import find, names
+from uge_core.views import catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUGINS = [(folder, name) for folder in ("debias", "backbones") for name in names(folder)]
+PLUGINS = [(folder, name) for folder in ("debias.methods", "backbones") for name in names(folder)]
 
 
 @pytest.mark.parametrize(("folder", "name"), PLUGINS)
@@ -43,11 +43,11 @@ def test_the_docs_page_is_what_the_classes_say():
 
 
 def test_what_is_supported_is_asked_of_the_code():
-    said = {name: dict(find("debias", name).info().supports) for name in names("debias")}
+    said = {name: dict(find("debias.methods", name).info().supports) for name in names("debias.methods")}
     assert {n for n, s in said.items() if s["Bipartite"].startswith("refused: ")} == {"crosswalk", "fairdrop"}
     assert {n for n, s in said.items() if "steps follow" in s["Directed"]} == {"crosswalk", "fairwalk"}
     assert {n for n, s in said.items() if "a penalty" in s["Works through"]} == {
-        n for n in said if find("debias", n).uses_lambda
+        n for n in said if find("debias.methods", n).uses_lambda
     }
     assert {n for n, s in said.items() if s["Attributes read"] == "none"} == {"none", "cne"}
     assert {n for n, s in said.items() if s["Trains"] == "in a pass of its own"} == {"monet"}
@@ -56,10 +56,10 @@ def test_what_is_supported_is_asked_of_the_code():
 
 def test_a_table_that_is_overridden_is_filled():
     """What is said of cells without estimating them is what estimating them finds."""
-    from uge_core.debias._supports import _toys
+    from uge_core.debias.supports import _toys
 
-    for name in names("debias"):
-        method, known = find("debias", name)(), _toys()["people"]
+    for name in names("debias.methods"):
+        method, known = find("debias.methods", name)(), _toys()["people"]
         table = method.cells(known)
         filled = bool((table.weight != 1).any() or (table.offset != 0).any() or table.reach is not None)
         assert filled == overridden(method, "cells"), name
@@ -100,7 +100,7 @@ def test_the_terminal_lists_them(capsys):
         out = capsys.readouterr().out
         assert (
             "What it cannot: " in out
-            and find("debias" if name == "crosswalk" else "backbones", name).references[0].title in out
+            and find("debias.methods" if name == "crosswalk" else "backbones", name).references[0].title in out
         )
     assert run(["methods", "--markdown"]) == 0
     assert capsys.readouterr().out == catalogue.markdown()

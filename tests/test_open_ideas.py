@@ -10,14 +10,14 @@ from strategies import attribute, graphs
 from test_bias_free import PLAIN, evidence, path_graph
 from test_training import config, run, shop, town
 
-from uge_core.bias_free import weight_cells
-from uge_core.debias.leace import LEACE
-from uge_core.debias.uge_a import UGEA
-from uge_core.debias.uge_g import UGEG, DrawnGraphs
-from uge_core.debias.uge_o import UGEO
-from uge_core.debias.uge_ork import UGEORK
+from uge_core.debias.bias_free import weight_cells
+from uge_core.debias.methods.leace import LEACE
+from uge_core.debias.methods.uge_a import UGEA
+from uge_core.debias.methods.uge_g import UGEG, DrawnGraphs
+from uge_core.debias.methods.uge_o import UGEO
+from uge_core.debias.methods.uge_ork import UGEORK
 from uge_core.errors import ConfigError
-from uge_core.split import probe_split
+from uge_core.graph.split import probe_split
 
 # UGE-ORK: offset, R's penalty, kernel gap
 

@@ -8,11 +8,9 @@ import pytest
 from reference import kronecker_power, planted_probabilities
 from scipy import stats
 
-from uge_core import planted as module
 from uge_core.audit.ndcg import planted_task
-from uge_core.bias_free import Counts, partition
-from uge_core.errors import ConfigError
-from uge_core.planted import (
+from uge_core.datasets.planted import recipe as module
+from uge_core.datasets.planted.recipe import (
     STRUCTURES,
     Effect,
     PowerLaw,
@@ -23,7 +21,9 @@ from uge_core.planted import (
     nearness,
     plant,
 )
-from uge_core.samples import recipe as town_of
+from uge_core.datasets.planted.samples import recipe as town_of
+from uge_core.debias.bias_free import Counts, partition
+from uge_core.errors import ConfigError
 
 TRAITS = (
     Trait("region", ("a", "b", "c"), (0.4, 0.4, 0.2), sensitive=True),

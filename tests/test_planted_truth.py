@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from uge_core.audit.ndcg import ndcg_per_target, planted_task, rank_candidates
-from uge_core.config import RunConfig
-from uge_core.planted import plant
-from uge_core.samples import recipe
-from uge_core.split import split_links
-from uge_core.train import fit
+from uge_core.datasets.planted.recipe import plant
+from uge_core.datasets.planted.samples import recipe
+from uge_core.graph.split import split_links
+from uge_core.training.config import RunConfig
+from uge_core.training.fit import fit
 
 
 def ranks_the_truth(embedding, task):

@@ -13,10 +13,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uge_core import policy
+from uge_core.audit import policy
 from uge_core.audit.base import Row
+from uge_core.audit.policy import FAIL, NO_ROW, NOT_ENOUGH, PASS, Check, Verdict
 from uge_core.errors import ConfigError
-from uge_core.policy import FAIL, NO_ROW, NOT_ENOUGH, PASS, Check, Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -307,7 +307,7 @@ def test_no_content_ends_in_another_error(tmp_path_factory: pytest.TempPathFacto
     ],
 )  # fmt: skip
 def test_exit_codes_for_pipelines(rules: str, code: int, said: str, seeded: Path, tmp_path: Path) -> None:
-    from uge_core.store import RunStore
+    from uge_core.runs.store import RunStore
 
     # an untreated run: its people's city is far from a guess, and n is 40
     run = next(r for r in RunStore(seeded).list() if r.config["method"] == "none")

@@ -11,9 +11,9 @@ from reference import maximum_entropy
 from strategies import graphs
 
 from uge_core import load
-from uge_core.graph import simple_edges
-from uge_core.priors import SLIVER, Prior, block_totals, degree_by_group
-from uge_core.split import split_links
+from uge_core.debias.priors import SLIVER, Prior, block_totals, degree_by_group
+from uge_core.graph.graph import simple_edges
+from uge_core.graph.split import split_links
 
 
 def sigmoid(x):

@@ -22,10 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uge_core as uge
-from uge_core import record, row_products
-from uge_core.audit import ndcg, parity
-from uge_core.scores import Factors
-from uge_core.split import ranking_task, split_links
+from uge_core import row_products
+from uge_core.audit import ndcg, parity, record
+from uge_core.graph.scores import Factors
+from uge_core.graph.split import ranking_task, split_links
 
 ROOT = Path(__file__).resolve().parents[1]
 # SHA-256 of the bits that every processor gives, of inputs made of whole numbers.

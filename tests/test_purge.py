@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 import uge_core as uge
-from uge_core import cli
-from uge_core.aside import birth
-from uge_core.checkpoint import Checkpoint, kept
+from uge_core.cli import commands as cli
+from uge_core.cli.purge import age, older_than
+from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError
-from uge_core.jobs.queue import Queue
-from uge_core.purge import age, older_than
-from uge_core.uploads import list_uploads, save_upload
-from uge_core.whatif.edits import MergeValues
-from uge_core.whatif.scenario import Scenario, Scenarios
+from uge_core.explore.whatif.edits import MergeValues
+from uge_core.explore.whatif.scenario import Scenario, Scenarios
+from uge_core.files import birth
+from uge_core.runs.uploads import list_uploads, save_upload
+from uge_core.training.checkpoint import Checkpoint, kept
 
 
 @pytest.mark.parametrize(("text", "days"), [("12h", 0.5), ("30d", 30), ("4w", 28), (" 0D ", 0)])

@@ -20,21 +20,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uge_core as uge
-from uge_core import record, runs
-from uge_core.audit import version
+from uge_core.audit import record, version
 from uge_core.audit.base import METRICS, Cell, Row
-from uge_core.cli import run
-from uge_core.config import RunConfig
+from uge_core.audit.policy import Check, Rule, check_file
+from uge_core.cli.commands import run
+from uge_core.datasets.planted.samples import make_sample
 from uge_core.errors import ConfigError, RecordError
-from uge_core.external import add_external
-from uge_core.policy import Check, Rule, check_file
 from uge_core.registry import names
-from uge_core.samples import make_sample
-from uge_core.store import RunStore
-from uge_core.verify import verify
+from uge_core.runs import sweep as runs
+from uge_core.runs.external import add_external
+from uge_core.runs.store import RunStore
+from uge_core.runs.verify import verify
+from uge_core.training.config import RunConfig
 
 ROOT = Path(__file__).resolve().parents[1]
-SCHEMA = json.loads((ROOT / "uge_core" / "schemas" / "uge-audit-1.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((ROOT / "uge_core" / "audit" / "uge-audit-1.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -139,9 +139,11 @@ def test_every_field_is_described() -> None:
 
 
 def test_the_schema_is_in_the_package() -> None:
-    assert json.loads(resources.files("uge_core").joinpath(record.SCHEMA_FILE).read_text(encoding="utf-8")) == SCHEMA
-    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["uge_core"]
-    package = ROOT / "uge_core"
+    assert (
+        json.loads(resources.files("uge_core.audit").joinpath(record.SCHEMA_FILE).read_text(encoding="utf-8")) == SCHEMA
+    )
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["uge_core.audit"]
+    package = ROOT / "uge_core" / "audit"
     assert package / record.SCHEMA_FILE in {path for pattern in data for path in package.glob(pattern)}
 
 

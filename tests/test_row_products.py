@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from uge_core import row_products
-from uge_core.environment import cores
+from uge_core.machine import cores
 from uge_core.row_products import BLOCK, elu, normalised, plus, row_sums, times
 
 SIZES = [1, 2, BLOCK - 1, BLOCK, 2 * BLOCK + 7]

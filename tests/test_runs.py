@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import uge_core as uge
-from uge_core import runs
 from uge_core.errors import ConfigError, GraphError, StoreError, TrainingDiverged
-from uge_core.graph import AttributedGraph
-from uge_core.store import RunStore
+from uge_core.graph.graph import AttributedGraph
+from uge_core.runs import sweep as runs
+from uge_core.runs.store import RunStore
 
 FAST = {"epochs": 3, "device": "cpu"}
 
@@ -46,7 +46,7 @@ def test_a_failure_marks_the_runs_and_keeps_earlier_ones(
     def diverge(*_: object, **__: object) -> None:
         raise TrainingDiverged("the loss is not finite; try a smaller learning_rate")
 
-    monkeypatch.setattr(import_module("uge_core.train"), "fit", diverge)
+    monkeypatch.setattr(import_module("uge_core.training.fit"), "fit", diverge)
     with pytest.raises(TrainingDiverged):
         uge.sweep(graph, seeds=(0, 1, 2), store=store, **FAST)
     status = {r.config["seed"]: (r.status, r.reason) for r in store.list()}
@@ -80,7 +80,7 @@ def test_an_audit_that_was_cut_off_is_made_up_without_training(
         with pytest.raises(KeyboardInterrupt):
             uge.train(graph, store=store, **FAST)
     assert (store.list()[0].status, store.list()[0].audit) == ("finished", None)
-    monkeypatch.setattr(import_module("uge_core.train"), "fit", stop)
+    monkeypatch.setattr(import_module("uge_core.training.fit"), "fit", stop)
     assert uge.train(graph, store=store, **FAST).audit is not None
 
 
@@ -196,7 +196,7 @@ def test_a_run_whose_files_are_damaged_is_trained_again(plain_town: Path, tmp_pa
 def test_one_diverging_member_takes_no_other_with_it(plain_town: Path, tmp_path: Path, monkeypatch: Any) -> None:
     from importlib import import_module
 
-    graph, store, training = uge.load(plain_town), RunStore(tmp_path), import_module("uge_core.train")
+    graph, store, training = uge.load(plain_town), RunStore(tmp_path), import_module("uge_core.training.fit")
     fit, calls = training.fit, []
 
     def diverge(configs: Any, *given: Any, **options: Any) -> Any:

@@ -10,9 +10,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-from uge_core import cli, sample_audit
+from uge_core.cli import commands as cli
 from uge_core.errors import StoreError
-from uge_core.sample_audit import LAMBDAS, SEEDS, first_start
+from uge_core.runs import sample_audit
+from uge_core.runs.sample_audit import LAMBDAS, SEEDS, first_start
 
 ROOT = Path(__file__).resolve().parents[1]
 

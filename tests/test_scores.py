@@ -19,7 +19,6 @@ from test_training import BACKBONES, config, run, run_all, shop
 from test_training import town as village
 
 import uge_core as uge
-from uge_core import cli, edge_loss, losses, runs
 from uge_core.audit import ndcg, ndkl, parity
 from uge_core.audit import run as audit_module
 from uge_core.audit.ndcg import BiasFree
@@ -28,17 +27,21 @@ from uge_core.audit.run import audit_embedding
 from uge_core.backbones.line import LINE
 from uge_core.backbones.mf import MatrixFactorisation
 from uge_core.backbones.node2vec import Node2Vec
-from uge_core.config import RunConfig
-from uge_core.edge_factors import NoFactors
+from uge_core.cli import commands as cli
+from uge_core.debias.edge_factors import NoFactors
 from uge_core.errors import ConfigError
-from uge_core.graph import AttributedGraph
+from uge_core.explore.whatif.answers import Desk
+from uge_core.explore.whatif.edits import FlipValue
+from uge_core.explore.whatif.scenario import Scenario
+from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.scores import Cosine, Distance, Dot, Factors, scorer
+from uge_core.graph.split import split_links
 from uge_core.registry import find
-from uge_core.scores import Cosine, Distance, Dot, Factors, scorer
-from uge_core.split import split_links
-from uge_core.train import ensembles, fit
-from uge_core.whatif.desk import Desk
-from uge_core.whatif.edits import FlipValue
-from uge_core.whatif.scenario import Scenario
+from uge_core.runs import sweep as runs
+from uge_core.training import objective as losses
+from uge_core.training.config import RunConfig
+from uge_core.training.edge_loss import loss as edge_loss
+from uge_core.training.fit import ensembles, fit
 
 SIGMAS = st.sampled_from([1.2, 2.0, 7.5])
 
@@ -400,7 +403,7 @@ def test_a_config_keeps_its_score():
         config(graph, "debayes", options={"score": "distance", "sigma_2": 1})
     with pytest.raises(ConfigError, match="no such setting"):
         config(graph, "none", options={"score": "distance"})
-    assert find("debias", "none")().scored_by == "dot"
+    assert find("debias.methods", "none")().scored_by == "dot"
 
 
 # Store, commands, what-if

@@ -12,22 +12,22 @@ import pytest
 from scipy import stats
 
 import uge_core as uge
-from uge_core import cli
 from uge_core.audit.base import METRICS
-from uge_core.plots.gaps import gap_bars, gap_map, rough_count
-from uge_core.plots.light import gap_light, leakage_light
-from uge_core.plots.look import readable_on
-from uge_core.plots.tradeoff import ring_style, tradeoff_figure
+from uge_core.cli import commands as cli
 from uge_core.registry import names
-from uge_core.screens.fairness import fairness_view, ranked_cells
-from uge_core.screens.frame import frame
-from uge_core.screens.method import method_page
-from uge_core.screens.points import gap_row, points, reading, settings
-from uge_core.screens.tables import interval, plain_text
-from uge_core.screens.tradeoff import lambda_view, tradeoff_view
+from uge_core.runs.store import RunStore
 from uge_core.spreadsheet import WITHHELD_LEGEND, to_csv
-from uge_core.store import RunStore
-from uge_core.views import method_class
+from uge_core.views.fairness import fairness_view, ranked_cells
+from uge_core.views.figures.gaps import gap_bars, gap_map, rough_count
+from uge_core.views.figures.light import gap_light, leakage_light
+from uge_core.views.figures.look import readable_on
+from uge_core.views.figures.tradeoff import ring_style, tradeoff_figure
+from uge_core.views.frame import frame
+from uge_core.views.leakage import method_class
+from uge_core.views.method import method_page
+from uge_core.views.points import gap_row, points, reading, settings
+from uge_core.views.tradeoff import lambda_view, tradeoff_view
+from uge_core.views.words import interval, plain_text
 
 
 def row(**given: Any) -> dict[str, Any]:
@@ -507,7 +507,7 @@ def test_every_metric_method_and_attacker_is_explained() -> None:
     page = method_page()
     assert [m.name for m in page.metrics] == list(METRICS)
     assert all(m.sentence and m.formula and m.limits and m.direction in ("lower", "higher") for m in page.metrics)
-    assert {m.name for m in page.methods} == set(names("debias")) and all(
+    assert {m.name for m in page.methods} == set(names("debias.methods")) and all(
         m.text and m.formula and m.look for m in page.methods
     )
     assert {a.name for a in page.attackers} == set(names("audit.attackers")) and all(a.label for a in page.attackers)

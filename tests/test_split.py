@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from strategies import attribute, graphs
 
 from uge_core.errors import ConfigError
-from uge_core.graph import UNKNOWN, AttributedGraph, simple_edges
-from uge_core.split import probe_split, ranking_task, split_links
+from uge_core.graph.graph import UNKNOWN, AttributedGraph, simple_edges
+from uge_core.graph.split import probe_split, ranking_task, split_links
 
 
 def as_set(edges):

@@ -8,11 +8,12 @@ import torch
 from test_training import shop, town
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from uge_core import edge_loss, steps
-from uge_core.config import RunConfig
-from uge_core.scores import DOT
-from uge_core.split import split_links
-from uge_core.train import fit
+from uge_core.graph.scores import DOT
+from uge_core.graph.split import split_links
+from uge_core.training import cuda_graph as steps
+from uge_core.training.config import RunConfig
+from uge_core.training.edge_loss import loss as edge_loss
+from uge_core.training.fit import fit
 
 CPU = torch.device("cpu")
 WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "unique", "item")

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import RunNotFound, StoreError
-from uge_core.jobs.queue import Queue
-from uge_core.store import RunStore
+from uge_core.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = {"method": "none", "lambda": None, "sensitive": [], "backbone": "node2vec", "seed": 0, "split_seed": 0}
@@ -121,7 +121,7 @@ def test_failure_and_interruption_keep_their_reason(store: RunStore) -> None:
 def test_a_killed_process_leaves_an_interrupted_run_and_intact_ones(store: RunStore) -> None:
     finished(store, "a1")
     code = (
-        "import sys, time; from uge_core.store import RunStore; s = RunStore(sys.argv[1]);"
+        "import sys, time; from uge_core.runs.store import RunStore; s = RunStore(sys.argv[1]);"
         f"[s.begin(i, {CONFIG!r}, {DATA!r}) for i in ('a1', 'b2')]; print('begun', flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(store.root)], stdout=subprocess.PIPE, text=True)
@@ -414,7 +414,7 @@ def test_a_store_where_nothing_can_be_written_is_read(seeded: Path) -> None:
     for path in (place, *place.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
     code = (
-        "import os, sys; import uge_core as uge; from uge_core.store import RunStore; store = RunStore(sys.argv[1]);"
+        "import os, sys; import uge_core as uge; from uge_core.runs.store import RunStore; store = RunStore(sys.argv[1]);"
         "uge.queue_words, uge.overview; store.list();"
         "os.geteuid() or (os.setgid(65534), os.setuid(65534));"  # root may write anywhere
         "assert not os.access(store.root, os.W_OK);"

@@ -10,8 +10,8 @@ import pytest
 from strategies import attribute
 from test_bias_free import PLAIN, evidence
 
-from uge_core.bias_free import weight_cells
-from uge_core.graph import AttributedGraph
+from uge_core.debias.bias_free import weight_cells
+from uge_core.graph.graph import AttributedGraph
 
 N = 160
 

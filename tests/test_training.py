@@ -7,13 +7,13 @@ import torch
 from strategies import attribute
 
 from uge_core import registry
-from uge_core.config import RunConfig
 from uge_core.errors import ConfigError, TrainingDiverged
-from uge_core.graph import AttributedGraph, simple_edges
-from uge_core.split import probe_split, split_links
-from uge_core.train import Progress, bias_free_gains, edge_weights, ensembles, fit
+from uge_core.graph.graph import AttributedGraph, simple_edges
+from uge_core.graph.split import probe_split, split_links
+from uge_core.training.config import RunConfig
+from uge_core.training.fit import Progress, bias_free_gains, edge_weights, ensembles, fit
 
-BACKBONES, METHODS = registry.names("backbones"), registry.names("debias")
+BACKBONES, METHODS = registry.names("backbones"), registry.names("debias.methods")
 PEOPLE_ALONE = ("crosswalk", "fairdrop")  # they speak of edges between people, of which a bipartite graph has none
 ERASERS = ("inlp", "leace")
 ADVERSARIES = ("cfc", "fairgnn")
@@ -101,7 +101,7 @@ def trains(graph, backbone, methods):
         total = f.history["edge_loss" if f.config.method in ADVERSARIES else "total"]
         assert f.embedding.shape == (graph.num_nodes, 16) and np.isfinite(f.embedding).all()
         assert total[-1] < total[0], f.config.method
-        assert (f.twin is None) == (not registry.find("debias", f.config.method).reads_attributes)
+        assert (f.twin is None) == (not registry.find("debias.methods", f.config.method).reads_attributes)
         u, v = split_links(graph).train
         rng = np.random.default_rng(0)
         seen = (f.embedding[u] * f.embedding[v]).sum(1).mean()
@@ -161,7 +161,7 @@ def test_two_runs_are_equal_to_the_bit_and_seeds_differ(backbone):
 def test_work_done_in_turn_gives_the_bits_of_threads(backbone, monkeypatch):
     graph = town()
     alone = run(graph, config(graph, "uge-c", backbone))[0]
-    for module in ("edge_loss", "walks", "backbones._attention"):
+    for module in ("training.edge_loss.loss", "graph.walks", "backbones._attention"):
         monkeypatch.setattr(importlib.import_module(f"uge_core.{module}"), "_WORTH", 0)
     spread = run(graph, config(graph, "uge-c", backbone))[0]
     assert (alone.embedding == spread.embedding).all() and (alone.twin == spread.twin).all()
@@ -187,7 +187,7 @@ def test_lambda_lowers_its_penalty():
 @pytest.mark.parametrize("hidden", ["impute", "exclude"])
 def test_the_twin_never_sees_the_probe_tests_values(hidden):
     graph = town()
-    readers = [m for m in METHODS if registry.find("debias", m).reads_attributes]
+    readers = [m for m in METHODS if registry.find("debias.methods", m).reads_attributes]
     before = run_all(graph, *(config(graph, m, hidden=hidden, epochs=8) for m in readers))
     mask = before[0].hidden["city"]
     probe = probe_split(graph.attribute("city"), unknown="exclude", seed=0)
@@ -212,7 +212,7 @@ def test_the_twin_never_sees_the_probe_tests_values(hidden):
 
 def fit_with_mask(graph, configs, mask):
     """`fit` with the hidden nodes given, as a probe split depends on the values it splits."""
-    training = importlib.import_module("uge_core.evidence")
+    training = importlib.import_module("uge_core.training.method_inputs")
 
     class Fixed:
         test = np.nonzero(mask)[0]
@@ -238,7 +238,7 @@ def test_held_out_edges_do_not_reach_training():
 
 def test_validation_keeps_the_best_epoch():
     from uge_core.audit.ndcg import ndcg_per_target, rank_candidates
-    from uge_core.split import ranking_task
+    from uge_core.graph.split import ranking_task
 
     graph = town(400)
     split = split_links(graph, validation_share=0.1)

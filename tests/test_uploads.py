@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import uge_core.uploads as kept
+import uge_core.runs.uploads as kept
+from uge_core.dashboard.jobs.queue import Queue
+from uge_core.dashboard.queue import removal
 from uge_core.errors import ConfigError, GraphError, StoreError
-from uge_core.jobs.queue import Queue
-from uge_core.jobs.screen import removal
-from uge_core.store import RunStore
-from uge_core.uploads import list_uploads, remove_upload, save_upload, upload_removal, uploads_folder
-from uge_core.whatif.edits import FlipValue
-from uge_core.whatif.scenario import Scenario, Scenarios
+from uge_core.explore.whatif.edits import FlipValue
+from uge_core.explore.whatif.scenario import Scenario, Scenarios
+from uge_core.runs.store import RunStore
+from uge_core.runs.uploads import list_uploads, remove_upload, save_upload, upload_removal, uploads_folder
 
 
 def files(**contents: bytes) -> list[tuple[str, io.BytesIO]]:

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from strategies import attribute
 
-from uge_core.graph import NOT_APPLICABLE, UNKNOWN, AttributedGraph, simple_edges
-from uge_core.values import resolve_values
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, AttributedGraph, simple_edges
+from uge_core.graph.values import resolve_values
 
 
 def blocks(same=0.9, n=600, num_edges=4000, groups=3, seed=0):

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from uge_core.figures import leakage_figure
-from uge_core.store import RunStore
-from uge_core.views import config_words, labels, leakage_choices, leakage_view, overview, pair_as_shown
+from uge_core.runs.store import RunStore
+from uge_core.views.figures.leakage import leakage_figure
+from uge_core.views.leakage import config_words, labels, leakage_choices, leakage_view, overview, pair_as_shown
 
 
 def row(**given: Any) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from reference import roads_of, step_chances, walk_pairs
 from scipy.stats import chi2
 
 from uge_core.errors import ConfigError
-from uge_core.graph import simple_edges
-from uge_core.walks import StepRule, Walker, WalkPlan
+from uge_core.graph.graph import simple_edges
+from uge_core.graph.walks import StepRule, Walker, WalkPlan
 
 GROUP = np.array([0, 0, 0, 1, 1, 2, 2, 0, 1, 2])
 

@@ -15,12 +15,12 @@ from test_bias_free import PLAIN, evidence
 from test_edge_loss import embeddings, lookups
 from test_training import ADVERSARIES, BACKBONES, config, run, run_all, shared_out, shop, town
 
-from uge_core import edge_loss
-from uge_core.bias_free import CellTable, offset_cells, weight_cells
-from uge_core.cli import run as uge
+from uge_core.cli.commands import run as uge
+from uge_core.debias.bias_free import CellTable, offset_cells, weight_cells
+from uge_core.graph.split import split_links
 from uge_core.registry import find
-from uge_core.split import split_links
-from uge_core.train import bias_free_gains, edge_weights, ensembles, fit
+from uge_core.training.edge_loss import loss as edge_loss
+from uge_core.training.fit import bias_free_gains, edge_weights, ensembles, fit
 
 CPU = torch.device("cpu")
 SIZES = {"negatives": "shared", "block_size": 4, "num_negatives": 3}

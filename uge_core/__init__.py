@@ -19,8 +19,33 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from uge_core.comparison import compare
+    from uge_core.dashboard.jobs.comparison import comparing, enqueue_comparison
+    from uge_core.dashboard.jobs.measure import enqueue_measure, measuring
+    from uge_core.dashboard.jobs.projection import enqueue_projection, projection_estimate, projection_graph
+    from uge_core.dashboard.jobs.reading import enqueue_reading, reading
+    from uge_core.dashboard.lambda_offer import LambdaOffer, enqueue_lambda, lambda_offer
+    from uge_core.dashboard.queue import cancel, delete, forget, history_view, jobs_view, queue_words, removal, resume
+    from uge_core.dashboard.retrain import named_scenario, retrain, retrain_offer, retrained, retraining
+    from uge_core.dashboard.startup import warm_up
+    from uge_core.dashboard.training_form import enqueue, estimate, training_form
+    from uge_core.dashboard.web import answer_at_once, web_routes
+    from uge_core.dashboard.whatif import (
+        WhatifGraph,
+        whatif_compare,
+        whatif_delete,
+        whatif_edit,
+        whatif_ego,
+        whatif_find,
+        whatif_graph,
+        whatif_judge,
+        whatif_of_runs,
+        whatif_retrained,
+        whatif_save,
+        whatif_stored,
+        whatif_warm,
+    )
     from uge_core.datasets import describe, inspect, load
+    from uge_core.datasets.embeddings import read_embedding
     from uge_core.datasets.mapping import (
         TableMap,
         TablePair,
@@ -38,7 +63,6 @@ if TYPE_CHECKING:
         write_card,
         written_mapping,
     )
-    from uge_core.embeddings import read_embedding
     from uge_core.errors import (
         ConfigError,
         DatasetMissing,
@@ -49,27 +73,23 @@ if TYPE_CHECKING:
         StoreError,
         UgeError,
     )
-    from uge_core.figures import CHART_CONFIG, leakage_figure
-    from uge_core.jobs.comparison import comparing, enqueue_comparison
-    from uge_core.jobs.form import enqueue, estimate, training_form
-    from uge_core.jobs.lambdas import LambdaOffer, enqueue_lambda, lambda_offer
-    from uge_core.jobs.measure import enqueue_measure, measuring
-    from uge_core.jobs.projection import enqueue_projection, projection_estimate, projection_graph
-    from uge_core.jobs.reading import enqueue_reading, reading
-    from uge_core.jobs.retrain import named_scenario, retrain, retrain_offer, retrained, retraining
-    from uge_core.jobs.screen import cancel, delete, forget, history_view, jobs_view, queue_words, removal, resume
-    from uge_core.plots.data import groups_figure, mixing_map, weights_figure
-    from uge_core.plots.ego import ego_figure
-    from uge_core.plots.gaps import gap_bars, gap_map
-    from uge_core.plots.light import gap_light, leakage_light
-    from uge_core.plots.losses import loss_figure
-    from uge_core.plots.projection import PROJECTION_CONFIG, projection_alt, projection_figure
-    from uge_core.plots.tradeoff import ring_style, tradeoff_figure
-    from uge_core.report import Sheet, browser, contents, report
-    from uge_core.runs import audit, plan, sweep, train
-    from uge_core.sample_audit import first_start
-    from uge_core.screens.comparison import ComparisonView, comparison_view
-    from uge_core.screens.data import (
+    from uge_core.explore.comparison import compare
+    from uge_core.explore.whatif.client import WhatifEnded
+    from uge_core.explore.whatif.scenario import Scenario
+    from uge_core.runs.sample_audit import first_start
+    from uge_core.runs.store import RunStore, StoredRun
+    from uge_core.runs.sweep import audit, plan, sweep, train
+    from uge_core.runs.uploads import (
+        LARGEST_MB,
+        list_uploads,
+        remove_upload,
+        save_upload,
+        stands_alone,
+        upload_removal,
+        uploads_folder,
+    )
+    from uge_core.views.comparison import ComparisonView, comparison_view
+    from uge_core.views.data import (
         DataView,
         data_stamp,
         data_view,
@@ -79,11 +99,20 @@ if TYPE_CHECKING:
         mixing_view,
         weights_view,
     )
-    from uge_core.screens.fairness import GapView, fairness_view, ranked_cells
-    from uge_core.screens.frame import frame
-    from uge_core.screens.live import live_assets, live_data
-    from uge_core.screens.method import method_page, metric_help
-    from uge_core.screens.projection import (
+    from uge_core.views.fairness import GapView, fairness_view, ranked_cells
+    from uge_core.views.figures.data import groups_figure, mixing_map, weights_figure
+    from uge_core.views.figures.ego import ego_figure
+    from uge_core.views.figures.gaps import gap_bars, gap_map
+    from uge_core.views.figures.leakage import CHART_CONFIG, leakage_figure
+    from uge_core.views.figures.light import gap_light, leakage_light
+    from uge_core.views.figures.losses import loss_figure
+    from uge_core.views.figures.projection import PROJECTION_CONFIG, projection_alt, projection_figure
+    from uge_core.views.figures.tradeoff import ring_style, tradeoff_figure
+    from uge_core.views.frame import frame
+    from uge_core.views.leakage import leakage_choices, leakage_view, overview
+    from uge_core.views.live import live_assets, live_data
+    from uge_core.views.method import method_page, metric_help
+    from uge_core.views.projection import (
         CONFIDENCE_NOTE,
         ProjectionView,
         colour_choices,
@@ -98,42 +127,13 @@ if TYPE_CHECKING:
         selection_view,
         slow_projections,
     )
-    from uge_core.screens.tables import plain_text
-    from uge_core.screens.tradeoff import TRADEOFF_METRICS, TradeoffView, lambda_view, tradeoff_view
-    from uge_core.screens.whatif import TIER_WORDS, EgoView, JudgedView, RetrainedView
-    from uge_core.startup import warm_up
-    from uge_core.store import RunStore, StoredRun
-    from uge_core.uploads import (
-        LARGEST_MB,
-        list_uploads,
-        remove_upload,
-        save_upload,
-        stands_alone,
-        upload_removal,
-        uploads_folder,
-    )
-    from uge_core.views import leakage_choices, leakage_view, overview
-    from uge_core.web import answer_at_once, web_routes
-    from uge_core.whatif.client import WhatifEnded
-    from uge_core.whatif.page import (
-        WhatifGraph,
-        whatif_compare,
-        whatif_delete,
-        whatif_edit,
-        whatif_ego,
-        whatif_find,
-        whatif_graph,
-        whatif_judge,
-        whatif_of_runs,
-        whatif_retrained,
-        whatif_save,
-        whatif_stored,
-        whatif_warm,
-    )
-    from uge_core.whatif.scenario import Scenario
+    from uge_core.views.report import Sheet, browser, contents, report
+    from uge_core.views.tradeoff import TRADEOFF_METRICS, TradeoffView, lambda_view, tradeoff_view
+    from uge_core.views.whatif import TIER_WORDS, EgoView, JudgedView, RetrainedView
+    from uge_core.views.words import plain_text
 
 _HOMES = {
-    "comparison": ("compare",),
+    "explore.comparison": ("compare",),
     "datasets": ("describe", "inspect", "load"),
     "datasets.mapping": (
         "TableMap",
@@ -153,7 +153,7 @@ _HOMES = {
         "write_card",
         "written_mapping",
     ),
-    "embeddings": ("read_embedding",),
+    "datasets.embeddings": ("read_embedding",),
     "errors": (
         "ConfigError",
         "DatasetMissing",
@@ -164,24 +164,24 @@ _HOMES = {
         "StoreError",
         "UgeError",
     ),
-    "figures": ("CHART_CONFIG", "leakage_figure"),
-    "jobs.comparison": ("comparing", "enqueue_comparison"),
-    "jobs.form": ("enqueue", "estimate", "training_form"),
-    "jobs.projection": ("enqueue_projection", "projection_estimate", "projection_graph"),
-    "jobs.measure": ("enqueue_measure", "measuring"),
-    "jobs.lambdas": ("LambdaOffer", "enqueue_lambda", "lambda_offer"),
-    "jobs.screen": ("cancel", "delete", "forget", "history_view", "jobs_view", "queue_words", "removal", "resume"),
-    "report": ("Sheet", "browser", "contents", "report"),
-    "plots.data": ("groups_figure", "mixing_map", "weights_figure"),
-    "plots.gaps": ("gap_bars", "gap_map"),
-    "plots.light": ("gap_light", "leakage_light"),
-    "plots.losses": ("loss_figure",),
-    "plots.projection": ("PROJECTION_CONFIG", "projection_alt", "projection_figure"),
-    "plots.tradeoff": ("ring_style", "tradeoff_figure"),
-    "runs": ("audit", "plan", "sweep", "train"),
-    "sample_audit": ("first_start",),
-    "screens.comparison": ("ComparisonView", "comparison_view"),
-    "screens.data": (
+    "views.figures.leakage": ("CHART_CONFIG", "leakage_figure"),
+    "dashboard.jobs.comparison": ("comparing", "enqueue_comparison"),
+    "dashboard.training_form": ("enqueue", "estimate", "training_form"),
+    "dashboard.jobs.projection": ("enqueue_projection", "projection_estimate", "projection_graph"),
+    "dashboard.jobs.measure": ("enqueue_measure", "measuring"),
+    "dashboard.lambda_offer": ("LambdaOffer", "enqueue_lambda", "lambda_offer"),
+    "dashboard.queue": ("cancel", "delete", "forget", "history_view", "jobs_view", "queue_words", "removal", "resume"),
+    "views.report": ("Sheet", "browser", "contents", "report"),
+    "views.figures.data": ("groups_figure", "mixing_map", "weights_figure"),
+    "views.figures.gaps": ("gap_bars", "gap_map"),
+    "views.figures.light": ("gap_light", "leakage_light"),
+    "views.figures.losses": ("loss_figure",),
+    "views.figures.projection": ("PROJECTION_CONFIG", "projection_alt", "projection_figure"),
+    "views.figures.tradeoff": ("ring_style", "tradeoff_figure"),
+    "runs.sweep": ("audit", "plan", "sweep", "train"),
+    "runs.sample_audit": ("first_start",),
+    "views.comparison": ("ComparisonView", "comparison_view"),
+    "views.data": (
         "DataView",
         "data_stamp",
         "data_view",
@@ -191,11 +191,11 @@ _HOMES = {
         "mixing_view",
         "weights_view",
     ),
-    "screens.fairness": ("GapView", "fairness_view", "ranked_cells"),
-    "screens.frame": ("frame",),
-    "screens.live": ("live_assets", "live_data"),
-    "screens.method": ("method_page", "metric_help"),
-    "screens.projection": (
+    "views.fairness": ("GapView", "fairness_view", "ranked_cells"),
+    "views.frame": ("frame",),
+    "views.live": ("live_assets", "live_data"),
+    "views.method": ("method_page", "metric_help"),
+    "views.projection": (
         "CONFIDENCE_NOTE",
         "ProjectionView",
         "colour_choices",
@@ -210,11 +210,11 @@ _HOMES = {
         "selection_view",
         "slow_projections",
     ),
-    "screens.tables": ("plain_text",),
-    "screens.tradeoff": ("TRADEOFF_METRICS", "TradeoffView", "lambda_view", "tradeoff_view"),
-    "startup": ("warm_up",),
-    "store": ("RunStore", "StoredRun"),
-    "uploads": (
+    "views.words": ("plain_text",),
+    "views.tradeoff": ("TRADEOFF_METRICS", "TradeoffView", "lambda_view", "tradeoff_view"),
+    "dashboard.startup": ("warm_up",),
+    "runs.store": ("RunStore", "StoredRun"),
+    "runs.uploads": (
         "LARGEST_MB",
         "list_uploads",
         "remove_upload",
@@ -223,19 +223,19 @@ _HOMES = {
         "upload_removal",
         "uploads_folder",
     ),
-    "views": ("leakage_choices", "leakage_view", "overview"),
-    "web": ("answer_at_once", "web_routes"),
-    "plots.ego": ("ego_figure",),
-    "jobs.reading": ("enqueue_reading", "reading"),
-    "jobs.retrain": (
+    "views.leakage": ("leakage_choices", "leakage_view", "overview"),
+    "dashboard.web": ("answer_at_once", "web_routes"),
+    "views.figures.ego": ("ego_figure",),
+    "dashboard.jobs.reading": ("enqueue_reading", "reading"),
+    "dashboard.retrain": (
         "named_scenario",
         "retrain",
         "retrain_offer",
         "retrained",
         "retraining",
     ),
-    "whatif.client": ("WhatifEnded",),
-    "whatif.page": (
+    "explore.whatif.client": ("WhatifEnded",),
+    "dashboard.whatif": (
         "WhatifGraph",
         "whatif_compare",
         "whatif_delete",
@@ -250,8 +250,8 @@ _HOMES = {
         "whatif_stored",
         "whatif_warm",
     ),
-    "whatif.scenario": ("Scenario",),
-    "screens.whatif": (
+    "explore.whatif.scenario": ("Scenario",),
+    "views.whatif": (
         "TIER_WORDS",
         "EgoView",
         "JudgedView",

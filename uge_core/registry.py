@@ -19,9 +19,9 @@ from uge_core.errors import ConfigError
 
 _KINDS = {
     "backbones": "backbone",
-    "debias": "method",
+    "debias.methods": "method",
     "audit.attackers": "attacker",
-    "projection.methods": "projection",
+    "explore.projection.methods": "projection",
 }
 _LONGEST = 80  # characters of a value in a message
 _MOST = 2**63 - 1  # what a 64-bit integer holds
@@ -37,7 +37,7 @@ def register(cls: Any) -> Any:
 
 @cache
 def names(folder: str) -> tuple[str, ...]:
-    """The plug-ins of `folder` (``"backbones"``, ``"debias"`` or ``"audit.attackers"``), sorted, nothing imported."""
+    """The plug-ins of `folder` (``"backbones"``, ``"debias.methods"`` or ``"audit.attackers"``), sorted, nothing imported."""
     assert folder in _KINDS
     package = importlib.import_module(f"uge_core.{folder}")
     found = (m.name for m in pkgutil.iter_modules(package.__path__))

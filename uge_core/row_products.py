@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from uge_core.autograd import apply
-from uge_core.environment import cores
+from uge_core.machine import cores
 
 BLOCK = 1024
 """Rows of a block."""

@@ -18,11 +18,11 @@ from uge_core.audit import audit_embedding, leakage_rows
 from uge_core.audit.attackers.knn import _filled
 from uge_core.audit.calibration import FLOOR, fit_calibration
 from uge_core.audit.leakage import Prediction, attack, macro_auc, measure, random_embedding, usable_bits
-from uge_core.audit.nearest_kernel import nearest
 from uge_core.errors import ConfigError
-from uge_core.graph import AttributedGraph, simple_edges
+from uge_core.graph.graph import AttributedGraph, simple_edges
+from uge_core.graph.split import probe_split, split_links
+from uge_core.kernels.nearest import nearest
 from uge_core.registry import find, names
-from uge_core.split import probe_split, split_links
 
 ATTACKERS = names("audit.attackers")
 RING = np.stack([np.arange(3_000), np.roll(np.arange(3_000), -1)])

@@ -12,8 +12,8 @@ from strategies import attribute
 from uge_core.audit import METRICS, Audit, Row, audit_embedding
 from uge_core.audit.ndcg import BiasFree
 from uge_core.errors import ConfigError, GraphError
-from uge_core.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, Defaults
-from uge_core.split import split_links
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, Defaults
+from uge_core.graph.split import split_links
 
 N = 240
 COLUMNS = [
@@ -251,7 +251,7 @@ def test_without_numba_numpy_counts_the_pairs(monkeypatch):
     graph, _, z = town()
     kwargs = {"attributes": ["city"], "attackers": []}
     with_numba = audit_embedding(z, graph, None, **kwargs).find(metric="dp", variant=None)
-    monkeypatch.setitem(sys.modules, "uge_core.audit.pair_kernel", None)
+    monkeypatch.setitem(sys.modules, "uge_core.kernels.pairs", None)
     assert audit_embedding(z, graph, None, **kwargs).find(metric="dp", variant=None).value == pytest.approx(
         with_numba.value, abs=1e-6
     )

@@ -19,12 +19,12 @@ from uge_core.audit.compare import (
     pairs,
 )
 from uge_core.audit.leakage import Prediction
-from uge_core.comparison import compare_seeds
 from uge_core.errors import ConfigError
-from uge_core.graph import AttributedGraph
-from uge_core.scores import Factors
-from uge_core.split import split_links
-from uge_core.store import StoredRun
+from uge_core.explore.comparison import compare_seeds
+from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.scores import Factors
+from uge_core.graph.split import split_links
+from uge_core.runs.store import StoredRun
 
 
 def predicted(truth, probability, train_size=100):

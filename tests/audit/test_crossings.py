@@ -7,7 +7,7 @@ from strategies import attribute
 from uge_core.audit import audit_embedding
 from uge_core.audit.crossing import cross
 from uge_core.errors import ConfigError, GraphError
-from uge_core.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, simple_edges
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, simple_edges
 
 N = 400
 

@@ -14,8 +14,8 @@ from uge_core.audit import audit_embedding, ndcg
 from uge_core.audit.dyadic import MOST_CELLS, Side, cell_noise, compare_norm, compare_range
 from uge_core.audit.pair_sample import sample_pairs
 from uge_core.audit.parity import dp_cells, eo_cells, listed_cells
-from uge_core.graph import AttributedGraph, simple_edges
-from uge_core.split import ranking_task, split_links
+from uge_core.graph.graph import AttributedGraph, simple_edges
+from uge_core.graph.split import ranking_task, split_links
 
 
 def variances(table):

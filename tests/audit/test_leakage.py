@@ -21,9 +21,9 @@ from uge_core.audit.leakage import (
     micro_f1,
     random_embedding,
 )
-from uge_core.audit.logistic import fit_logistic
 from uge_core.errors import ConfigError
-from uge_core.split import probe_split
+from uge_core.graph.split import probe_split
+from uge_core.kernels.logistic import fit_logistic
 
 
 def prediction(truth, label, probability=None, classes=(0, 1), train_size=None):

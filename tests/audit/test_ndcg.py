@@ -20,8 +20,8 @@ from uge_core.audit.ndcg import (
     random_ndcg_per_target,
     rank_candidates,
 )
-from uge_core.graph import AttributedGraph
-from uge_core.split import RankingTask, ranking_task, split_links
+from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.split import RankingTask, ranking_task, split_links
 
 
 def one_list():

@@ -13,8 +13,8 @@ from test_dyadic import links, people
 from uge_core.audit import audit_embedding
 from uge_core.audit.ndcg import BiasFree
 from uge_core.audit.ndkl import BLOCKS, half_width, ndkl_per_target, random_ndkl_per_target
-from uge_core.graph import AttributedGraph
-from uge_core.split import RankingTask, ranking_task, split_links
+from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.split import RankingTask, ranking_task, split_links
 
 
 def test_by_hand():

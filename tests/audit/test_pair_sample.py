@@ -10,8 +10,8 @@ from strategies import attribute, graphs
 from uge_core.audit import pair_sample
 from uge_core.audit.parity import listed_cells
 from uge_core.audit.run import audit_embedding
-from uge_core.graph import AttributedGraph
-from uge_core.split import split_links
+from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.split import split_links
 
 
 def sampled(graph, most=10**6, seed=0):

@@ -14,8 +14,8 @@ from strategies import attribute, graphs
 
 from uge_core.audit import audit_embedding
 from uge_core.audit.parity import dp_cells, edge_probabilities, eo_cells, exp2_polynomial, gap
-from uge_core.graph import NOT_APPLICABLE, AttributedGraph, simple_edges
-from uge_core.split import split_links
+from uge_core.graph.graph import NOT_APPLICABLE, AttributedGraph, simple_edges
+from uge_core.graph.split import split_links
 
 
 def four_nodes():

@@ -11,8 +11,8 @@ from strategies import attribute
 
 from uge_core.audit import audit_embedding
 from uge_core.audit.permutation import pillai_test
-from uge_core.graph import AttributedGraph, simple_edges
-from uge_core.split import probe_split
+from uge_core.graph.graph import AttributedGraph, simple_edges
+from uge_core.graph.split import probe_split
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(2, 5))

@@ -8,11 +8,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.preprocessing import StandardScaler
 
-from uge_core.audit.logistic import fit_logistic
-from uge_core.config import RunConfig
 from uge_core.datasets import load
-from uge_core.split import probe_split, split_links
-from uge_core.train import fit
+from uge_core.graph.split import probe_split, split_links
+from uge_core.kernels.logistic import fit_logistic
+from uge_core.training.config import RunConfig
+from uge_core.training.fit import fit
 
 GRAPHS = ("pokec-n", "lastfm-asia", "deezer-europe", "movielens-1m", "german-credit")
 

@@ -7,7 +7,7 @@ import torch
 from uge_core.backbones._attention import attend, attend_in_torch
 from uge_core.backbones._inputs import Inputs
 from uge_core.backbones.base import Parameters
-from uge_core.graph import simple_edges
+from uge_core.graph.graph import simple_edges
 from uge_core.registry import build_options, find, names
 
 

@@ -15,19 +15,19 @@ from reference import bpr, listed_cross_entropy, softplus
 from strategies import attribute, graphs
 
 from uge_core.backbones._inputs import Inputs
-from uge_core.bench.autograd import OneNegative, SharedBlock
-from uge_core.bench.literal import Literal
-from uge_core.bench.measure import measure
-from uge_core.bench.pace import Enough, Pace, Stopwatch
-from uge_core.bench.plain import Encoder
-from uge_core.bench.run import bench, fitted_exponent
-from uge_core.bench.tables import sections
-from uge_core.config import RunConfig
+from uge_core.cli.bench.autograd import OneNegative, SharedBlock
+from uge_core.cli.bench.literal import Literal
+from uge_core.cli.bench.measure import measure
+from uge_core.cli.bench.pace import Enough, Pace, Stopwatch
+from uge_core.cli.bench.plain import Encoder
+from uge_core.cli.bench.run import bench, fitted_exponent
+from uge_core.cli.bench.tables import sections
 from uge_core.errors import ConfigError
-from uge_core.graph import AttributedGraph, simple_edges
+from uge_core.graph.graph import AttributedGraph, simple_edges
+from uge_core.graph.split import split_links
 from uge_core.registry import find
-from uge_core.split import split_links
-from uge_core.train import edge_weights, fit
+from uge_core.training.config import RunConfig
+from uge_core.training.fit import edge_weights, fit
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")

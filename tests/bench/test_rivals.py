@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 import uge_core as uge
-from uge_core.bench.rivals import ATTACKERS, FIGURES, markdown, rivals, table
-from uge_core.cli import run
+from uge_core.cli.commands import run
 from uge_core.errors import ConfigError, UgeError
+from uge_core.runs.rivals import ATTACKERS, FIGURES, markdown, rivals, table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FEW = {"epochs": 8, "dim": 8}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from uge_core.graph import AttributedGraph, Message
+from uge_core.graph.graph import AttributedGraph, Message
 
 Write = Callable[[Mapping[str, str | bytes]], Path]
 

@@ -5,7 +5,7 @@ import pytest
 
 from uge_core.datasets import load
 from uge_core.errors import GraphError
-from uge_core.graph import NOT_APPLICABLE, UNKNOWN
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN
 
 ATTRIBUTES = "gender,region,AGE\n1.0,0,0.0\n0.0,1,26.0\n1.0,1,9.0\n0.0,0,112.0\n"
 EDGES = "Src,Dst,Weight\n0,1,1.0\n1,2,1.0\n3,2,1.0\n2,2,1.0\n"

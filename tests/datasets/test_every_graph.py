@@ -164,7 +164,7 @@ def test_the_counts_of_its_readme(shared_data, case):
 @pytest.mark.parametrize(("folder", "bar"), [("pokec-n", 3), ("movielens-1m", 5)])
 def test_loading_does_not_hang(shared_data, folder, bar):
     code = (
-        "import sys, time; from uge_core.datasets import load; from uge_core.environment import peak_memory;"
+        "import sys, time; from uge_core.datasets import load; from uge_core.machine import peak_memory;"
         "start = time.perf_counter(); load(sys.argv[1]); print(time.perf_counter() - start, peak_memory() / 2**20)"
     )
     command = [sys.executable, "-c", code, str(shared_data(folder))]

@@ -4,7 +4,7 @@ import pytest
 
 from uge_core.datasets import load
 from uge_core.errors import GraphError
-from uge_core.graph import UNKNOWN
+from uge_core.graph.graph import UNKNOWN
 
 PROFILES = """user_id,public,completion_percentage,gender,region,AGE,I_am_working_in_field,pocuvanie hudby
 1,1,14,1.0,0,26.0,-1,1

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from uge_core.association import association
 from uge_core.datasets import load
 from uge_core.datasets.findings import probable_code
 from uge_core.errors import GraphError
-from uge_core.graph import Attribute
+from uge_core.graph.association import association
+from uge_core.graph.graph import Attribute
 
 
 def ring(n: int) -> str:

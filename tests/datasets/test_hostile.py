@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uge_core.cli import run
+from uge_core.cli.commands import run
 from uge_core.datasets import describe, load
-from uge_core.datasets._bounded import LIMIT, SHARE, unpacked_limit
-from uge_core.datasets._tables import MOST_COLUMNS
+from uge_core.datasets.bounded import LIMIT, SHARE, unpacked_limit
+from uge_core.datasets.tables import MOST_COLUMNS
 from uge_core.errors import ConfigError, GraphError
 
 NODES = "id,g\n1,a\n2,b\n3,a\n"
@@ -215,7 +215,7 @@ def test_an_archive_that_unpacks_into_too_much(write, monkeypatch):
 LOADED = """
 import json, sys
 from uge_core.datasets import load
-from uge_core.environment import peak_memory  # getrusage's peak of a child starts at its parent's
+from uge_core.machine import peak_memory  # getrusage's peak of a child starts at its parent's
 from uge_core.errors import GraphError
 try:
     g = load(sys.argv[1])

@@ -4,7 +4,7 @@ import pytest
 
 from uge_core.datasets import load
 from uge_core.errors import GraphError
-from uge_core.graph import NOT_APPLICABLE, UNKNOWN
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN
 
 USERS = "1::F::1::10::48067\n2::M::56::16::70072-11\n3::M::25::2::55117\n"
 MOVIES = (

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uge_core.datasets import _tables
-from uge_core.datasets._tables import as_numbers, by_id, read_lines, read_table
+from uge_core.datasets import tables as _tables
+from uge_core.datasets.tables import as_numbers, by_id, read_lines, read_table
 from uge_core.errors import GraphError
 
 ROWS = [f"{i},{'' if i % 7 == 3 else i / 2},{'xyz'[i % 3]}" for i in range(40)]

@@ -20,8 +20,10 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from uge_core.cli import run
-from uge_core.datasets import _download, load, pyg_names
+from uge_core.cli.commands import run
+from uge_core.datasets import download as _download
+from uge_core.datasets import load
+from uge_core.datasets.layouts import pyg_names
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import uge_core as uge
-from uge_core.cli import run
-from uge_core.datasets import sample
+from uge_core.cli.commands import run
+from uge_core.datasets.layouts import sample
+from uge_core.datasets.planted.recipe import plant
+from uge_core.datasets.planted.samples import RECIPES, make_sample
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
-from uge_core.planted import plant
-from uge_core.samples import RECIPES, make_sample
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("titles", "town")
@@ -112,7 +112,7 @@ def test_what_make_sample_refuses(tmp_path, capsys):
 
 
 def test_half_a_folder_is_taken_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("uge_core.samples.card", lambda *_: 1 / 0)
+    monkeypatch.setattr("uge_core.datasets.planted.samples.card", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         make_sample("town", tmp_path / "x", seed=1, nodes=300, edges=600)
     assert not (tmp_path / "x").exists()

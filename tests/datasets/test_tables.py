@@ -5,7 +5,7 @@ import pytest
 
 from uge_core.datasets import load
 from uge_core.errors import GraphError
-from uge_core.graph import UNKNOWN
+from uge_core.graph.graph import UNKNOWN
 
 
 def people(n: int = 60) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import uge_core as uge
-from uge_core.graph import AttributedGraph
+from uge_core.graph.graph import AttributedGraph
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import uge_core as uge
-from uge_core.cli import run
-from uge_core.embeddings import FORMATS
+from uge_core.cli.commands import run
+from uge_core.datasets.embeddings import FORMATS
 from uge_core.errors import ConfigError, EmbeddingError
-from uge_core.external import add_external
+from uge_core.runs.external import add_external
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 

@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-from uge_core.cli import run
-from uge_core.views import config_words, leakage_choices, leakage_view, overview
+from uge_core.cli.commands import run
+from uge_core.views.leakage import config_words, leakage_choices, leakage_view, overview
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -154,9 +154,9 @@ def test_vectors_that_are_all_the_same(town, tmp_path, capsys):
 
 def test_no_training_code_is_loaded(town, vectors, store):
     code = (
-        "import sys; from uge_core.cli import run; code = run(sys.argv[1:]);"
+        "import sys; from uge_core.cli.commands import run; code = run(sys.argv[1:]);"
         "print(code, sorted({'torch', 'torch_geometric', 'streamlit'} & set(sys.modules)),"
-        "sorted(m for m in sys.modules if m in ('uge_core.train', 'uge_core.edge_loss')), file=sys.stderr)"
+        "sorted(m for m in sys.modules if m in ('uge_core.training.fit', 'uge_core.training.edge_loss.loss')), file=sys.stderr)"
     )
     command = [
         sys.executable,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from uge_core.finishes.inlp import Inlp
+from uge_core.debias.postprocess.inlp import Inlp
 
 
 def planted(seed=0, n=1000, d=6, values=2, shift=2.0):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from reference import least_erasure
 from sklearn.linear_model import LogisticRegression
 
-from uge_core.finishes.leace import Leace
+from uge_core.debias.postprocess.leace import Leace
 
 EVERYONE = np.ones(400, dtype=bool)
 

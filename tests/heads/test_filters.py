@@ -3,8 +3,8 @@ import pytest
 import torch
 from reference import filtered
 
-from uge_core.heads.filters import Filters
-from uge_core.penalties.adversary import Adversary, Answer, Build
+from uge_core.debias.heads.filters import Filters
+from uge_core.debias.penalties.adversary import Adversary, Answer, Build
 
 NAMES = ("weight0", "bias0", "weight1", "bias1", "scale", "shift")
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uge_core.heads.orthogonal import Orthogonal
+from uge_core.debias.heads.orthogonal import Orthogonal
 
 
 def generator(seed=0):

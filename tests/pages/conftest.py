@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from uge_core.aside import alive
-from uge_core.store import RunStore
+from uge_core.files import alive
+from uge_core.runs.store import RunStore
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

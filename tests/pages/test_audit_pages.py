@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
 from uge_core import registry
-from uge_core.graph import Attribute
+from uge_core.graph.graph import Attribute
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {"leakage.py": "Leakage", "fairness.py": "Fairness", "tradeoff.py": "Trade-off", "method.py": "Method"}
@@ -123,7 +123,9 @@ def test_the_method_page_explains_and_shows_formulas(app: AppTest) -> None:
     opened(app, "method.py")
     assert len(app.latex) >= 8 and sum("What it does not say" in m.value for m in app.markdown) >= 8
     methods = next(box for box in app.selectbox if box.label == "Method")
-    assert set(registry.names("debias")) == {option.rpartition("(")[2].rstrip(")") for option in methods.options}
+    assert set(registry.names("debias.methods")) == {
+        option.rpartition("(")[2].rstrip(")") for option in methods.options
+    }
     methods.select_index(next(i for i, option in enumerate(methods.options) if "(crosswalk)" in option)).run()
     assert any("boundary" in m.value and "What it cannot" in m.value for m in app.markdown)
 

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-import uge_core.uploads as kept
+import uge_core.runs.uploads as kept
 
 ROOT = Path(__file__).resolve().parents[2]
 NODES = "id,g\n" + "".join(f"p{i},{'ab'[i // 2 % 2]}\n" for i in range(40))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import uge_core as uge
-from uge_core.jobs.queue import Job, Queue
+from uge_core.dashboard.jobs.queue import Job, Queue
 
 pytestmark = pytest.mark.browser
 

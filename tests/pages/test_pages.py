@@ -10,9 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-from uge_core import cli
+from uge_core.cli import commands as cli
 from uge_core.registry import names
-from uge_core.views import method_class
+from uge_core.views.leakage import method_class
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {
@@ -142,7 +142,7 @@ def test_the_web_process_stays_without_torch(store_copy: Path) -> None:
 
 
 def test_every_method_has_a_name_and_a_look() -> None:
-    methods = [method_class(name) for name in names("debias")]
+    methods = [method_class(name) for name in names("debias.methods")]
     looks = [(m.color, m.symbol) for m in methods]
     assert all(m.label for m in methods) and len({m.position for m in methods}) == len(methods)
     assert len(set(looks)) == len(looks)

@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-from uge_core.jobs.queue import Queue
-from uge_core.store import RunStore
+from uge_core.dashboard.jobs.queue import Queue
+from uge_core.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,7 +142,7 @@ def test_a_picture_that_takes_long_is_asked_of_a_job_and_shown_once_it_is_there(
     app.button(key=f"projection_cancel_{job.id}").click().run()
     assert Queue(store).load(job.id).status == "cancelled"
     graph = uge.projection_graph(store, job.settings["path"][0])
-    from uge_core.projection.job import project
+    from uge_core.explore.projection.job import project
 
     project(graph, [[store.load(i) for i in job.settings["path"]]], ["t-sne"], size=200)
     app.run()

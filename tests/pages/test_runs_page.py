@@ -12,11 +12,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-from uge_core.aside import alive
-from uge_core.jobs.form import training_form
-from uge_core.jobs.queue import Queue
+from uge_core.dashboard.jobs.queue import Queue
+from uge_core.dashboard.training_form import training_form
+from uge_core.files import alive
 from uge_core.progress import Step
-from uge_core.store import RunStore
+from uge_core.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 

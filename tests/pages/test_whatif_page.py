@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-from uge_core.whatif.scenario import Scenarios
+from uge_core.explore.whatif.scenario import Scenarios
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 from reference import mmd2
 
-from uge_core._wave_kernels import ROWS
-from uge_core.environment import cores
-from uge_core.group_means import Groups
-from uge_core.penalties._kernel_gap import _Compiled, _Plain, fourier_gap
-from uge_core.penalties.kernel_gap import SCALES, KernelGap
+from uge_core.debias.penalties._kernel_gap import _Compiled, _Plain, fourier_gap
+from uge_core.debias.penalties.group_means import Groups
+from uge_core.debias.penalties.kernel_gap import SCALES, KernelGap
+from uge_core.kernels.waves import ROWS
+from uge_core.machine import cores
 
 
 def generator(seed=0):
@@ -127,7 +127,7 @@ def test_compiled_passes_beat_torchs():
 
 
 def test_sums_of_blocks_stay_bounded(monkeypatch):
-    from uge_core.penalties import _kernel_gap
+    from uge_core.debias.penalties import _kernel_gap
 
     z = torch.randn(5 * ROWS, 3, generator=generator(1))
     made = [Groups.of(np.arange(len(z)) % 4, 4, torch.device("cpu"))]

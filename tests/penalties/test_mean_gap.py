@@ -8,7 +8,7 @@ from reference import mean_gap as slow
 from strategies import graphs
 from test_bias_free import evidence, path_graph
 
-from uge_core.debias._options import mean_gap
+from uge_core.debias.methods._options import mean_gap
 from uge_core.errors import ConfigError
 from uge_core.registry import build_options, find
 
@@ -100,6 +100,6 @@ def test_sigmoid_scores_are_near_their_enumerated_gap():
 
 
 def test_sigmoid_scores_need_the_sampled_estimator():
-    method = build_options(find("debias", "uge-r"), {"scores": "sigmoid"}, "uge-r")
+    method = build_options(find("debias.methods", "uge-r"), {"scores": "sigmoid"}, "uge-r")
     with pytest.raises(ConfigError, match="estimator=sampled"):
         method.check(evidence(path_graph()), "cross-entropy")

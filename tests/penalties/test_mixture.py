@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from uge_core.penalties.base import Ahead, NoPenalty, Penalty
-from uge_core.penalties.kernel_gap import KernelGap
-from uge_core.penalties.mixture import Mixture
+from uge_core.debias.penalties.base import Ahead, NoPenalty, Penalty
+from uge_core.debias.penalties.kernel_gap import KernelGap
+from uge_core.debias.penalties.mixture import Mixture
 
 
 class Squares(Penalty):

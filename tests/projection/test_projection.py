@@ -19,25 +19,25 @@ from sklearn.decomposition import PCA as OriginalPCA  # noqa: N811
 from sklearn.neighbors import NearestNeighbors
 
 import uge_core as uge
-from uge_core.aside import alive
+from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError, StoreError
-from uge_core.graph import UNKNOWN, Attribute, AttributedGraph, simple_edges
-from uge_core.jobs.queue import Queue
-from uge_core.plots.projection import projection_figure
-from uge_core.projection.align import align, align_path, displacement
-from uge_core.projection.cache import alike, confidence, find_confidence, find_picture, picture
-from uge_core.projection.confidence import probe_confidence
-from uge_core.projection.job import project
-from uge_core.projection.methods.pca import PCA
-from uge_core.projection.neighbours import nearest, same_group_share
-from uge_core.projection.path import chains, lambda_path
-from uge_core.projection.sample import draw_sample
+from uge_core.explore.projection.align import align, align_path, displacement
+from uge_core.explore.projection.cache import alike, confidence, find_confidence, find_picture, picture
+from uge_core.explore.projection.confidence import probe_confidence
+from uge_core.explore.projection.job import project
+from uge_core.explore.projection.methods.pca import PCA
+from uge_core.explore.projection.neighbours import nearest, same_group_share
+from uge_core.explore.projection.path import chains, lambda_path
+from uge_core.explore.projection.sample import draw_sample
+from uge_core.explore.whatif.edits import DropEdges
+from uge_core.explore.whatif.scenario import Scenario
+from uge_core.explore.whatif.source import scenario_graph
+from uge_core.files import alive
+from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph, simple_edges
 from uge_core.registry import find, names
-from uge_core.screens.projection import _wilson, hypergeometric_p
-from uge_core.store import RunStore, StoredRun
-from uge_core.whatif.data import scenario_graph
-from uge_core.whatif.edits import DropEdges
-from uge_core.whatif.scenario import Scenario
+from uge_core.runs.store import RunStore, StoredRun
+from uge_core.views.figures.projection import projection_figure
+from uge_core.views.projection import _wilson, hypergeometric_p
 
 
 def graph_of(codes: dict[str, np.ndarray[Any, Any]], users: int | None = None, **more: Any) -> AttributedGraph:
@@ -238,7 +238,7 @@ def test_a_damaged_picture_is_made_again(store: RunStore, town: Path) -> None:
 def test_deleting_a_run_removes_its_pictures_and_nothing_exports_them(
     store: RunStore, town: Path, tmp_path: Path
 ) -> None:
-    from uge_core import cli
+    from uge_core.cli import commands as cli
 
     graph, run = uge.load(town), by_method(store, "none")
     sample = draw_sample(graph, 100)
@@ -290,12 +290,16 @@ def test_paths_go_from_the_untreated_run_along_lambda(store: RunStore) -> None:
 # UMAP compiles for half a minute before it begins.
 @pytest.mark.parametrize(
     "method",
-    [pytest.param(n, marks=[pytest.mark.slow] * (n == "umap")) for n in names("projection.methods") if n != "pca"],
+    [
+        pytest.param(n, marks=[pytest.mark.slow] * (n == "umap"))
+        for n in names("explore.projection.methods")
+        if n != "pca"
+    ],
 )
 def test_a_slow_projection_begins_where_the_run_before_ended(method: str) -> None:
     rng = np.random.default_rng(7)
     x = np.concatenate([rng.normal(size=(60, 5)), rng.normal(size=(60, 5)) + 8]).astype(np.float32)
-    projection = find("projection.methods", method)()
+    projection = find("explore.projection.methods", method)()
     first, _ = projection.place(x, None, seed=0)
     assert first.shape == (120, 2) and np.isfinite(first).all()
     groups = np.repeat([0, 1], 60)
@@ -348,7 +352,7 @@ def test_a_worker_makes_the_pictures_along_a_path(store: RunStore) -> None:
 
 @pytest.mark.slow
 def test_pictures_may_be_made_after_training(town: Path, store: RunStore) -> None:
-    from uge_core.jobs.form import training_form
+    from uge_core.dashboard.training_form import training_form
 
     form = training_form(str(town), store)
     settings = form.settings(

@@ -14,11 +14,11 @@ from dataclasses import replace
 import pytest
 
 import uge_core as uge
+from uge_core.audit.record import canonical, digest
 from uge_core.errors import ConfigError, RunNotFound
-from uge_core.record import canonical, digest
-from uge_core.report.pdf import browser
-from uge_core.report.table import rows_csv
 from uge_core.spreadsheet import WITHHELD_LEGEND, quoted
+from uge_core.views.report.pdf import browser
+from uge_core.views.report.table import rows_csv
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_every_number_of_the_tables_is_a_records(store):
     record = store.load(run_id).audit
     html = uge.contents([run_id], store=store)["html"]().decode()
     shown = set(re.findall(r'<td class="number">([0-9][0-9.,e-]*)</td>', html))
-    from uge_core.report.document import _number
+    from uge_core.views.report.document import _number
 
     numbers = [x for r in record["rows"] for x in (r["value"], r["p_value"], *(c["value"] for c in r["cells"]))]
     counts = [x for r in record["rows"] for x in (r["n"], *(c["n"] for c in r["cells"]))]

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 import uge_core as uge
-from uge_core.config import RunConfig
-from uge_core.runs import dataset_record
-from uge_core.split import split_links
-from uge_core.train import fit
-from uge_core.whatif.desk import Desk
+from uge_core.explore.whatif.answers import Desk
+from uge_core.graph.split import split_links
+from uge_core.runs.sweep import dataset_record
+from uge_core.training.config import RunConfig
+from uge_core.training.fit import fit
 
 
 @pytest.fixture(scope="session")

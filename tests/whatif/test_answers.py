@@ -10,18 +10,11 @@ import pytest
 
 import uge_core as uge
 from uge_core.audit.run import audit_embedding
-from uge_core.config import RunConfig
+from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import StoreError
-from uge_core.graph import Attribute, AttributedGraph
-from uge_core.jobs.queue import Queue
-from uge_core.runs import attributes_read
-from uge_core.screens.whatif import compared_scenarios, ego_view, judged_view
-from uge_core.split import split_links
-from uge_core.spreadsheet import WITHHELD_LEGEND
-from uge_core.train import edge_weights, encode, fit
-from uge_core.whatif import rejudge
-from uge_core.whatif.desk import Desk, _sizes
-from uge_core.whatif.edits import (
+from uge_core.explore.whatif import rejudge
+from uge_core.explore.whatif.answers import Desk, _sizes
+from uge_core.explore.whatif.edits import (
     AddEdges,
     DropEdges,
     DropValue,
@@ -32,10 +25,17 @@ from uge_core.whatif.edits import (
     Threshold,
     apply_edits,
 )
-from uge_core.whatif.ego import ego_network, positions
-from uge_core.whatif.reencode import moved, reencode, refusal
-from uge_core.whatif.scenario import Scenario, Scenarios
-from uge_core.whatif.weights import weights_of_run
+from uge_core.explore.whatif.ego import ego_network, positions
+from uge_core.explore.whatif.reencode import moved, reencode, refusal
+from uge_core.explore.whatif.scenario import Scenario, Scenarios
+from uge_core.explore.whatif.weights import weights_of_run
+from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.split import split_links
+from uge_core.runs.sweep import attributes_read
+from uge_core.spreadsheet import WITHHELD_LEGEND
+from uge_core.training.config import RunConfig
+from uge_core.training.fit import edge_weights, encode, fit
+from uge_core.views.whatif import compared_scenarios, ego_view, judged_view
 
 
 @pytest.fixture(scope="module")
@@ -335,7 +335,7 @@ def test_two_scenarios_stand_side_by_side(graph: Any, store: uge.RunStore, desk:
 
 
 def test_an_ego_view_is_one_record_for_picture_and_table(graph: Any, store: uge.RunStore, desk: Desk) -> None:
-    from uge_core.plots.ego import ego_figure
+    from uge_core.views.figures.ego import ego_figure
 
     view = ego_view(desk.ego(run_of(store, "gcn").id, ["p10"], attribute="city"), "city")
     assert len(view.table) == len(view.edges) and view.alt.startswith("Edges of p10 weigh")
@@ -348,7 +348,7 @@ def test_an_ego_view_is_one_record_for_picture_and_table(graph: Any, store: uge.
 
 
 def test_hostile_names_are_escaped(graph: Any) -> None:
-    from uge_core.plots.ego import ego_figure
+    from uge_core.views.figures.ego import ego_figure
 
     odd = replace(graph, node_ids=np.array([f"<b>{i}</b>" for i in range(200)], dtype=object))
     found = ego_network(odd, split_links(odd), None, [10])
@@ -379,7 +379,7 @@ def test_names_asked_for_are_checked(store: uge.RunStore, desk: Desk, graph: Any
 
 
 def test_a_gap_without_intervals_shows_nothing() -> None:
-    from uge_core.screens.whatif import EMPTY, _paired_verdict, _verdict
+    from uge_core.views.whatif import EMPTY, _paired_verdict, _verdict
 
     before = {"value": 0.1, "evidence": "ok", "ci_low": None, "ci_high": None}
     assert _verdict(before, before | {"value": 0.4}) == EMPTY

@@ -9,11 +9,7 @@ import pytest
 
 import uge_core as uge
 from uge_core.errors import ConfigError, StoreError
-from uge_core.graph import NOT_APPLICABLE, AttributedGraph
-from uge_core.split import split_links
-from uge_core.store import RunStore
-from uge_core.whatif.data import scenario_graph
-from uge_core.whatif.edits import (
+from uge_core.explore.whatif.edits import (
     AddEdges,
     DropEdges,
     DropValue,
@@ -25,7 +21,11 @@ from uge_core.whatif.edits import (
     apply_edits,
     edit_from_json,
 )
-from uge_core.whatif.scenario import Scenario, Scenarios
+from uge_core.explore.whatif.scenario import Scenario, Scenarios
+from uge_core.explore.whatif.source import scenario_graph
+from uge_core.graph.graph import NOT_APPLICABLE, AttributedGraph
+from uge_core.graph.split import split_links
+from uge_core.runs.store import RunStore
 
 
 @pytest.fixture(scope="module")

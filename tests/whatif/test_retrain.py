@@ -15,18 +15,19 @@ import numpy as np
 import pytest
 
 import uge_core as uge
-from uge_core import cli, record
-from uge_core.aside import alive
-from uge_core.config import RunConfig
+from uge_core.audit import record
+from uge_core.cli import commands as cli
+from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError, StoreError
-from uge_core.graph import AttributedGraph
-from uge_core.jobs.queue import Queue
-from uge_core.runs import check_data, dataset_record
-from uge_core.screens.whatif import judged_view, retrained_view
-from uge_core.whatif.data import scenario_graph
-from uge_core.whatif.desk import Desk
-from uge_core.whatif.edits import DropEdges, Edit, FlipValue, Threshold
-from uge_core.whatif.scenario import Scenario, Scenarios
+from uge_core.explore.whatif.answers import Desk
+from uge_core.explore.whatif.edits import DropEdges, Edit, FlipValue, Threshold
+from uge_core.explore.whatif.scenario import Scenario, Scenarios
+from uge_core.explore.whatif.source import scenario_graph
+from uge_core.files import alive
+from uge_core.graph.graph import AttributedGraph
+from uge_core.runs.sweep import check_data, dataset_record
+from uge_core.training.config import RunConfig
+from uge_core.views.whatif import judged_view, retrained_view
 
 
 @pytest.fixture

@@ -17,16 +17,16 @@ import numpy as np
 import pytest
 
 import uge_core as uge
-from uge_core.aside import alive, birth
 from uge_core.errors import StoreError, UgeError
-from uge_core.external import add_external
-from uge_core.whatif import client
-from uge_core.whatif.address import address
-from uge_core.whatif.client import WhatifEnded, ask, warm
-from uge_core.whatif.desk import Desk
-from uge_core.whatif.edits import DropEdges, DropValue
-from uge_core.whatif.scenario import Scenario
-from uge_core.whatif.server import serve
+from uge_core.explore.whatif import client
+from uge_core.explore.whatif.answers import Desk
+from uge_core.explore.whatif.channel import address
+from uge_core.explore.whatif.client import WhatifEnded, ask, warm
+from uge_core.explore.whatif.edits import DropEdges, DropValue
+from uge_core.explore.whatif.scenario import Scenario
+from uge_core.explore.whatif.server import serve
+from uge_core.files import alive, birth
+from uge_core.runs.external import add_external
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -136,7 +136,7 @@ def test_kill_9_is_a_plain_message_and_another_process(own: uge.RunStore) -> Non
 
 
 def test_it_ends_with_the_process_it_is_for(own: uge.RunStore) -> None:
-    code = "import sys, uge_core as uge; from uge_core.whatif.client import ask; print(ask(uge.RunStore(sys.argv[1]), 'hello'))"
+    code = "import sys, uge_core as uge; from uge_core.explore.whatif.client import ask; print(ask(uge.RunStore(sys.argv[1]), 'hello'))"
     done = subprocess.run(
         [sys.executable, "-c", code, str(own.root)], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
     )
@@ -183,7 +183,7 @@ def test_what_asks_loads_nothing_heavy_and_what_answers_no_torch_before_it_must(
     code = (
         "import sys, uge_core as uge; uge.whatif_judge, uge.whatif_edit, uge.ego_figure;"
         "print(sorted({'torch', 'sklearn', 'numba'} & set(sys.modules)));"
-        "from uge_core.whatif.desk import Desk; desk = Desk(uge.RunStore(sys.argv[1]));"
+        "from uge_core.explore.whatif.answers import Desk; desk = Desk(uge.RunStore(sys.argv[1]));"
         "desk.describe(sys.argv[2]); desk.ego(sys.argv[2], ['p3'], attribute='city');"
         "print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
     )

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from uge_core.audit.logistic import settled
-from uge_core.graph import IntArray
+from uge_core.graph.graph import IntArray
+from uge_core.kernels.logistic import settled
 
 FLOOR = 1e-3
 _Float64 = npt.NDArray[np.float64]

@@ -26,9 +26,9 @@ from uge_core.audit.base import METRICS, Evidence
 from uge_core.audit.leakage import MIN_CLASS, MIN_TEST, Prediction, attack
 from uge_core.audit.run import checked_embedding
 from uge_core.errors import ConfigError
-from uge_core.graph import AttributedGraph, FloatArray
-from uge_core.scores import Factors, Scored, scorer
-from uge_core.split import LinkSplit, probe_split, ranking_task
+from uge_core.graph.graph import AttributedGraph, FloatArray
+from uge_core.graph.scores import Factors, Scored, scorer
+from uge_core.graph.split import LinkSplit, probe_split, ranking_task
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from uge_core.errors import ConfigError
-from uge_core.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, IntArray
-from uge_core.split import probe_classes
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, IntArray
+from uge_core.graph.split import probe_classes
 
 FEWEST = 10
 """Nodes without which a combination is left out."""

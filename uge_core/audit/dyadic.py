@@ -39,7 +39,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.stats import norm, t
 
-from uge_core.graph import IntArray
+from uge_core.graph.graph import IntArray
 
 DRAWS = 1_000
 LEVEL = 0.95

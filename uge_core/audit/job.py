@@ -12,9 +12,9 @@ import numpy as np
 from uge_core.audit.base import METRICS, Row
 from uge_core.audit.leakage import Estimate
 from uge_core.audit.ndcg import BiasFree
-from uge_core.graph import Attribute, AttributedGraph, FloatArray, IntArray
-from uge_core.scores import Factors, Scorer
-from uge_core.split import LinkSplit
+from uge_core.graph.graph import Attribute, AttributedGraph, FloatArray, IntArray
+from uge_core.graph.scores import Factors, Scorer
+from uge_core.graph.split import LinkSplit
 
 Floors = MutableMapping[str, Any]
 

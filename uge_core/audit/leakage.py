@@ -26,9 +26,9 @@ from scipy.stats import beta, rankdata
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from uge_core.audit.calibration import fit_calibration
-from uge_core.graph import Attribute, FloatArray, IntArray
+from uge_core.graph.graph import Attribute, FloatArray, IntArray
+from uge_core.graph.split import probe_split
 from uge_core.registry import find
-from uge_core.split import probe_split
 
 if TYPE_CHECKING:
     from uge_core.audit.attackers.base import Attacker

@@ -16,10 +16,10 @@ from uge_core.audit.base import Row
 from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate, LeakageMetric
 from uge_core.audit.permutation import pillai_test
-from uge_core.environment import cores
-from uge_core.graph import Attribute, FloatArray, IntArray
+from uge_core.graph.graph import Attribute, FloatArray, IntArray
+from uge_core.graph.split import ProbeSplit, probe_classes, probe_split
+from uge_core.machine import cores
 from uge_core.registry import find
-from uge_core.split import ProbeSplit, probe_classes, probe_split
 
 LEAKAGE_VERSION = 3  # counts up when an attacker changes, so that kept floors are measured anew
 _LEAST_SHUFFLED = 20  # nodes in a group of the permutation test, on average

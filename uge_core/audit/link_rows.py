@@ -12,9 +12,9 @@ from uge_core.audit import ndcg, ndkl
 from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate
-from uge_core.graph import IntArray
-from uge_core.scores import Factors
-from uge_core.split import RankingTask, probe_classes, ranking_task
+from uge_core.graph.graph import IntArray
+from uge_core.graph.scores import Factors
+from uge_core.graph.split import RankingTask, probe_classes, ranking_task
 from uge_core.spreadsheet import FEWEST
 
 

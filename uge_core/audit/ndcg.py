@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.audit.dyadic import Apart, Noise, Side, cell_noise, compare_range, edge_sides
-from uge_core.graph import AttributedGraph, FloatArray, IntArray
-from uge_core.scores import Factors, Scored
-from uge_core.split import RankingTask, fill_strangers, ranking_task
+from uge_core.graph.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.graph.scores import Factors, Scored
+from uge_core.graph.split import RankingTask, fill_strangers, ranking_task
 
 TOP = 10
 MAX_POSITIVES = 100  # the authors' script leaves out nodes with as many

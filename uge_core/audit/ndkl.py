@@ -28,9 +28,9 @@ import numpy.typing as npt
 from scipy.special import comb
 from scipy.stats import t
 
-from uge_core.graph import IntArray
-from uge_core.scores import Factors, Scored
-from uge_core.split import RankingTask
+from uge_core.graph.graph import IntArray
+from uge_core.graph.scores import Factors, Scored
+from uge_core.graph.split import RankingTask
 
 TOP = 10
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.graph import AttributedGraph, IntArray
-from uge_core.scores import Factors, Scored
-from uge_core.split import LinkSplit
+from uge_core.graph.graph import AttributedGraph, IntArray
+from uge_core.graph.scores import Factors, Scored
+from uge_core.graph.split import LinkSplit
 
 MOST = 200_000
 """Pairs without an edge that are sampled; where there are not twice as many, all count."""

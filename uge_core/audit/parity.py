@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.audit.dyadic import Side, edge_sides
-from uge_core.environment import cores
-from uge_core.graph import AttributedGraph, FloatArray, IntArray
-from uge_core.scores import Factors, Scored
+from uge_core.graph.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.graph.scores import Factors, Scored
+from uge_core.machine import cores
 
 EXACT_NODES = 100_000
 MOST_PAIRS = 4_000_000
@@ -274,7 +274,7 @@ def _tile_function(compiled: bool) -> _TileSums:
     """The compiled tile sum where numba can be used, else the numpy one."""
     if compiled:
         try:
-            from uge_core.audit.pair_kernel import sum_tile
+            from uge_core.kernels.pairs import sum_tile
         except (ImportError, RuntimeError):  # RuntimeError: numba found no writable place for its cache
             return _sum_tile
         poly = exp2_polynomial()

@@ -27,8 +27,8 @@ from uge_core.audit import dyadic, pair_sample, parity
 from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate
-from uge_core.graph import IntArray
-from uge_core.split import probe_classes
+from uge_core.graph.graph import IntArray
+from uge_core.graph.split import probe_classes
 from uge_core.spreadsheet import FEWEST
 
 _Float64 = npt.NDArray[np.float64]

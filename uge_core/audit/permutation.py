@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array
 
-from uge_core.graph import FloatArray, IntArray
+from uge_core.graph.graph import FloatArray, IntArray
 
 SHUFFLES = 199
 _Float64 = npt.NDArray[np.float64]

@@ -19,10 +19,10 @@ from uge_core.audit.link_rows import link_rows
 from uge_core.audit.ndcg import BiasFree
 from uge_core.audit.parity_rows import parity_rows
 from uge_core.errors import ConfigError
-from uge_core.graph import Attribute, AttributedGraph, FloatArray
+from uge_core.graph.graph import Attribute, AttributedGraph, FloatArray
+from uge_core.graph.scores import scorer
+from uge_core.graph.split import LinkSplit
 from uge_core.registry import find, unknown_name
-from uge_core.scores import scorer
-from uge_core.split import LinkSplit
 
 POLICIES = ("level", "exclude", "impute")
 PARTS = ("leakage", "links", "parity")

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from uge_core import _kernels
 from uge_core.autograd import apply
 from uge_core.backbones._inputs import Gather, Inputs
+from uge_core.kernels import edges as _kernels
 
 _WORTH = 8000  # messages whose pass in 16 blocks takes as long as handing the blocks to other threads
 

@@ -15,8 +15,8 @@ import torch
 from torch import Generator, Tensor
 
 from uge_core.autograd import apply
-from uge_core.environment import cores
-from uge_core.graph import DirectionArray, FloatArray, IntArray
+from uge_core.graph.graph import DirectionArray, FloatArray, IntArray
+from uge_core.machine import cores
 
 TABLE_WIDTH = 64
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from uge_core.info import Info, Reference, describe
+from uge_core.plugin import Info, Reference, describe
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from uge_core.backbones._inputs import Inputs
-    from uge_core.walks import WalkPlan
+    from uge_core.graph.walks import WalkPlan
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Backbone:
         label: the name on screen.
         citation: where it comes from, in short.
         references: the same in full.
-        formula: as LaTeX; in one line of text it is the first of the docstring, see `uge_core.info`.
+        formula: as LaTeX; in one line of text it is the first of the docstring, see `uge_core.plugin`.
         loss: "cross-entropy" or "bpr".
         uses_features: given node features enter it.
         walks_follow: it draws walks, which follow directions.

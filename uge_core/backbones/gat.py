@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from uge_core.backbones.base import Backbone, Parameters
-from uge_core.info import Reference
+from uge_core.plugin import Reference
 from uge_core.registry import option, register
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from uge_core.backbones.base import Parameters
 from uge_core.backbones.node2vec import Node2Vec
 from uge_core.errors import ConfigError
-from uge_core.info import Reference
+from uge_core.plugin import Reference
 from uge_core.registry import option, register
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.backbones.node2vec import Node2Vec
-from uge_core.info import Reference
+from uge_core.plugin import Reference
 from uge_core.registry import option, register
 
 

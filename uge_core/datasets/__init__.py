@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from uge_core.datasets import (
+from uge_core.datasets.columns import Found, Layout
+from uge_core.datasets.inspection import describe, inspect
+from uge_core.datasets.layouts import (
     authors,
     described,
     edges_target,
@@ -26,11 +28,9 @@ from uge_core.datasets import (
     sample,
     tables,
 )
-from uge_core.datasets._tables import Folder
-from uge_core.datasets.base import Found, Layout
-from uge_core.datasets.inspection import describe, inspect
+from uge_core.datasets.tables import Folder
 from uge_core.errors import DatasetMissing, GraphError, NotReadYet
-from uge_core.graph import AttributedGraph
+from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnStep
 from uge_core.registry import unknown_name
 

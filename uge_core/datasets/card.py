@@ -52,8 +52,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from uge_core.datasets._bounded import read_bytes
-from uge_core.datasets.base import Role
+from uge_core.datasets.bounded import read_bytes
+from uge_core.datasets.columns import Role
 from uge_core.errors import GraphError
 from uge_core.registry import unknown_name
 from uge_core.strict_yaml import StrictLoader

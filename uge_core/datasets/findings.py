@@ -13,10 +13,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.association import FEWEST, PROXY, association
-from uge_core.datasets._tables import counted
 from uge_core.datasets.mixing import mixing
-from uge_core.graph import Attribute, FloatArray, IntArray, Message
+from uge_core.datasets.tables import counted
+from uge_core.graph.association import FEWEST, PROXY, association
+from uge_core.graph.graph import Attribute, FloatArray, IntArray, Message
 
 SMALL_GROUP = 10
 _NEAR_CONSTANT = 0.95

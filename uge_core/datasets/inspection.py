@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from uge_core.datasets.mixing import mixing
-from uge_core.graph import Attribute, AttributedGraph
+from uge_core.graph.graph import Attribute, AttributedGraph
 
 _WIDTH = 88
 _MOST_CELLS = 12

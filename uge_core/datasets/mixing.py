@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.graph import Attribute, IntArray
+from uge_core.graph.graph import Attribute, IntArray
 
 Counts = npt.NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from uge_core.datasets._bounded import too_large, unpacked_limit
-from uge_core.datasets._tables import Table
+from uge_core.datasets.bounded import too_large, unpacked_limit
+from uge_core.datasets.tables import Table
 from uge_core.errors import GraphError
 
 _OLDEST = 15

@@ -1,121 +1,646 @@
-"""Any graph as two tables: ``edges.csv`` and ``nodes.csv``, comma, semicolon or tab, ids of any kind.
+"""Reading files without trusting them: text tables and numpy arrays, gzipped or not.
 
-Either may be Parquet; ``edges.npz`` is a scipy matrix whose row i is the i-th row of the nodes.
-
-The ends of an edge are the columns source and target (or src and dst, from and to, u and v, or
-else the first two); a node's id is the column id (or node, node_id, user_id, or else the first); one called id that
-does not tell the nodes apart, beside one of the others that does, is an attribute.
-Ids are compared as text. What the other columns are is decided by their values, see `base`.
+Conventions. Cells are text, exactly as written: "NA", "None" and "007" are values, only an empty
+cell is missing. A table's index is the 1-based line number in its file, header included, so that
+an error can name the line. Every failure is a `GraphError` that names the file. Nothing here
+unpickles.
 """
 
 from __future__ import annotations
 
+import codecs
+import csv
+import re
+import unicodedata
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from uge_core.datasets._tables import Table, by_id, is_number, node_index, read_table, refuse_headless, refuse_unknown
-from uge_core.datasets.base import WEIGHTS, Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
-from uge_core.datasets.parquet import read_parquet
-from uge_core.datasets.sparse import read_sparse
-from uge_core.errors import GraphError
-from uge_core.graph import AttributedGraph
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
-_ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
-_IDS = ("id", "node", "node_id", "user_id")
+from uge_core.datasets.bounded import check_gzip, is_gzip, open_bytes, read_bytes
+from uge_core.errors import DatasetMissing, GraphError
+from uge_core.graph.graph import IntArray
 
-
-def _read(found: Found, asked: Asked) -> AttributedGraph:
-    """The graph."""
-    matrix = found.files["edges"].suffix == ".npz"
-    nodes = read_any(found.files["nodes"], in_place=matrix)
-    if matrix:
-        return _read_matrix(found, nodes, asked)
-    edges = read_any(found.files["edges"])
-    id_column = guess_id(nodes)
-    ends = guess_ends(edges)
-    _check_headers(nodes, edges, id_column, ends)
-    ids = node_index(nodes, id_column)
-    source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
-    allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text (7 and 7.0 differ)"
-    refuse_unknown(edges, ends, (source, target), allowed, ids)
-    columns = assign(nodes, {id_column.lower(): Role("id")}, Role("auto"), asked)
-    described = NodeColumns.join([columns, edge_columns(edges, ends)])
-    return finish(found.name, "tables", source, target, len(ids), described, node_ids=ids)
+_PEEK = 2**16
+_LONGEST = 2**24
+_LONGEST_LIST = 2**26
+_CELLS = 2**21
+_FEW = 2_000
+MOST_COLUMNS = 20_000
+"""Each column costs about a millisecond, however short it is."""
+_SHOWN = 3
 
 
-def read_any(path: Path, sep: str | None = None, encoding: str = "utf-8-sig", *, in_place: bool = False) -> Table:
-    """A table, Parquet or text by the file's name; what it is read by as in `read_table`."""
-    if path.suffix == ".parquet":
-        return read_parquet(path)
-    return read_table(path, sep=sep, encoding=encoding, in_place=in_place)
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One file's rows.
 
+    Attributes:
+        file: the file's name, for messages.
+        frame: the cells; the index holds line numbers, the columns the header's names.
+    """
 
-def _read_matrix(found: Found, nodes: Table, asked: Asked) -> AttributedGraph:
-    """The graph of a sparse matrix and a table whose rows are its nodes."""
-    source, target, size, described = read_sparse(found.files["edges"])
-    if size != len(nodes):
-        raise GraphError(
-            f"{nodes.file}: {len(nodes):,} rows, but the matrix in {found.files['edges'].name} has {size:,}; "
-            "row i of each is the same node, so they must be equally many"
+    file: str
+    frame: pd.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The header's names."""
+        return tuple(map(str, self.frame.columns))
+
+    def column(self, *candidates: str) -> str | None:
+        """The first column called like one of `candidates`, upper and lower case alike."""
+        by_lower = {n.lower(): n for n in reversed(self.names)}
+        return next((by_lower[c.lower()] for c in candidates if c.lower() in by_lower), None)
+
+    def require(self, name: str) -> str:
+        """The column called `name`.
+
+        Raises:
+            GraphError: there is none; the message lists those that exist.
+        """
+        found = self.column(name)
+        if found is None:
+            raise GraphError(f"{self.file}: column {name!r} is missing from the header; found: {_listed(self.names)}")
+        return found
+
+    def first_lines(self, wrong: npt.NDArray[np.bool_], *columns: str) -> str:
+        """The first rows where `wrong` holds, as "line 3 (a, b), line 9 (c, d)"."""
+        rows = self.frame.loc[wrong, list(columns)].head(_SHOWN)
+        return ", ".join(
+            f"line {line} ({', '.join('empty' if pd.isna(c) else repr(str(c)) for c in cells)})"
+            for line, cells in zip(rows.index, rows.itertuples(index=False), strict=True)
         )
-    id_column = _named_id(nodes)
-    roles = {} if id_column is None else {id_column.lower(): Role("id")}
-    ids = None if id_column is None else node_index(nodes, id_column)
-    columns = NodeColumns.join([assign(nodes, roles, Role("auto"), asked), described])
-    return finish(found.name, "tables", source, target, size, columns, node_ids=ids)
 
 
-def guess_id(nodes: Table) -> str:
-    """The column that holds the ids of the nodes."""
-    return _named_id(nodes) or nodes.names[0]
+@dataclass(frozen=True)
+class Folder:
+    """The files of a folder, each found plain or gzipped.
+
+    Attributes:
+        path: the folder.
+        files: the names of its files, sorted.
+    """
+
+    path: Path
+    files: tuple[str, ...]
+
+    @classmethod
+    def open(cls, path: Path) -> Folder:
+        """Lists `path`.
+
+        Raises:
+            DatasetMissing: the folder cannot be listed.
+        """
+        try:
+            return cls(path, tuple(sorted(p.name for p in path.iterdir() if p.is_file())))
+        except OSError as e:
+            raise DatasetMissing(f"{path}: the folder cannot be read ({e.strerror or e})") from None
+
+    def file(self, name: str) -> Path | None:
+        """The file `name`, or ``name.gz``."""
+        return next((self.path / n for n in (name, f"{name}.gz") if n in self.files), None)
+
+    def stems(self, pattern: str) -> list[str]:
+        """What stands for ``{}`` in the names of the files that match `pattern`, such as ``{}_edge.csv``."""
+        rule = re.compile(re.escape(pattern).replace(r"\{\}", "(.*)") + r"(?:\.gz)?")
+        matches = (rule.fullmatch(n) for n in self.files)
+        return sorted({m.group(1) if "{}" in pattern else "" for m in matches if m})
 
 
-def _named_id(nodes: Table) -> str | None:
-    """The column called like an id; of several the first that tells the nodes apart, as one called id may be an attribute."""
-    named = [column for name in _IDS if (column := nodes.column(name)) is not None]
-    apart = (column for column in named if len(named) > 1 and nodes.frame[column].is_unique)
-    return next(apart, next(iter(named), None))
+def read_table(
+    path: Path,
+    *,
+    sep: str | None = ",",
+    names: Sequence[str] | None = None,
+    text: Collection[str] | None = None,
+    quoted: bool | None = None,
+    encoding: str = "utf-8-sig",
+    in_place: bool = False,
+) -> Table:
+    """Reads a table of separated values.
+
+    Args:
+        path: the file; ``.gz`` is unpacked.
+        sep: the separator; ``"::"`` is MovieLens', None takes comma, semicolon or tab by the first line.
+        names: the columns of a file without a header.
+        text: columns to keep as text (any case); numbers are recognised in the others. None: all are text.
+        quoted: cells may stand in quotes. None: where there is a header.
+        encoding: of the file.
+        in_place: row i is node i, so that a row without a value is somebody; else rows that are empty throughout are
+            left out. Empty lines at the end are nobody.
+
+    Returns:
+        The table.
+
+    Raises:
+        GraphError: not what its name says, not text, no rows, a row with too many cells, or a
+            column name that stands twice.
+    """
+    first_line, second_line = _first_lines(path, encoding)
+    if sep is None:
+        sep = _separator(first_line)
+    header = list(names) if names is not None else [h.strip() for h in _split(path, first_line, sep)]
+    if len(header) > MOST_COLUMNS:
+        raise GraphError(
+            f"{path.name}: line 1 has {len(header):,} fields; a table has at most {MOST_COLUMNS:,} columns, keep those you need"
+        )
+    repeated = [h for h, n in Counter(header).items() if n > 1]
+    if repeated:
+        raise GraphError(
+            f"{path.name}: column {repeated[0]!r} stands twice in the header; rename one of the two, "
+            "or write a header as the first line if there is none"
+        )
+    quoted = names is None if quoted is None else quoted
+    # pandas takes separators of one character on its fast path: "::" is read as ":" with an empty cell between.
+    step = len(sep)
+    width = step * (len(header) - 1) + 1
+    seen = len(_split(path, first_line, sep)) if quoted else first_line.count(sep[0]) + 1
+    if names is not None and seen != width:
+        raise GraphError(
+            f"{path.name}: line 1 has {(seen - 1) // step + 1} fields separated by {sep!r}, expected {len(header)}: {_listed(header)}"
+        )
+    if names is None and len(_split(path, second_line, sep)) > width + 1:
+        raise GraphError(f"{path.name}: {_too_long(2, width)}")  # pandas would cut this row to the header's length
+    options: dict[str, Any] = {
+        "sep": sep[0],
+        "header": None,
+        "skiprows": int(names is None),
+        "names": range(width + 1),  # the extra one catches rows that are too long by one
+        "index_col": False,
+        "keep_default_na": False,
+        "na_values": [""],
+        "skip_blank_lines": False,
+        "skipinitialspace": quoted,
+        "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        "encoding": encoding,
+        "low_memory": False,
+    }
+    keep = None if text is None else {t.lower() for t in text}
+    called = zip(header, usable_names(header), strict=True)
+    is_text = [keep is None or h.lower() in keep or used.lower() in keep for h, used in called]
+    options["dtype"] = str if all(is_text) else {step * i: str for i, t in enumerate(is_text) if t} | {width: str}
+    parts: list[pd.DataFrame] = []
+    line = 1 + int(names is None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            if path.suffix == ".gz":
+                check_gzip(path)
+            # The parser needs up to ninety times what it reads (a line of nothing): it gets a piece at a time.
+            with open_bytes(path) as f, pd.read_csv(f, chunksize=_CELLS // (width + 1) + 1, **options) as pieces:
+                for piece in pieces:
+                    rows = piece.index[piece[width].notna().to_numpy()]
+                    if len(rows):
+                        line += int(rows[0])
+                        raise GraphError(f"{path.name}: {_too_long(line, len(header))}")
+                    piece = piece.iloc[:, [step * i for i in range(len(header))]]
+                    parts.append(piece if in_place or len(header) == 1 else _without_blank_rows(piece))
+    except pd.errors.ParserWarning:  # its first row goes on beyond the extra column, after a line break in a cell
+        raise GraphError(f"{path.name}: {_too_long(line, len(header))}") from None
+    except pd.errors.ParserError as e:
+        raise GraphError(f"{path.name}: {_parser_reason(str(e), len(header))}") from None
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValueError) as e:
+        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
+    sorts = zip(*(map(_sort, p.dtypes) for p in parts), strict=True)
+    mixed = [h for h, found in zip(header, sorts, strict=True) if len(set(found)) > 1]
+    if mixed:
+        return read_table(
+            path,
+            sep=sep,
+            names=names,
+            text=[*(text or ()), *mixed],
+            quoted=quoted,
+            encoding=encoding,
+            in_place=in_place,
+        )
+    frame = pd.concat(parts)
+    frame.index += line
+    frame.columns = pd.Index(header, dtype=object)
+    frame = frame.iloc[: len(frame) - _blank_lines(path)] if in_place else _without_blank_rows(frame)
+    if not len(frame):
+        raise GraphError(f"{path.name}: there are no rows under the header; one row per node or edge is needed")
+    return Table(path.name, frame)
 
 
-def guess_ends(edges: Table) -> tuple[str, str]:
-    """The two columns that hold the ends of an edge."""
-    for pair in _ENDS:
-        source, target = map(edges.column, pair)
-        if source is not None and target is not None:
-            return source, target
-    names = [n for n in edges.names if n.lower() not in WEIGHTS] or edges.names
-    if len(names) < 2:
-        raise GraphError(f"{edges.file}: one column ({names[0]}), two are needed: source,target")
-    return names[0], names[1]
+def first_cells(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[str]]:
+    """The separator of a table (comma, semicolon or tab), and the cells of its first line.
+
+    Raises:
+        GraphError: not what its name says, or not text.
+    """
+    line, _ = _first_lines(path, encoding)
+    sep = _separator(line)
+    return sep, [cell.strip() for cell in _split(path, line, sep)]
 
 
-def _check_headers(nodes: Table, edges: Table, id_column: str, ends: tuple[str, str]) -> None:
-    """Refuses a file whose first line is a row: none of its cells is a known name, and it holds ids or numbers."""
-    edges_named = edges.column(*(name for pair in _ENDS for name in pair), *WEIGHTS) is not None
-    nodes_named = nodes.column(*_IDS) is not None
-    is_id = [bool((nodes.frame[id_column] == end).any()) for end in ends]
-    # Where the first node is in the first line of both files, it is in no row of either.
-    known = [known or (not nodes_named and end == id_column) for known, end in zip(is_id, ends, strict=True)]
-    edges_headless = not edges_named and (all(map(is_number, ends)) or (all(known) and any(is_id)))
-    is_end = any((edges.frame[end] == id_column).any() for end in ends) or (edges_headless and id_column in ends)
-    if not nodes_named and (is_number(id_column) or is_end):
-        names = [f"attribute{i}" for i in range(1, min(len(nodes.names), 4))]
-        refuse_headless(nodes, nodes.names[:4], ",".join(["id", *names]))
-    if edges_headless:
-        refuse_headless(edges, ends, "source,target")
+def read_lines(path: Path, encoding: str) -> list[str]:
+    """The lines of a small text file, plain or gzipped, without their ends.
+
+    Raises:
+        GraphError: the file is not what its name says, or not small.
+    """
+    _first_lines(path, encoding)
+    try:
+        return read_bytes(path, _LONGEST_LIST).decode(encoding).splitlines()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
+        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
 
 
-LAYOUTS = (
-    Layout(
-        "tables",
-        "two tables",
-        (
-            Part("edges", ("edges.csv", "edges.parquet", "edges.npz"), "the header source,target and one row per edge"),
-            Part(
-                "nodes",
-                ("nodes.csv", "nodes.parquet"),
-                "a header with the column id and one row per node, attributes in the others",
-            ),
-        ),
-        _read,
-    ),
-)
+def read_array(path: Path, what: str) -> IntArray:
+    """A numpy file of whole numbers.
+
+    Args:
+        path: the ``.npy`` file.
+        what: what it should hold, for messages.
+
+    Raises:
+        GraphError: not a numpy file, one that needs pickle, or numbers that are not whole or beyond 64 bits.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the syntax of a damaged header, which is then refused
+            array = np.load(path, allow_pickle=False)
+    except Exception as e:  # numpy parses the header as Python: a damaged one fails in many ways, TypeError among them
+        pickled = "allow_pickle" in str(e) and path.read_bytes()[:6] == b"\x93NUMPY"
+        reason = "holds Python objects, which are never loaded" if pickled else "is not a readable .npy file"
+        raise GraphError(f"{path.name}: {reason}; expected {what}, saved by numpy.save as numbers") from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf":
+        found = f"{array.dtype} values" if isinstance(array, np.ndarray) else "an .npz archive"
+        raise GraphError(f"{path.name}: found {found}; expected {what}, saved by numpy.save as numbers")
+    with np.errstate(all="ignore"):
+        if array.dtype.kind == "f":
+            _refuse_cells(path, array, ~(np.isfinite(array) & (array == np.rint(array))), "that are not whole", what)
+            _refuse_cells(path, array, ~((array >= -(2.0**63)) & (array < 2.0**63)), "beyond 64 bits", what)
+        elif array.dtype.kind == "u":
+            _refuse_cells(path, array, array > np.uint64(2**63 - 1), "beyond 64 bits", what)
+        return array.astype(np.int64)
+
+
+def _refuse_cells(path: Path, array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], fault: str, what: str) -> None:
+    """Raises where `wrong` holds, naming the first such number as the file has it, and its place."""
+    if wrong.any():
+        place = np.unravel_index(int(np.argmax(wrong)), array.shape)
+        at = ", ".join(str(i) for i in place)
+        raise GraphError(
+            f"{path.name}: found numbers {fault}, first: {array[place]} at position ({at}); expected {what}"
+        )
+
+
+def usable_names(names: Sequence[str]) -> list[str]:
+    """The names by which columns can be asked for, one for each of `names`.
+
+    Comma and plus separate names in ``--sensitive`` and become "_", as does a line break; other
+    control characters are left out. A name that is then taken gets a number.
+    """
+    changed = [_usable(n) for n in names]
+    taken = {n.lower() for n, c in zip(names, changed, strict=True) if n == c}
+    out = []
+    for name, base in zip(names, changed, strict=True):
+        used, number = base, 2
+        while name != base and used.lower() in taken:
+            used, number = f"{base}_{number}", number + 1
+        taken.add(used.lower())
+        out.append(used)
+    return out
+
+
+def _usable(name: str) -> str:
+    """One name without separators and control characters."""
+    used = re.sub(r"[,+\n\r\t]", "_", name)
+    used = "".join(c for c in used if unicodedata.category(c) != "Cc").strip()
+    return used or "_" * bool(name.strip())
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a finite number."""
+    return bool(np.isfinite(as_numbers(pd.Series([cell], dtype="str"))[0]))
+
+
+def refuse_numbers_as_header(table: Table, header: str, *columns: str) -> None:
+    """Refuses a table whose first line holds nothing but numbers: it is a row.
+
+    Args:
+        table: the file.
+        header: what the line should be.
+        columns: the header's cells to look at; none: all.
+
+    Raises:
+        GraphError: they are all numbers.
+    """
+    cells = columns or table.names
+    if all(map(is_number, cells)):
+        refuse_headless(table, cells[:_SHOWN], header)
+
+
+def refuse_headless(table: Table, cells: Sequence[str], header: str) -> None:
+    """The error about a file whose first line holds data.
+
+    Args:
+        table: the file.
+        cells: what in its first line looks like data.
+        header: what that line should be.
+
+    Raises:
+        GraphError: always.
+    """
+    found = ", ".join(map(repr, cells))
+    raise GraphError(
+        f"{table.file}: seems to have no header line: line 1 holds {found}, which {'looks' if len(cells) == 1 else 'look'} "
+        f"like data, not like {'a column name' if len(cells) == 1 else 'column names'}; "
+        f"write a header as the first line, such as {header}"
+    )
+
+
+def node_index(nodes: Table, column: str) -> pd.Index:
+    """The ids of the nodes, in row order.
+
+    Raises:
+        GraphError: an empty id, or one that stands twice.
+    """
+    ids = nodes.frame[column]
+    empty = ids.isna().to_numpy()
+    if empty.any():
+        raise GraphError(
+            f"{nodes.file}: {_count(empty, 'row')} without an id in column {column!r}, first: "
+            f"{nodes.first_lines(empty, column)}; every node needs an id"
+        )
+    twice = ids.duplicated().to_numpy()
+    if twice.any():
+        raise GraphError(
+            f"{nodes.file}: {_count(twice, 'row')} repeat{'s' if twice.sum() == 1 else ''} an id of column {column!r}, first: "
+            f"{nodes.first_lines(twice, column)}; each node must stand once, keep one row of each"
+        )
+    index: pd.Index = pd.Index(ids)
+    return index
+
+
+def by_id(edges: Table, column: str, ids: pd.Index) -> IntArray:
+    """(M,) the node of each cell, -1 where it is no node.
+
+    Raises:
+        GraphError: an empty cell.
+    """
+    cells = edges.frame[column]
+    _refuse_empty(edges, column)
+    # Ids stand once, so that those of the nodes are the first codes. An index would hash Python objects, which takes long.
+    codes = pd.factorize(pd.concat([pd.Series(ids), cells]))[0][len(ids) :]
+    return np.where(codes < len(ids), codes, -1).astype(np.int64)
+
+
+def refuse_numbers(name: str, ends: npt.NDArray[Any], num_nodes: int, unit: str, where: str = "") -> None:
+    """Refuses node numbers outside 0 to N - 1.
+
+    Args:
+        name: the file's.
+        ends: (2, E) whole numbers.
+        num_nodes: N.
+        unit: what the file calls an edge, such as "row" or "column".
+        where: what the numbers are positions in, for the message.
+
+    Raises:
+        GraphError: with the count, the first one and what is allowed.
+    """
+    wrong = ((ends < 0) | (ends >= num_nodes)).any(axis=0)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise GraphError(
+            f"{name}: {counted(int(wrong.sum()), 'edge')} with a node that does not exist, first: {unit} {first} "
+            f"({ends[0, first]}, {ends[1, first]}); allowed: 0 to {num_nodes - 1}{where}"
+        )
+
+
+def by_row_number(edges: Table, column: str, num_nodes: int) -> IntArray:
+    """(M,) the node of each cell that is a row number counted from 0, -1 where it is no such number.
+
+    Raises:
+        GraphError: an empty cell.
+    """
+    _refuse_empty(edges, column)
+    numbers = as_numbers(edges.frame[column])
+    fits = (numbers >= 0) & (numbers < num_nodes) & (numbers == np.floor(numbers))
+    return np.where(fits, numbers, -1).astype(np.int64)
+
+
+def refuse_unknown(
+    edges: Table,
+    columns: tuple[str, str],
+    ends: tuple[IntArray, IntArray],
+    allowed: str,
+    ids: pd.Index | None = None,
+) -> None:
+    """Checks that every edge joins two nodes.
+
+    Args:
+        edges: the edges.
+        columns: the names of its two ends.
+        ends: the node of each cell, -1 where it is none.
+        allowed: what the cells may hold, in words.
+        ids: the ids of the nodes, to see whether cells are ids that are only written differently.
+
+    Raises:
+        GraphError: an edge names something else; count, first lines, and what is `allowed`.
+    """
+    wrong = (ends[0] < 0) | (ends[1] < 0)
+    if wrong.any():
+        verb = "names" if wrong.sum() == 1 else "name"
+        near = "" if ids is None else _near_ids(edges, columns, ends, ids)
+        raise GraphError(
+            f"{edges.file}: {_count(wrong, 'edge')} {verb} a node that does not exist, first: "
+            f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; {near or 'add the nodes or remove these rows'}"
+        )
+
+
+def _near_ids(edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntArray], ids: pd.Index) -> str:
+    """What is to be done where cells would be ids without blanks or as numbers, else nothing."""
+    odd = pd.Index(pd.unique(pd.concat([edges.frame[c][e < 0] for c, e in zip(columns, ends, strict=True)])))
+    stripped = ids.str.strip()
+    bare = odd.str.strip()
+    same = bare.isin(stripped)
+    if same.any():
+        return (
+            f"{counted(int(same.sum()), 'id')} would match without the blanks around "
+            f"{'it' if same.sum() == 1 else 'them'} ({odd[same][0]!r}); remove the blanks in both files"
+        )
+    composed = bare.str.normalize("NFC").isin(stripped.str.normalize("NFC"))
+    if composed.any():
+        return (
+            f"{counted(int(composed.sum()), 'id')} would match if accents were written as one character "
+            f"({odd[composed][0]!r}); write each id in the same way in both files (Unicode NFC)"
+        )
+    numbers = as_numbers(pd.Series(stripped))
+    same = np.isin(as_numbers(pd.Series(bare)), numbers[~np.isnan(numbers)])
+    if same.any():
+        return (
+            f"{counted(int(same.sum()), 'id')} would match as {'a number' if same.sum() == 1 else 'numbers'} "
+            f"({odd[same][0]!r}); write each id in the same way in both files"
+        )
+    return ""
+
+
+def as_numbers(cells: pd.Series) -> npt.NDArray[np.float64]:
+    """(M,) the cells as numbers, NaN where empty or not a finite number."""
+    if len(cells) > _FEW and cells.dtype.kind not in "iuf":
+        codes, values = pd.factorize(cells)  # each text once, as turning text into numbers takes long
+        return np.append(_finite(pd.Series(values)), np.nan)[codes]
+    return _finite(cells)
+
+
+def _finite(cells: pd.Series) -> npt.NDArray[np.float64]:
+    numbers = np.asarray(pd.to_numeric(cells, errors="coerce"), dtype=np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _refuse_empty(edges: Table, column: str) -> None:
+    """Raises where an edge lacks an end."""
+    empty = edges.frame[column].isna().to_numpy()
+    if empty.any():
+        line = edges.frame.index[empty][0]
+        raise GraphError(
+            f"{edges.file}: {_count(empty, 'row')} with nothing in column {column!r}, first: line {line}; "
+            "every edge needs two ends, remove these rows"
+        )
+
+
+def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
+    """The first two lines of a text file, after checking that it is one."""
+    try:
+        zipped = is_gzip(path)
+        if path.suffix == ".gz" and not zipped:
+            raise GraphError(f"{path.name}: is not gzip data although its name ends in .gz; rename it or compress it")
+        if path.suffix != ".gz" and zipped:
+            raise GraphError(f"{path.name}: is gzip data; rename it to {path.name}.gz or unpack it")
+        with open_bytes(path) as f:
+            head = f.readline(_LONGEST) + f.readline(_LONGEST)
+            peek = head + f.read(_PEEK)
+    except (OSError, EOFError, zlib.error) as e:
+        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
+    if peek[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) and not encoding.lower().startswith("utf-16"):
+        raise GraphError(f"{path.name}: is UTF-16 text; save it as UTF-8 (in Excel: CSV UTF-8)")
+    if b"\0" in peek and not encoding.lower().startswith(("utf-16", "utf-32")):
+        raise GraphError(f"{path.name}: is not text (it holds zero bytes); save it as plain text separated by commas")
+    try:
+        if encoding.lower().startswith(("utf-16", "utf-32")):  # a line's end is not one byte
+            text = codecs.getincrementaldecoder(encoding)().decode(peek)
+            found = re.split(r"\r\n|\n|\r", text, maxsplit=2)
+        else:
+            found = [b.decode(encoding) for b in re.split(rb"\r\n|\n|\r", head, maxsplit=2)[:2]]
+        decoded = found[0], [*found, ""][1]
+    except UnicodeDecodeError as e:
+        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
+    if not decoded[0].strip():
+        raise GraphError(
+            f"{path.name}: {'is empty' if not head.strip() else 'the first line is empty'}; a header or a first row is needed"
+        )
+    return decoded
+
+
+def _separator(line: str) -> str:
+    """Comma, semicolon or tab, whichever stands most often in a line, quoted cells left out."""
+    return max(",;\t", key=re.sub(r'"[^"]*"', "", line).count)
+
+
+def _split(path: Path, line: str, sep: str) -> list[str]:
+    """The cells of one line, quotes removed."""
+    try:
+        return next(csv.reader([line], delimiter=sep, skipinitialspace=True), [])
+    except csv.Error as e:
+        raise GraphError(f"{path.name}: cannot be read as a table ({e})") from None
+
+
+def _sort(dtype: Any) -> str:
+    """Number, text or truth value: what the cells of a column must be throughout."""
+    return "number" if dtype.kind in "iuf" else str(dtype.kind)
+
+
+def _without_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """`frame` without empty rows; in a table of one column, where an empty row is a missing value, only the last ones."""
+    blank = frame.iloc[:, 0].isna().to_numpy()
+    if not blank.any():
+        return frame
+    blank = frame.isna().all(axis=1).to_numpy()
+    if frame.shape[1] == 1:
+        blank = blank & (np.cumsum(~blank[::-1])[::-1] == 0)
+    return frame.loc[~blank]
+
+
+def _blank_lines(path: Path) -> int:
+    """How many lines at the end of a file hold nothing, no separator either."""
+    count = 0
+    with open_bytes(path) as file:
+        for line in file:
+            count = 0 if line.strip(b"\r\n \0") else count + 1
+    return count
+
+
+def _parser_reason(text: str, width: int) -> str:
+    """The parser's complaint in the user's terms."""
+    found = re.search(r"in line (\d+), saw", text)
+    if found:
+        return _too_long(int(found.group(1)), width)
+    if "inside string" in text:
+        return "a quotation mark is opened and never closed; close it or remove it"
+    return f"cannot be read as a table ({text.strip().splitlines()[-1]})"
+
+
+def _too_long(line: int, width: int) -> str:
+    """The complaint about a row that is longer than the header."""
+    return f"line {line} has more than the {width} fields expected; quote cells that hold the separator"
+
+
+def _reason(path: Path, error: Exception, encoding: str) -> str:
+    """Why a file could not be read, without the exception's type."""
+    if isinstance(error, UnicodeDecodeError):
+        return _encoding_reason(path, encoding)
+    if isinstance(error, PermissionError):
+        return "may not be read by this user; change its permissions"
+    if path.suffix == ".gz" and not isinstance(error, ValueError):
+        return "the gzip data are damaged or cut off; compress or download it again"
+    return f"cannot be read ({str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'})"
+
+
+def _encoding_reason(path: Path, encoding: str) -> str:
+    """Where a file stops being text of the encoding, and whether it mixes two."""
+    name = encoding.removesuffix("-sig").upper()
+    if name.startswith(("UTF-16", "UTF-32")):
+        return f"is not {name} text; save the whole file as UTF-8"
+    first, others = 0, False
+    with suppress(OSError, EOFError, zlib.error, GraphError), open_bytes(path) as f:
+        for number, line in enumerate(iter(lambda: f.readline(_LONGEST), b""), start=1):
+            try:
+                others = (not line.decode(encoding).removeprefix("\ufeff").isascii()) or others
+            except UnicodeDecodeError:
+                first = first or number
+            if first and others:
+                break
+    mixed = f"line {first} is not {name} text but other lines are, so that two encodings are mixed"
+    return (mixed if others else f"is not {name} text (first: line {first})") + "; save the whole file as UTF-8"
+
+
+def _count(wrong: npt.NDArray[np.bool_], noun: str) -> str:
+    """How many, with the noun."""
+    return counted(int(wrong.sum()), noun)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: "1 edge", "2,000 edges"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _listed(names: Sequence[str], most: int = 20) -> str:
+    """Names with commas, the first of many."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,1 +1,1 @@
-"""Debiasing methods, a file each: which slots of the training loop they fill."""
+"""What a method changes in training: R and R~, cells, penalties, heads, post-processing; a file a method."""

@@ -12,16 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
-from uge_core.bias_free import CellTable
-from uge_core.edge_factors import EdgeFactors, NoFactors
-from uge_core.finishes.base import Finish, Keep
-from uge_core.heads.base import Head, NoHead
-from uge_core.info import Info, Reference, describe
-from uge_core.penalties.base import NoPenalty, Penalty
+from uge_core.debias.bias_free import CellTable
+from uge_core.debias.edge_factors import EdgeFactors, NoFactors
+from uge_core.debias.heads.base import Head, NoHead
+from uge_core.debias.penalties.base import NoPenalty, Penalty
+from uge_core.debias.postprocess.base import Finish, Keep
+from uge_core.plugin import Info, Reference, describe
 
 if TYPE_CHECKING:
-    from uge_core.bias_free import Evidence
-    from uge_core.walks import StepRule
+    from uge_core.debias.bias_free import Evidence
+    from uge_core.graph.walks import StepRule
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Method:
         label: the name on screen.
         citation: where it comes from, in short.
         references: the same in full.
-        formula: as LaTeX; in one line of text it is the first of the docstring, see `uge_core.info`.
+        formula: as LaTeX; in one line of text it is the first of the docstring, see `uge_core.plugin`.
         reads_attributes: attribute values are inputs of its training, so it has a `seen` and an
             `unseen` audit.
         uses_lambda: it has a penalty, weighed by lambda.
@@ -63,7 +63,7 @@ class Method:
     @classmethod
     def info(cls) -> Info:
         """Source, formula, what it supports and what it cannot do."""
-        from uge_core.debias._supports import supports
+        from uge_core.debias.supports import supports
 
         return describe(cls, supports(cls))
 

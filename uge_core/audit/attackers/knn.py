@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from uge_core.audit.attackers.base import Attacker, Fitted, Float64Array
-from uge_core.graph import FloatArray, IntArray
+from uge_core.graph.graph import FloatArray, IntArray
 from uge_core.registry import register
 
 _NEAREST = 25
@@ -23,11 +23,11 @@ class KNN(Attacker):
     """
 
     label: ClassVar[str] = "nearest neighbours"
-    needs: ClassVar[tuple[str, ...]] = ("uge_core.audit.nearest_kernel",)
+    needs: ClassVar[tuple[str, ...]] = ("uge_core.kernels.nearest",)
 
     def fit(self, x: Float64Array, y: IntArray, *, seed: int) -> Fitted:
         """Has no randomness."""
-        from uge_core.audit.nearest_kernel import nearest as search
+        from uge_core.kernels.nearest import nearest as search
 
         share = np.bincount(y) / len(y)
         known = _filled(x).T.copy()

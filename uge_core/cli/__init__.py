@@ -1,0 +1,1 @@
+"""The same steps from a terminal, the machine check and the timings."""

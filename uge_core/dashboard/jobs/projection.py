@@ -1,0 +1,80 @@
+"""The people of a run's pictures, and pictures that take long as a job of the queue: made once, kept with their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from uge_core.dashboard.jobs.like import data_of
+from uge_core.dashboard.jobs.queue import Queue
+from uge_core.dashboard.training_form import duration
+from uge_core.explore.projection.cache import projections
+from uge_core.explore.projection.job import project
+from uge_core.explore.whatif.source import load_source, source_of
+from uge_core.graph.graph import AttributedGraph
+from uge_core.progress import OnStep
+from uge_core.runs.store import RunStore
+from uge_core.runs.sweep import check_data
+
+KIND = "projection"
+"""What `Job.settings["kind"]` says of such a job; one without a kind trains."""
+
+
+def projection_graph(store: RunStore, run_id: str) -> AttributedGraph:
+    """Loads the graph of a run, for its people's values and ids.
+
+    Args:
+        store: the run store.
+        run_id: any run of the graph.
+
+    Raises:
+        StoreError: nobody knows where the data lie, or other data lie there now.
+        GraphError: the data cannot be read.
+    """
+    run = store.load(run_id)
+    graph = load_source(source_of(run), store, tensors=store.tensors)
+    check_data(run, graph)
+    return graph
+
+
+def enqueue_projection(store: RunStore, path: Sequence[str], methods: Sequence[str], size: int) -> int:
+    """Puts the pictures of some runs of one graph into the queue and returns the job's number at once.
+
+    A job that asks for the same and is not over yet is not asked for again.
+
+    Args:
+        store: the run store.
+        path: run ids, each picture begins at the one before.
+        methods: names from ``projections()``.
+        size: how many people.
+
+    Raises:
+        RunNotFound: no such run.
+        StoreError: nobody knows where the data lie, or the store cannot be written.
+    """
+    return Queue(store).ask(
+        data_of(store.load(path[0]))
+        | {"kind": KIND, "path": list(path), "methods": list(methods), "size": size, "seed": 0, "device": "cpu"}
+    )
+
+
+def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any], on_step: OnStep) -> None:
+    """Does such a job.
+
+    Raises:
+        RunNotFound: a run was deleted meanwhile.
+        StoreError, ConfigError: each says what to do.
+    """
+    runs = [store.load(run_id) for run_id in settings["path"]]
+    for run in runs:
+        check_data(run, graph)
+    project(graph, [runs], settings["methods"], size=settings["size"], seed=settings["seed"], on_step=on_step)
+
+
+def projection_estimate(num_runs: int, num_people: int) -> dict[str, str]:
+    """How long each slow projection takes, roughly, by name."""
+    return {
+        name: duration(num_runs * num_people * method.pace / 1e6)
+        for name, method in projections().items()
+        if not method.at_once
+    }

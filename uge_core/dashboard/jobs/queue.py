@@ -1,0 +1,318 @@
+"""The queue of jobs: a row each in the store, one worker process a device, the rest wait.
+
+A job is one sweep, or the pictures of stored runs. It is queued, running, then finished, failed, cancelled or interrupted. Its worker
+leaves a sign of life twice a second; a job without one for 30 s whose process is gone is interrupted,
+and may be resumed from its checkpoints. A process is known by its number and its time of birth, as
+numbers are used again. Nothing here imports torch, so the dashboard may use all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uge_core.errors import ConfigError, StoreError
+from uge_core.files import alive, birth
+from uge_core.runs.store import RunStore
+from uge_core.spawn import spawn
+
+QUIET = 30.0
+"""Seconds without a sign of life after which a job whose process is gone is interrupted."""
+GRACE = 10.0
+"""Seconds after which a job that does not heed its cancelling is terminated."""
+_PAUSE = 10.0  # seconds between two starts of a worker that does not come up
+_LOG_LINES = 12
+WAITING, ACTIVE = "queued", "running"
+OVER = ("finished", "failed", "cancelled", "interrupted")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One sweep, or pictures of its runs, asked for by a page.
+
+    Attributes:
+        id: counts up.
+        status: queued, running, finished, failed, cancelled or interrupted.
+        lane: what it runs on, cpu or gpu; one job a lane at a time.
+        settings: `data`, `attributes`, `grid` (arguments of `runs.plan`) and those of `runs.sweep`; with a `kind`
+            what that needs (`jobs.projection`).
+        created: when it was asked for, seconds since 1970.
+        started: when it began last, or None.
+        ended: when it ended, or None.
+        beat: its worker's last sign of life, or None.
+        cancel: when its cancelling was asked for, or None.
+        progress: stage, done, total, text, loss and seconds_left, as in `progress.Step`; empty before it begins.
+        runs: ids of its runs, once known.
+        reason: why it failed or ended early.
+        remedy: what to do about it.
+        pid: its worker's process, while it runs.
+        born: that process's birth.
+    """
+
+    id: int
+    status: str
+    lane: str
+    settings: dict[str, Any]
+    created: float
+    started: float | None
+    ended: float | None
+    beat: float | None
+    cancel: float | None
+    progress: dict[str, Any]
+    runs: tuple[str, ...]
+    reason: str | None
+    remedy: str | None
+    pid: int | None
+    born: str | None
+
+    @property
+    def resumable(self) -> bool:
+        """It ended early; what it finished is kept."""
+        return self.status in ("failed", "cancelled", "interrupted")
+
+
+class Queue:
+    """The jobs of a store. Each call is one transaction; reading never creates anything."""
+
+    def __init__(self, store: RunStore) -> None:
+        """The queue of `store`."""
+        self.store = store
+
+    def add(self, settings: Mapping[str, Any]) -> int:
+        """Puts a job at the end and returns its number."""
+        with self.store.writing() as db:
+            done = db.execute(
+                "INSERT INTO jobs (status, lane, settings, created) VALUES ('queued', ?, ?, ?)",
+                (lane(settings.get("device", "auto")), json.dumps(dict(settings)), time.time()),
+            )
+            return int(done.lastrowid or 0)
+
+    def ask(self, settings: Mapping[str, Any]) -> int:
+        """Puts a job into the queue, unless one that asks for the same waits or runs, and keeps the queue going.
+
+        Returns:
+            The job's number, at once.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        same = (job.id for job in self.list() if job.status in (ACTIVE, WAITING) and job.settings == settings)
+        job_id = next(same, None) or self.add(settings)
+        self.supervise()
+        return job_id
+
+    def list(self) -> Sequence[Job]:
+        """All jobs, the newest first."""
+        return self._select("SELECT * FROM jobs ORDER BY id DESC")
+
+    def load(self, job_id: int) -> Job:
+        """One job.
+
+        Raises:
+            StoreError: there is none with this number.
+        """
+        found = self._select("SELECT * FROM jobs WHERE id = ?", job_id)
+        if not found:
+            raise StoreError(f"no job {job_id} in the store {self.store.root}; it may have been removed")
+        return found[0]
+
+    def claim(self, lane: str) -> Job | None:
+        """Takes the first job that waits in `lane` for this process; None, and the lane is free, where there is none."""
+        with self.store.writing() as db:
+            row = db.execute(
+                "SELECT id FROM jobs WHERE status = 'queued' AND lane = ? ORDER BY id LIMIT 1", (lane,)
+            ).fetchone()
+            if row is None:
+                db.execute("DELETE FROM workers WHERE lane = ? AND pid = ?", (lane, os.getpid()))
+                return None
+            now = time.time()
+            db.execute(
+                "UPDATE jobs SET status = 'running', started = ?, ended = NULL, beat = ?, cancel = NULL, pid = ?, born = ?,"
+                " reason = NULL, remedy = NULL, progress = NULL WHERE id = ?",
+                (now, now, os.getpid(), birth(os.getpid()), row["id"]),
+            )
+        return self.load(row["id"])
+
+    def enter(self, lane: str) -> bool:
+        """Makes this process the worker of a lane; False where a living one is at work."""
+        with self.store.writing() as db:
+            row = db.execute("SELECT pid, born FROM workers WHERE lane = ?", (lane,)).fetchone()
+            if row and row["pid"] != os.getpid() and alive(row["pid"], row["born"]):
+                return False
+            self._put_worker(db, lane, os.getpid())
+            return True
+
+    def beat(self, job_id: int, progress: Mapping[str, Any], runs: Sequence[str]) -> bool:
+        """Leaves a sign of life and where the job stands; says whether it is to be cancelled."""
+        with self.store.writing() as db:
+            row = db.execute(
+                "UPDATE jobs SET beat = ?, progress = ?, runs = ? WHERE id = ? AND status = 'running' AND pid = ? RETURNING cancel",
+                (time.time(), json.dumps(dict(progress)), json.dumps(list(runs)), job_id, os.getpid()),
+            ).fetchone()
+        # A job that is no longer this process's has been ended by somebody else.
+        return row is None or row["cancel"] is not None
+
+    def end(self, job_id: int, status: str, reason: str | None = None, remedy: str | None = None) -> None:
+        """Says how a running job ended; one that has been ended by somebody else stays as it is."""
+        with self.store.writing() as db:
+            db.execute(
+                "UPDATE jobs SET status = ?, ended = ?, reason = ?, remedy = ?, pid = NULL, born = NULL"
+                " WHERE id = ? AND status = 'running'",
+                (status, time.time(), reason, remedy, job_id),
+            )
+
+    def cancel(self, job_id: int) -> None:
+        """Ends a job: one that waits at once, one that runs after the epoch it is in."""
+        with self.store.writing() as db:
+            db.execute(
+                "UPDATE jobs SET status = 'cancelled', ended = ? WHERE id = ? AND status = 'queued'",
+                (time.time(), job_id),
+            )
+            db.execute(
+                "UPDATE jobs SET cancel = ? WHERE id = ? AND status = 'running' AND cancel IS NULL",
+                (time.time(), job_id),
+            )
+
+    def resume(self, job_id: int) -> None:
+        """Puts a job that ended early into the queue again.
+
+        Raises:
+            StoreError: it did not end early.
+        """
+        self.supervise()
+        job = self.load(job_id)
+        if not job.resumable:
+            raise StoreError(f"job {job_id} is {job.status}; only one that failed or was cut off can be resumed")
+        with self.store.writing() as db:
+            # Begun by force, it must not begin anew what it has done since.
+            since = {"since": job.created} if job.settings.get("force") and job.started is not None else {}
+            db.execute(
+                "UPDATE jobs SET status = 'queued', lane = ?, settings = ?, cancel = NULL, reason = NULL, remedy = NULL"
+                " WHERE id = ? AND status IN ('failed', 'cancelled', 'interrupted')",
+                (lane(job.settings.get("device", "auto")), json.dumps(job.settings | since), job_id),
+            )
+
+    def remove(self, job_id: int) -> None:
+        """Takes a job that is over off the list, with its log; its runs stay."""
+        with self.store.writing() as db:
+            done = db.execute("DELETE FROM jobs WHERE id = ? AND status NOT IN ('queued', 'running')", (job_id,))
+        if done.rowcount:
+            self.log(job_id).unlink(missing_ok=True)
+
+    def supervise(self) -> None:
+        """Keeps the queue going: ends what died or was cancelled in vain, and starts a worker where one is missing.
+
+        Cheap where there is nothing to do, so that any page may call it; where nothing can be written, nothing is done.
+        """
+        if not self.store.writable:
+            return
+        jobs = [job for job in self.list() if job.status in (WAITING, ACTIVE)]
+        now = time.time()
+        for job in jobs:
+            if job.status != ACTIVE:
+                continue
+            if alive(job.pid, job.born):
+                if job.cancel is not None and now - job.cancel > GRACE and job.pid != os.getpid():
+                    _terminate(job.pid)
+                    self.end(job.id, "cancelled", "ended by force, as it did not stop within 10 seconds")
+            elif job.cancel is not None:
+                self.end(job.id, "cancelled", "its process ended while it was being cancelled")
+            elif now - (job.beat or 0.0) > QUIET:
+                self.end(
+                    job.id,
+                    "interrupted",
+                    "its process ended without a word",
+                    "Resume goes on from the last checkpoint.",
+                )
+        for name in sorted({job.lane for job in jobs if job.status == WAITING}):
+            self._start(name)
+
+    def _start(self, lane: str) -> None:
+        """Starts the worker of a lane, unless one is there or did not come up a moment ago."""
+        with self.store.reading() as db:
+            row = db.execute("SELECT * FROM workers WHERE lane = ?", (lane,)).fetchone() if db else None
+        if _at_work(row):
+            return
+        with self.store.writing() as db:
+            if not _at_work(db.execute("SELECT * FROM workers WHERE lane = ?", (lane,)).fetchone()):
+                self._put_worker(db, lane, _spawn(self.store.root, lane))
+
+    def _put_worker(self, db: sqlite3.Connection, lane: str, pid: int) -> None:
+        db.execute(
+            "INSERT OR REPLACE INTO workers (lane, pid, born, spawned) VALUES (?, ?, ?, ?)",
+            (lane, pid, birth(pid), time.time()),
+        )
+
+    def log(self, job_id: int) -> Path:
+        """The file with what the worker said about a job."""
+        return self.store.root / "jobs" / f"{job_id}.log"
+
+    def last_lines(self, job: Job) -> tuple[str, ...]:
+        """The last of them; for a job that no worker took, the last of the worker that did not come up."""
+        path = self.log(job.id)
+        if job.started is None:
+            path = self.store.root / "jobs" / f"worker-{job.lane}.log"
+        with suppress(OSError), path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 8192))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+            return tuple(line for line in lines if line.strip())[-_LOG_LINES:]
+        return ()
+
+    def _select(self, query: str, *values: Any) -> Sequence[Job]:
+        with self.store.reading() as db:
+            # A store of an earlier format has no jobs.
+            if db is None or int(db.execute("PRAGMA user_version").fetchone()[0]) < 2:
+                return []
+            rows = db.execute(query, values).fetchall()
+        return [
+            Job(
+                **{name: row[name] for name in row.keys() if name not in ("settings", "progress", "runs")},  # noqa: SIM118
+                settings=json.loads(row["settings"]),
+                progress=json.loads(row["progress"] or "{}"),
+                runs=tuple(json.loads(row["runs"] or "[]")),
+            )
+            for row in rows
+        ]
+
+
+def lane(device: str) -> str:
+    """What a job takes up: a GPU where there is one and it is not told to stay on the CPU."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise ConfigError(f"device = {device!r} is not allowed; allowed: auto, cpu, cuda")
+    # torch would know better, but the web process must not load it.
+    return "gpu" if device != "cpu" and gpu() else "cpu"
+
+
+def gpu() -> bool:
+    """Whether this machine seems to have a GPU that torch can use."""
+    return any(Path(path).exists() for path in ("/dev/nvidiactl", "/dev/kfd"))
+
+
+def _at_work(row: sqlite3.Row | None) -> bool:
+    return row is not None and (alive(row["pid"], row["born"]) or time.time() - row["spawned"] < _PAUSE)
+
+
+def _spawn(root: Path, lane: str) -> int:
+    """Starts a worker, which outlives the one who asked."""
+    folder = root / "jobs"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with (folder / f"worker-{lane}.log").open("wb") as log:
+        return spawn(["worker", "--store", str(root.resolve()), "--lane", lane], log)
+
+
+def _terminate(pid: int | None) -> None:
+    """Ends a worker and all it started."""
+    with suppress(OSError):
+        if pid is not None:
+            if os.getpgid(pid) == pid:
+                os.killpg(pid, signal.SIGTERM)
+            else:
+                os.kill(pid, signal.SIGTERM)

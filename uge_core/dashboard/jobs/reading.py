@@ -1,0 +1,50 @@
+"""A `.pt` file read by a worker, as a job of the queue: the dashboard, which does not load torch, then shows its graph."""
+
+from __future__ import annotations
+
+from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Queue
+from uge_core.dashboard.queue import JobCard, card_of
+from uge_core.datasets import lasting, load, locate
+from uge_core.datasets.layouts.pyg_data import keep_tensors
+from uge_core.progress import OnStep, Step
+from uge_core.runs.store import RunStore
+
+KIND = "reading"
+"""What `Job.settings["kind"]` says of such a job."""
+
+
+def enqueue_reading(spec: str, store: RunStore) -> int:
+    """Puts the reading of a file into the queue and returns the job's number at once; one that waits already is not asked for again.
+
+    Raises:
+        GraphError: there is no such file.
+        StoreError: the store cannot be written.
+    """
+    locate(spec, store=store.root)
+    return Queue(store).ask({"kind": KIND, "data": lasting(spec), "attributes": None, "device": "cpu"})
+
+
+def reading(spec: str, store: RunStore) -> JobCard | None:
+    """The newest job that reads a file, or None."""
+    queue = Queue(store)
+    name = lasting(spec)
+    jobs = [job for job in queue.list() if job.settings.get("kind") == KIND and job.settings["data"] == name]
+    if any(job.status in (ACTIVE, WAITING) for job in jobs):
+        queue.supervise()
+    return card_of(jobs[0], queue) if jobs else None
+
+
+def carry_out(store: RunStore, spec: str, on_step: OnStep) -> None:
+    """Does such a job.
+
+    Raises:
+        GraphError: the file is none of torch, holds objects beside tensors, or no graph.
+    """
+    _, found = locate(spec, store=store.root)
+    path = found.files["data"]
+    words = f"{path.name}, {path.stat().st_size / 1e6:.1f} MB"
+    on_step(Step("reading", 0, 2, f"tensors of {words}"))
+    keep_tensors(path, store.tensors)
+    on_step(Step("reading", 1, 2, f"graph of {words}"))
+    # Whatever is wrong with the graph is said now.
+    load(spec, store=store.root, may_fetch=False, tensors=store.tensors)

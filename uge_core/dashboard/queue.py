@@ -1,0 +1,353 @@
+"""The queue and the stored runs as what the Runs page shows; nothing is computed anew here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from uge_core.dashboard.jobs import comparison, measure, projection
+from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Job, Queue
+from uge_core.dashboard.training_form import duration
+from uge_core.progress import rounded
+from uge_core.registry import find
+from uge_core.runs.store import RunStore, StoredRun
+from uge_core.training import checkpoint
+from uge_core.training.config import split_names
+from uge_core.views.leakage import config_words, method_class
+
+_SHOWN = 5  # jobs that are over
+_STAGES = {
+    "starting": "Loading the data", "fetching": "Fetching the data", "training": "Training", "auditing": "Auditing",
+    "projecting": "Projecting", "comparing": "Comparing", "measuring": "Measuring", "reading": "Reading",
+}  # fmt: skip
+STATUS = {
+    "queued": "Waiting", "running": "Running", "finished": "Finished", "failed": "Failed", "cancelled": "Cancelled",
+    "interrupted": "Interrupted",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JobCard:
+    """One job as the page shows it.
+
+    Attributes:
+        id: its number.
+        status: as in `Job`.
+        title: what is trained on what.
+        details: the grid in words.
+        stage: what it does now, or how it ended, in a few words.
+        share: how much of the stage is done, 0 to 1; None where that means nothing.
+        facts: label and value: epoch, loss, time left, time taken.
+        note: what stands out: a cancelling that is under way, a worker that gives no sign of life.
+        reason: why it ended early, or None.
+        remedy: what to do about it, or None.
+        log: the last lines its worker wrote, of a job that ended early.
+        can_cancel: it waits or runs.
+        can_resume: it ended early.
+        kind: "training", or the kind of another job, as in `Job.settings`.
+        losses: epoch and mean loss of the pass that trains now.
+    """
+
+    id: int
+    status: str
+    title: str
+    details: str
+    stage: str
+    share: float | None
+    facts: tuple[tuple[str, str], ...]
+    note: str | None
+    reason: str | None
+    remedy: str | None
+    log: tuple[str, ...]
+    can_cancel: bool
+    can_resume: bool
+    kind: str = "training"
+    losses: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def projects(self) -> bool:
+        """It makes pictures of runs that are trained."""
+        return self.kind == projection.KIND
+
+
+@dataclass(frozen=True)
+class JobsView:
+    """The queue.
+
+    Attributes:
+        open: the running job first, then those that wait, in their order.
+        over: the last jobs that are over, the newest first.
+        state: changes when a job begins or ends, and not with its progress.
+        words: as `queue_words`.
+    """
+
+    open: tuple[JobCard, ...]
+    over: tuple[JobCard, ...]
+    state: str
+    words: str
+
+
+def queue_words(store: RunStore) -> str:
+    """How many jobs run and wait, as "1 running, 2 queued"; empty where there are none. Keeps the queue going."""
+    queue = Queue(store)
+    queue.supervise()
+    return _words(queue.list())
+
+
+def jobs_view(store: RunStore) -> JobsView:
+    """The queue with its progress. Keeps the queue going: who looks at it sees to it that somebody works."""
+    queue = Queue(store)
+    queue.supervise()
+    jobs = queue.list()
+    first = [j for j in jobs if j.status == ACTIVE] + [j for j in reversed(jobs) if j.status == WAITING]
+    over = [j for j in jobs if j.status not in (ACTIVE, WAITING)][:_SHOWN]
+    return JobsView(
+        tuple(card_of(j, queue) for j in first),
+        tuple(card_of(j, queue) for j in over),
+        " ".join(f"{j.id}:{j.status}" for j in jobs),
+        _words(jobs),
+    )
+
+
+def cancel(job_id: int, store: RunStore) -> None:
+    """Ends a job: one that waits at once, one that runs after its epoch, by force after ten seconds."""
+    Queue(store).cancel(job_id)
+
+
+def resume(job_id: int, store: RunStore) -> None:
+    """Takes up a job that ended early; what it finished is not trained again.
+
+    Raises:
+        StoreError: it did not end early.
+    """
+    queue = Queue(store)
+    queue.resume(job_id)
+    queue.supervise()
+
+
+def forget(job_id: int, store: RunStore) -> None:
+    """Takes a job that is over off the list, with its log; its runs stay."""
+    Queue(store).remove(job_id)
+
+
+def _words(jobs: Sequence[Job]) -> str:
+    counts = [(sum(j.status == status for j in jobs), status) for status in (ACTIVE, WAITING)]
+    return ", ".join(f"{n} {status}" for n, status in counts if n)
+
+
+def card_of(job: Job, queue: Queue) -> JobCard:
+    """A job as a page shows it."""
+    at = job.progress
+    facts: list[tuple[str, str]] = []
+    share = None
+    stage = STATUS[job.status]
+    if job.status == ACTIVE:
+        stage = _STAGES.get(at.get("stage", "starting"), "Working")
+        if at.get("stage") == "training":
+            facts.append(("Epoch", f"{at['done']:,} of {at['total']:,}"))
+            facts.append(("Loss", _loss(at.get("loss"))))
+            if " (pass " in at["text"]:
+                stage += " pass " + at["text"].partition(" (pass ")[2].partition(")")[0]
+                facts.append(("Left in this pass", "-" if at["seconds_left"] is None else duration(at["seconds_left"])))
+        elif at.get("stage") == "auditing":
+            facts.append(("Run", f"{at['done'] + 1:,} of {at['total']:,}, {at['text'].rpartition(', ')[2]}"))
+        elif at.get("stage") == "projecting":
+            facts.append(("Step", f"{at['done'] + 1:,} of {at['total']:,}, {at['text'].partition(',')[0]}"))
+        elif at.get("stage") == "comparing":
+            facts.append(("Step", f"{at['done'] + 1:,} of {at['total']:,}, {at['text']}"))
+            facts.append(("Left", "-" if at["seconds_left"] is None else duration(at["seconds_left"])))
+        elif at.get("stage") in ("reading", "measuring"):
+            facts.append(("Step", f"{at['done'] + 1:,} of {at['total']:,}, {at['text']}"))
+        if (left := at.get("job_seconds_left")) is not None:
+            facts.append(("Left with audits" if at["stage"] == "training" else "Left", duration(left)))
+        if at.get("total", 0) > 0 and at.get("stage") != "starting":
+            share = min(1.0, at["done"] / at["total"])
+        facts.append(("Running for", duration(time.time() - (job.started or job.created))))
+        if at.get("memory"):
+            facts.append(("GPU memory", f"{at['memory'] / 2**30:.1f} GiB"))
+    elif job.started and job.ended:
+        facts.append(("Took", duration(job.ended - job.started)))
+    bad = job.resumable
+    return JobCard(
+        job.id, job.status, _title(job), _details(job), stage, share, tuple(facts), _note(job), job.reason if bad else None,
+        job.remedy if bad else None, queue.last_lines(job) if job.status in ("failed", "interrupted") else (),
+        job.status in (ACTIVE, WAITING), bad, job.settings.get("kind", "training"),
+        tuple((int(epoch), float(loss)) for epoch, loss in at.get("losses") or ()) if job.status == ACTIVE else (),
+    )  # fmt: skip
+
+
+def _loss(value: float | None) -> str:
+    return "-" if value is None or value != value else rounded(value)
+
+
+def _note(job: Job) -> str | None:
+    if job.status == ACTIVE and job.cancel is not None:
+        return "Stopping after this epoch; after ten seconds it is ended by force."
+    quiet = time.time() - (job.beat or job.started or time.time())
+    if job.status == ACTIVE and quiet > 5:
+        return f"No sign of life for {duration(quiet)}; after 30 s without its process it counts as interrupted."
+    return None
+
+
+def _title(job: Job) -> str:
+    data = str(job.settings["data"])
+    name = Path(data).name if "/" in data else data
+    scenario = job.settings.get("scenario")
+    name += f" + scenario {scenario['name']}" if scenario else ""
+    if job.settings.get("kind") == projection.KIND:
+        return f"{_pictures(job.settings['methods'])} of {name}"
+    if job.settings.get("kind") == comparison.KIND:
+        return f"Two runs of {name}, compared in pairs"
+    if job.settings.get("kind") == "reading":
+        return f"Reading {name}"
+    if job.settings.get("kind") == measure.KIND:
+        return f"How fast this machine trains on {name}"
+    return f"{', '.join(method_class(m).label for m in job.settings['grid']['methods'])} on {name}"
+
+
+def _pictures(methods: Sequence[str]) -> str:
+    return ", ".join(find("explore.projection.methods", m).label for m in methods)
+
+
+def _details(job: Job) -> str:
+    if job.settings.get("kind") == comparison.KIND:
+        return " against ".join(reversed(job.settings["path"]))
+    if job.settings.get("kind") == projection.KIND:
+        runs, size = job.settings["path"], job.settings["size"]
+        return f"{len(runs)} run{'s' * (len(runs) != 1)} · {size:,} people · seed {job.settings['seed']}"
+    if "grid" not in job.settings:
+        return str(job.settings["data"])
+    grid = job.settings["grid"]
+    lams = ", ".join(f"{x:g}" for x in grid["lams"])
+    seeds = grid["seeds"]
+    sets = [" + ".join(split_names(part)) for part in str(grid["sensitive"]).split(",") if part.strip()]
+    parts = [
+        "treating " + ", then ".join(sets) if sets else "",
+        ", ".join(grid["backbones"]),
+        f"λ {lams}" if lams else "",
+        f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}",
+        f"{grid['epochs']:,} epochs",
+        *(
+            [f"settings of run {job.settings['like']}"]
+            if "like" in job.settings
+            else [f"{k} = {v}" for k, v in grid["options"].items()]
+        ),
+        f"{len(job.runs)} run{'s' * (len(job.runs) != 1)}" if job.runs else "",
+        f"then {_pictures(job.settings['projections'])}" if job.settings.get("projections") else "",
+    ]
+    return " · ".join(filter(None, parts))
+
+
+@dataclass(frozen=True)
+class HistoryView:
+    """The stored runs as a table.
+
+    Attributes:
+        table: one row a run.
+        labels: what each shown run is called, by id.
+        ids: of the table's rows, in their order.
+        total: how many there are before the filter.
+        archived: ids of all archived runs, shown or not.
+        trains: ids of the shown runs that are being trained, which can be neither deleted nor archived.
+        statuses: those there are.
+        cut_off: ids of the shown runs that failed or were interrupted.
+    """
+
+    table: pd.DataFrame
+    labels: dict[str, str]
+    ids: tuple[str, ...]
+    total: int
+    archived: frozenset[str]
+    trains: frozenset[str]
+    statuses: tuple[str, ...]
+    cut_off: tuple[str, ...]
+
+
+def history_view(
+    store: RunStore, *, text: str = "", statuses: Sequence[str] = (), archived: bool = False
+) -> HistoryView:
+    """The stored runs, the newest first.
+
+    Args:
+        store: the run store.
+        text: only runs in whose row each of these words stands, upper and lower case alike.
+        statuses: only these; all where none is named.
+        archived: show archived runs too.
+    """
+    there = store.list(audits=False, archived=True)
+    runs = [run for run in there if archived or run.archived is None]
+    rows = {run.id: _row(run) for run in runs}
+    words = text.lower().split()
+    shown = [
+        run
+        for run in runs
+        if (not statuses or run.status in statuses)
+        and all(w in " ".join(map(str, rows[run.id].values())).lower() for w in words)
+    ]
+    labels = {run.id: f"{rows[run.id]['Run']} · {run.dataset.get('name', '')} · {run.id[:6]}" for run in shown}
+    return HistoryView(
+        pd.DataFrame([rows[run.id] for run in shown]),
+        labels,
+        tuple(run.id for run in shown),
+        len(runs),
+        frozenset(run.id for run in there if run.archived is not None),
+        frozenset(run.id for run in shown if run.status == "running"),
+        tuple(dict.fromkeys(run.status for run in runs)),
+        tuple(run.id for run in shown if run.status in ("failed", "interrupted")),
+    )
+
+
+def _row(run: StoredRun) -> dict[str, Any]:
+    c = run.config
+    return {
+        "Run": config_words(c, "method", "file", "sensitive", typed=False, joint=" · ") or run.id,
+        "Status": (run.status if run.audited or run.status != "finished" else "finished, not audited yet")
+        + (", archived" if run.archived is not None else ""),
+        "Data": run.dataset.get("name", ""),
+        "Backbone": c.get("backbone", ""),
+        "Seed": c.get("seed"),
+        "Epochs": c.get("epochs"),
+        "Trained in": "" if run.seconds is None else duration(run.seconds),
+        "On": run.device or "",
+        "Started": pd.Timestamp.fromtimestamp(int(run.created)),  # local, as on the other pages
+        "Id": run.id,
+        "Reason": run.reason or "",
+    }
+
+
+def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
+    """What deleting these runs would remove, in sentences."""
+    gone, said = set(run_ids), []
+    size = files = 0
+    others: set[str] = set()
+    kept = list(checkpoint.kept(store.checkpoints))
+    for run_id in run_ids:
+        run = store.load(run_id)
+        for path in run.folder.rglob("*") if run.folder.is_dir() else ():
+            if path.is_file():
+                files, size = files + 1, size + path.stat().st_size
+    held = [(path, record["runs"]) for path, record in kept if gone.intersection(record["runs"])]
+    for path, runs in held:
+        size, others = size + path.stat().st_size, others | set(runs) - gone
+    said.append(
+        f"{len(run_ids)} run{'s' * (len(run_ids) != 1)} with audit, history and settings, {files} files: embeddings, twins, masks and projections"
+    )
+    if held:
+        also = f", which hold {len(others)} other interrupted runs too" if others else ""
+        said.append(f"{len(held)} checkpoint{'s' * (len(held) != 1)}{also}: training cannot go on from there any more")
+    if doomed := list(store.scenarios_of(store.last_of(run_ids)).values()):
+        said.append(
+            f"{len(doomed)} scenario{'s' * (len(doomed) != 1)} ({', '.join(doomed)}), as no other run of their graph is left"
+        )
+    said.append(f"{size / 1e6:.1f} MB in all. The data the runs were trained on stay where they are.")
+    return tuple(said)
+
+
+def delete(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
+    """Deletes runs with their files and says what was removed."""
+    return tuple(line for run_id in run_ids for line in store.delete(run_id))

@@ -1,0 +1,36 @@
+"""What the dashboard gets ready when its server starts, while the browser still loads its own scripts."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+from uge_core.errors import StoreError
+from uge_core.runs.sample_audit import first_start
+from uge_core.runs.store import RunStore
+
+# In the order pages need them. None imports another that may be half loaded in a page's thread at that time.
+_FIRST = (
+    "pandas", "pyarrow", "pyarrow.pandas_compat", "streamlit.emojis", "uge_core.views.frame", "uge_core.dashboard.queue",
+    "uge_core.views.leakage",
+)  # fmt: skip
+_LATER = ("plotly.graph_objects", "uge_core.views.tradeoff", "scipy.special")
+
+
+def warm_up(*, later: bool = False) -> None:
+    """Puts the sample audit into a new store and loads what pages import; pages do without, only slower.
+
+    A store that cannot be written is left for the first page to report.
+
+    Args:
+        later: load what the first page does without, so that it need not wait for that.
+    """
+    for name in _LATER if later else _FIRST:
+        importlib.import_module(name)
+    if not later:
+        # Streamlit asks for it at its first element; what it finds out of every module is kept.
+        inspect.stack()
+        try:
+            first_start(RunStore())
+        except StoreError:
+            return

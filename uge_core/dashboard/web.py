@@ -1,0 +1,102 @@
+"""The JSON routes of the dashboard: its runs and audits for other programs, under the same check as its pages.
+
+    GET /api/runs               the stored runs: id, status, config, data, when
+    GET /api/runs/RUN_ID        one of them
+    GET /api/audits/RUN_ID      its `uge-audit/1` record
+
+Nothing here trains, changes or exports anything: embeddings leave by `uge runs export` alone.
+
+And how soon its server's answers leave.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uge_core.errors import RunNotFound, UgeError
+from uge_core.runs.store import RunStore, StoredRun
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def answer_at_once() -> None:
+    """Has this server's connections send each answer as soon as it is there.
+
+    Streamlit opens its socket without naming TCP, so that asyncio leaves Nagle's algorithm on: every small file and
+    message then waits 40 ms on Linux until the browser confirms the one before (uvicorn's issue 3149).
+    """
+    opened = Path("/dev/fd")  # Windows has none
+    for entry in list(opened.iterdir()) if opened.exists() else []:
+        with suppress(OSError):
+            if entry.is_socket():
+                with socket.socket(fileno=os.dup(int(entry.name))) as found:
+                    if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts takes it over
+
+
+def web_routes(admitted: Callable[[Request], bool], hosts: Callable[[], tuple[str, ...]] = tuple) -> list[Route]:
+    """The routes.
+
+    Args:
+        admitted: whether who asks may see the runs.
+        hosts: names of this server besides those of the loopback; a request for another is refused, as a page from
+            elsewhere could have its own name point here.
+    """
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    def guarded(answer: Callable[[Request, RunStore], Any]) -> Callable[[Request], Response]:
+        def respond(request: Request) -> Response:
+            if request.url.hostname not in (*_LOOPBACK, *hosts()):
+                return JSONResponse({"error": "this server does not go by that name"}, 421, _PRIVATE)
+            if not admitted(request):
+                return JSONResponse({"error": "sign in on the dashboard first"}, 401, _PRIVATE)
+            try:
+                return JSONResponse(answer(request, RunStore()), headers=_PRIVATE)
+            except RunNotFound as error:
+                return JSONResponse({"error": str(error)}, 404, _PRIVATE)
+            except UgeError as error:
+                return JSONResponse({"error": str(error)}, 409, _PRIVATE)
+
+        return respond
+
+    return [
+        Route("/api/runs", guarded(lambda _, store: {"runs": list(map(_run, store.list(audits=False)))})),
+        Route("/api/runs/{run_id}", guarded(lambda asked, store: _run(store.load(asked.path_params["run_id"])))),
+        Route("/api/audits/{run_id}", guarded(_audit)),
+    ]
+
+
+_PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def _run(run: StoredRun) -> dict[str, Any]:
+    data = {key: run.dataset.get(key) for key in ("name", "fingerprint", "num_nodes", "num_edges")}
+    return {
+        "id": run.id,
+        "status": run.status,
+        "reason": run.reason,
+        "created": run.created,
+        "finished": run.finished,
+        "device": run.device,
+        "config": run.config,
+        "dataset": data,
+        "audited": run.audited,
+    }
+
+
+def _audit(asked: Request, store: RunStore) -> dict[str, Any]:
+    run = store.load(asked.path_params["run_id"])
+    if run.audit is None:
+        raise RunNotFound(f"run {run.id} ({run.status}) has no audit")
+    return run.audit

@@ -1,0 +1,215 @@
+"""What every format of embedding files has in common: rows of numbers, and how they find their nodes.
+
+A file either has an id beside each row, and its rows may then stand in any order, or it has none and
+row i is the i-th node of the graph. Nothing is guessed: a row too many or too few is refused with the
+first ids on either side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from uge_core.audit.run import LARGEST
+from uge_core.datasets.tables import as_numbers, counted
+from uge_core.errors import EmbeddingError
+from uge_core.graph.graph import AttributedGraph, FloatArray
+
+MOST_DIMENSIONS = 4096
+"""As for our own; a wider table is rather a transposed one, or no embedding."""
+IDS = ("id", "node", "node_id", "user_id")
+"""What a column of ids may be called."""
+_SHOWN = 3
+_FORMULA = "=+-@\t\r"
+_PIECE = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """What a file holds.
+
+    Attributes:
+        values: (M, d) numbers of any kind.
+        ids: (M,) as text, missing where a row has none; None where row i is the i-th node.
+    """
+
+    values: npt.NDArray[Any]
+    ids: pd.Series | None = None
+
+
+@dataclass(frozen=True)
+class Format:
+    """One kind of file.
+
+    Attributes:
+        name: as people call it.
+        endings: of such files' names, without `.gz`.
+        rows: how its rows find their nodes, in words.
+        read: reads a file, given the graph's ids.
+        zipped: `.gz` may follow.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    rows: str
+    read: Callable[[Path, Collection[str]], Vectors]
+    zipped: bool = False
+
+
+def place(
+    path: Path, vectors: Vectors, graph: AttributedGraph, *, drop_unknown: bool, on_note: Callable[[str], None] | None
+) -> FloatArray:
+    """The embedding in the graph's order.
+
+    Args:
+        path: the file, for messages.
+        vectors: what it holds.
+        graph: the graph.
+        drop_unknown: leave out rows whose id the graph does not have, and say so; else they are refused.
+        on_note: told what was left out.
+
+    Returns:
+        (N, d) float32.
+
+    Raises:
+        EmbeddingError: the rows do not fit the nodes, or a number cannot be used.
+    """
+    values = vectors.values
+    check_shape(path, values.shape, values.dtype)
+    if vectors.ids is None:
+        if len(values) != graph.num_nodes:
+            sides = f" ({graph.num_users:,} users, then {graph.num_items:,} items)" if graph.bipartite else ""
+            raise EmbeddingError(
+                f"{path.name}: {counted(len(values), 'row')}, but {graph.name} has {graph.num_nodes:,} nodes{sides}; row i "
+                "must be the i-th node, or save the ids beside the numbers (CSV, Parquet, word2vec text or npz)"
+            )
+        return _numbers(path, values, lambda row: graph.ids([row])[0])
+    ids, known = vectors.ids.reset_index(drop=True), pd.Index(graph.ids(slice(None)), dtype=object)
+    _check_ids(path, ids, known, graph)
+    at = known.get_indexer(pd.Index(_unquoted(ids, known), dtype=object))
+    twice = pd.Series(at[at >= 0]).duplicated()
+    if ids.duplicated().any() or twice.any():
+        again = ids[ids.duplicated()] if ids.duplicated().any() else ids[at >= 0].reset_index(drop=True)[twice]
+        raise EmbeddingError(
+            f"{path.name}: {counted(len(again), 'row')} with an id that stands further up, first: {_some(again)}; keep one row of each"
+        )
+    missing = np.ones(len(known), dtype=bool)
+    missing[at[at >= 0]] = False
+    if missing.any() or ((at < 0).any() and not drop_unknown):
+        raise EmbeddingError(_mismatch(path, graph, known[missing], ids[at < 0], len(ids)))
+    if (at < 0).any():
+        if on_note:
+            on_note(
+                f"{path.name}: {counted(int((at < 0).sum()), 'row')} left out, as {graph.name} has no such node, first: {_some(ids[at < 0])}"
+            )
+        values, ids, at = values[at >= 0], ids[at >= 0].reset_index(drop=True), at[at >= 0]
+    numbers = _numbers(path, values, lambda row: str(ids.iloc[row]))
+    out = np.empty_like(numbers)
+    out[at] = numbers
+    return out
+
+
+def check_shape(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuses what is no table of real numbers, before any of it is read.
+
+    Raises:
+        EmbeddingError: another number of axes, no or too many columns, or cells that are no real numbers.
+    """
+    if dtype.hasobject:
+        raise EmbeddingError(
+            f"{path.name}: holds Python objects, which are never loaded; save it as an array of numbers"
+        )
+    if dtype.kind not in "fiu":
+        raise EmbeddingError(f"{path.name}: holds {dtype}, real numbers are needed; save it as float32")
+    if len(shape) != 2:
+        raise EmbeddingError(f"{path.name}: found an array of shape {shape}; two axes are needed, a row per node")
+    if not 1 <= shape[1] <= MOST_DIMENSIONS:
+        raise EmbeddingError(
+            f"{path.name}: found {shape[1]:,} columns of numbers; allowed: 1 to {MOST_DIMENSIONS:,}, a row per node"
+        )
+
+
+def _numbers(path: Path, values: npt.NDArray[Any], named: Callable[[int], str]) -> FloatArray:
+    """The values as float32, refused with the first node whose numbers cannot be used."""
+    out = np.empty(values.shape, dtype=np.float32)
+    step = max(1, _PIECE // values.shape[1])
+    endless, large = [], []
+    for start in range(0, len(values), step):
+        part = np.asarray(values[start : start + step])
+        fits = np.abs(part.astype(np.float64)) <= LARGEST
+        if not fits.all():
+            finite = np.isfinite(part).all(axis=1)
+            endless += (start + np.flatnonzero(~finite)).tolist()
+            large += (start + np.flatnonzero(finite & ~fits.all(axis=1))).tolist()
+            continue
+        out[start : start + step] = part
+    if endless:
+        raise EmbeddingError(
+            f"{path.name}: {counted(len(endless), 'row')} with NaN or infinite numbers, first: node {named(endless[0])}; mend them first"
+        )
+    if large:
+        raise EmbeddingError(
+            f"{path.name}: {counted(len(large), 'row')} with numbers beyond {LARGEST:g}, first: node {named(large[0])}; scale all rows down first"
+        )
+    return out
+
+
+def _check_ids(path: Path, ids: pd.Series, known: pd.Index, graph: AttributedGraph) -> None:
+    if not known.is_unique:
+        raise EmbeddingError(
+            f"{graph.name} has {counted(int(known.duplicated().sum()), 'id')} that stand twice ({known[known.duplicated()][0]}), so rows of "
+            f"{path.name} cannot be matched by id; save it as .npy in the node table's order"
+        )
+    empty = ids.isna()
+    if empty.any():
+        row = int(np.argmax(empty.to_numpy()))
+        raise EmbeddingError(
+            f"{path.name}: {counted(int(empty.sum()), 'row')} without an id, first: row {row + 1} of the rows; every row needs one"
+        )
+
+
+def _unquoted(ids: pd.Series, known: pd.Index) -> pd.Series:
+    """Ids without the leading quote that our exports put before what would start a formula."""
+    quoted = ids.str.startswith("'") & ids.str[1:2].isin(list(_FORMULA)) & ~ids.isin(known)
+    return ids.where(~quoted, ids.str[1:])
+
+
+def _mismatch(path: Path, graph: AttributedGraph, missing: pd.Index, unknown: pd.Series, rows: int) -> str:
+    """Both sides of a mismatch in one line, and what to do."""
+    found = []
+    if len(missing):
+        found.append(
+            f"{len(missing):,} of the {graph.num_nodes:,} nodes of {graph.name} have no row, first: {_some(missing)}"
+        )
+    if len(unknown):
+        found.append(f"{len(unknown):,} of the {rows:,} ids of the file are no node, first: {_some(unknown)}")
+    return f"{path.name}: {'; '.join(found)}; {_advice(missing, unknown)}"
+
+
+def _advice(missing: pd.Index, unknown: pd.Series) -> str:
+    """What to do about ids that do not fit: write them alike where that would make them fit, else the plain remedy."""
+    if len(missing) and len(unknown):
+        wanted = pd.Series(missing, dtype="str")
+        bare = unknown.str.strip()
+        prefixed = wanted[wanted.str.contains(":")]
+        if bare.isin(wanted.str.strip()).any():
+            return "some ids would match without the blanks around them; remove the blanks"
+        numbers = as_numbers(wanted)
+        if np.isin(as_numbers(bare), numbers[~np.isnan(numbers)]).any():
+            return f"some ids would match as numbers ({_some(unknown, 1)}); write each id as the graph does"
+        if bare.isin(prefixed.str.split(":", n=1).str[1]).any():
+            return f"ids of users and items carry their side in this graph ({_some(prefixed, 1)}); write them so"
+    if len(missing):
+        return "every node needs a vector: add the rows, or take these nodes out of the graph"
+    return "take these rows out, or leave them out with --unknown-ids drop"
+
+
+def _some(names: Sequence[Any] | pd.Index | pd.Series, most: int = _SHOWN) -> str:
+    """The first names, as text in quotes."""
+    return ", ".join(repr(str(n)) for n in list(names[:most]))

@@ -1,0 +1,46 @@
+"""Social networks with one target: ``NAME_edges.csv`` and ``NAME_target.csv`` (LastFM Asia, Deezer Europe).
+
+The target is the attribute: the country of LastFM's users, the gender of Deezer's, and called
+``target`` elsewhere; it answers to ``target`` everywhere.
+"""
+
+from __future__ import annotations
+
+from uge_core.datasets.columns import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
+from uge_core.datasets.tables import by_id, is_number, node_index, read_table, refuse_headless, refuse_unknown
+from uge_core.errors import GraphError
+from uge_core.graph.graph import AttributedGraph
+
+_CALLED = {"deezer": "gender", "lastfm": "country"}
+
+
+def _read(found: Found, asked: Asked) -> AttributedGraph:
+    """One graph."""
+    edges, nodes = read_table(found.files["edges"]), read_table(found.files["target"])
+    if len(edges.names) < 2:
+        raise GraphError(f"{edges.file}: one column ({edges.names[0]}), two are needed: node_1,node_2")
+    id_column, target_column = nodes.require("id"), nodes.require("target")
+    ids = node_index(nodes, id_column)
+    ends = (edges.names[0], edges.names[1])
+    if all(map(is_number, ends)) or all(end in ids for end in ends):
+        refuse_headless(edges, ends, "node_1,node_2")
+    source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
+    refuse_unknown(edges, ends, (source, target), f"the {len(ids):,} ids of {nodes.file}, compared as text", ids)
+    called = next((name for stem, name in _CALLED.items() if stem in edges.file.lower()), None)
+    role = Role("attribute", name=called, aliases=("target",) if called else ())
+    columns = assign(nodes, {id_column.lower(): Role("id"), target_column.lower(): role}, Role("auto"), asked)
+    described = NodeColumns.join([columns, edge_columns(edges, ends)])
+    return finish(found.name, "edges-target", source, target, len(ids), described, node_ids=ids)
+
+
+LAYOUTS = (
+    Layout(
+        "edges-target",
+        "LastFM's and Deezer's",
+        (
+            Part("edges", ("{}_edges.csv",), "the header node_1,node_2 and one row per edge"),
+            Part("target", ("{}_target.csv",), "the header id,target and one row per node"),
+        ),
+        _read,
+    ),
+)

@@ -1,0 +1,155 @@
+"""A graph in one file: GraphML, GEXF or GML, plain or gzipped.
+
+networkx reads them and is loaded only then. The attributes of the nodes get their roles by the
+same rules as a table's columns. GraphML and GEXF are XML: a file with a document type declaration
+is refused before anything is parsed, so that no entity, inner or outer, is ever resolved.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import numpy as np
+import pandas as pd
+
+from uge_core.datasets.bounded import is_gzip, read_bytes, unpacked_limit
+from uge_core.datasets.columns import (
+    WEIGHTS,
+    Asked,
+    Found,
+    Layout,
+    NodeColumns,
+    Part,
+    Role,
+    assign,
+    edge_columns,
+    finish,
+)
+from uge_core.datasets.tables import Table
+from uge_core.errors import GraphError
+from uge_core.graph.graph import AttributedGraph, Column
+
+MOST_BYTES = 2**28
+"""networkx needs some twenty times a file's size in memory."""
+_KINDS = {".graphml": "GraphML", ".gexf": "GEXF", ".gml": "GML"}
+_ENDS = ("source", "target")
+
+
+def _read(found: Found, asked: Asked) -> AttributedGraph:
+    """The graph."""
+    path = found.files["graph"]
+    graph = _parse(path)
+    if not graph.number_of_nodes():
+        raise GraphError(f"{path.name}: the graph has no nodes; at least one edge between two nodes is needed")
+    ids = pd.Index([str(n) for n in graph.nodes], dtype=object)
+    if ids.has_duplicates:
+        raise GraphError(f"{path.name}: the id {ids[ids.duplicated()][0]!r} stands twice; each node needs its own")
+    number = {node: i for i, node in enumerate(graph.nodes)}
+    links = list(graph.edges(data=True))
+    source = np.array([number[u] for u, _, _ in links], dtype=np.int64)
+    target = np.array([number[v] for _, v, _ in links], dtype=np.int64)
+    nodes, nested = _table(path, [graph.graph.get("node_default", {}) | data for _, data in graph.nodes(data=True)])
+    parts = [
+        NodeColumns(columns=(Column(path.name, "(node)", "id"), *nested)),
+        assign(nodes, {}, Role("auto"), asked),
+        _edges(path, ids, source, target, [graph.graph.get("edge_default", {}) | data for _, _, data in links]),
+        NodeColumns(directed=graph.is_directed()),
+    ]
+    return finish(found.name, "graph-file", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
+
+
+def _parse(path: Path) -> Any:
+    """The file as networkx has it."""
+    try:
+        import networkx as nx
+    except ImportError:
+        raise GraphError(
+            f"{path.name}: reading this file needs networkx; install it, or write edges.csv and nodes.csv"
+        ) from None
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    kind = _KINDS[suffix]
+    try:
+        if path.suffix == ".gz" and not is_gzip(path):
+            raise GraphError(f"{path.name}: is not gzip data although its name ends in .gz; rename it or compress it")
+        data = read_bytes(path, min(MOST_BYTES, unpacked_limit()))
+    except (OSError, EOFError, zlib.error):
+        raise GraphError(f"{path.name}: the file cannot be read, or its gzip data are damaged") from None
+    if suffix != ".gml":
+        _refuse_dtd(path, kind, data)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if suffix == ".graphml":
+                return nx.read_graphml(io.BytesIO(data))
+            if suffix == ".gexf":
+                return nx.read_gexf(io.BytesIO(data))
+            return nx.parse_gml(data.decode("utf-8-sig").splitlines(), label=None)
+    except Exception as e:  # whatever a damaged file makes of networkx's readers
+        reason = (str(e).strip().splitlines() or [type(e).__name__])[0].rstrip(".")
+        raise GraphError(
+            f"{path.name}: cannot be read as {kind} ({reason}); export it again, or as edges.csv and nodes.csv"
+        ) from None
+
+
+def _refuse_dtd(path: Path, kind: str, data: bytes) -> None:
+    """Refuses XML that is damaged or declares a document type."""
+
+    def declared(*_: object) -> None:
+        raise GraphError(
+            f"{path.name}: holds a document type declaration (DTD), whose entities are never resolved; "
+            "remove the <!DOCTYPE ...> part"
+        )
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = declared
+    try:
+        parser.Parse(data, True)
+    except (expat.ExpatError, ValueError, LookupError) as e:
+        raise GraphError(f"{path.name}: is damaged XML ({e}); export it as {kind} again") from None
+
+
+def _table(path: Path, rows: list[Mapping[str, Any]]) -> tuple[Table, tuple[Column, ...]]:
+    """Attributes as a table of text, one row per node or edge; those that are lists or records are left out."""
+    names = list(dict.fromkeys(str(k) for row in rows for k in row))
+    nested = {str(k) for row in rows for k, v in row.items() if isinstance(v, dict | list | tuple | set)}
+    kept = {n: [_cell(row.get(n)) for row in rows] for n in names if n not in nested}
+    frame = pd.DataFrame(kept, index=pd.RangeIndex(1, len(rows) + 1), dtype="str")
+    frame.columns = pd.Index([re.sub(r"\s+", " ", n).strip() for n in kept], dtype=object)
+    frame = frame.loc[:, ~frame.columns.duplicated()]
+    return Table(path.name, frame), tuple(Column(path.name, n, "ignored", "holds records") for n in sorted(nested))
+
+
+def _cell(value: object) -> str | None:
+    """One value as text; an empty one is missing."""
+    if value is None or value == "" or value != value:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _edges(path: Path, ids: pd.Index, source: Any, target: Any, rows: list[Mapping[str, Any]]) -> NodeColumns:
+    """The roles of the edges' own attributes; an edge without a weight among others that have one weighs 1, as in GEXF."""
+    table, nested = _table(path, rows)
+    own = table.frame.drop(columns=[c for c in table.names if c.lower() in _ENDS])
+    weight = table.column(*WEIGHTS)
+    if weight is not None and own[weight].notna().any():
+        own[weight] = own[weight].fillna("1")
+    ends = pd.DataFrame({"source": ids[source], "target": ids[target]}, index=own.index, dtype="str")
+    described = edge_columns(Table(path.name, pd.concat([ends, own], axis=1)), _ENDS)
+    return NodeColumns.join([described, NodeColumns(columns=nested)])
+
+
+LAYOUTS = (
+    Layout(
+        "graph-file",
+        "a graph file",
+        (Part("graph", ("{}.graphml", "{}.gexf", "{}.gml"), "nodes with attributes, and edges"),),
+        _read,
+    ),
+)

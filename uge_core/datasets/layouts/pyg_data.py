@@ -1,0 +1,233 @@
+"""A PyG ``Data`` saved by ``torch.save``: ``NAME.pt`` with edge_index, and x, y and further tensors of nodes.
+
+Torch's own reader for untrusted files is used (``weights_only=True``) with four classes allowed
+beside tensors, only while it reads; any other pickle is refused. x becomes the features, y the
+label unless it is named as an attribute, other tensors with one number per node get their roles
+as columns of a table do.
+
+This is the one layout that loads torch, and only when such a file is read. A web page leaves that to a worker, which
+keeps the tensors as plain arrays (`keep_tensors`): the graph is made from them as it is from the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from uge_core.datasets.bounded import check_archive, too_large, unpacked_limit
+from uge_core.datasets.columns import MAX_FEATURE, Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
+from uge_core.datasets.edge_columns import ALLOWED, half_stored, usable
+from uge_core.datasets.tables import Table, counted, refuse_numbers
+from uge_core.errors import GraphError, NotReadYet
+from uge_core.files import write_aside
+from uge_core.graph.graph import AttributedGraph, Column, IntArray
+
+_EXPECTED = "a torch_geometric.data.Data saved by torch.save"
+_WEIGHTS = ("edge_weight", "edge_attr")
+
+
+def _read(found: Found, asked: Asked) -> AttributedGraph:
+    """The graph."""
+    path = found.files["data"]
+    arrays, others = _arrays(path) if found.tensors is None else _kept(path, found.tensors)
+    edges = arrays.pop("edge_index", None)
+    if edges is None or edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind != "i":
+        shown = "none" if edges is None else f"{edges.dtype} of shape {edges.shape}"
+        raise GraphError(f"{path.name}: edge_index: found {shown}; an integer tensor of shape (2, E) is needed")
+    n = _num_nodes(path, arrays, others, edges)
+    refuse_numbers(path.name, edges, n, "column")
+    source, target = edges.astype(np.int64)
+    parts = [node_features(path, "x", arrays.pop("x"), n)] if "x" in arrays else []
+    cells: dict[str, list[str | None]] = {}
+    weights: npt.NDArray[np.float64] | None = None
+    columns = [Column(path.name, "edge_index", "source"), Column(path.name, "edge_index", "target")]
+    for name, array in arrays.items():
+        flat = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+        if name == "edge_attr" and "edge_weight" in arrays:
+            columns.append(Column(path.name, name, "ignored", "edge_weight is there"))
+        elif name in _WEIGHTS and len(array) == edges.shape[1]:
+            column, weights = _weights(path, name, flat)
+            columns.append(column)
+        elif flat.shape != (n,):
+            columns.append(Column(path.name, name, "ignored", f"shape {array.shape}; one number per node is needed"))
+        elif flat.dtype.kind == "b" and name.endswith("mask"):
+            columns.append(Column(path.name, name, "ignored", "a mask"))
+        else:
+            cells[name] = number_cells(flat)
+    columns += [Column(path.name, name, "ignored", "no tensor") for name in others if name != "num_nodes"]
+    table = Table(path.name, pd.DataFrame(cells, dtype="str", index=pd.RangeIndex(n)))
+    parts.append(assign(table, {"y": Role("label")}, Role("auto"), asked))
+    half = half_stored(path.name, source, target)
+    messages = () if half is None else (half,)
+    parts.append(NodeColumns(columns=tuple(columns), messages=messages, edge_weights=weights, directed=half is None))
+    return finish(found.name, "pyg-data", source, target, n, NodeColumns.join(parts))
+
+
+def _weights(path: Path, name: str, values: npt.NDArray[Any]) -> tuple[Column, npt.NDArray[np.float64] | None]:
+    """The role of a tensor with one entry per edge, and the weights where they differ."""
+    if values.ndim != 1 or not len(values):
+        return Column(path.name, name, "ignored", f"shape {values.shape}; one number per edge is needed"), None
+    if name == "edge_attr" and values.dtype.kind != "f":
+        return Column(
+            path.name, name, "ignored", "whole numbers, which may be kinds; weights are called edge_weight"
+        ), None
+    numbers = values.astype(np.float64)
+    wrong = ~usable(numbers)
+    if not wrong.any():
+        same = bool(numbers[0]) and bool((numbers == numbers[0]).all())
+        return Column(path.name, name, "weight", "the same for every edge" * same), None if same else numbers
+    fault = f"{counted(int(wrong.sum()), 'number')} that cannot be a weight, first: {numbers[wrong][0]:g}"
+    if name == "edge_attr":  # need not be weights
+        return Column(path.name, name, "ignored", f"{fault}; {ALLOWED}"), None
+    raise GraphError(f"{path.name}: {name}: {fault}; {ALLOWED}; correct them or leave {name} out")
+
+
+def _arrays(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """The tensors of the file, and what else it holds."""
+    try:
+        if not zipfile.is_zipfile(path):
+            raise GraphError(
+                f"{path.name}: is no file of torch.save; a plain pickle is never loaded; expected {_EXPECTED}"
+            )
+        check_archive(path)
+    except OSError as e:
+        raise GraphError(f"{path.name}: cannot be read ({e.strerror or e})") from None
+    except zipfile.BadZipFile:
+        raise GraphError(f"{path.name}: is damaged; save it again") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch
+        from torch_geometric.data import Data
+        from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+        from torch_geometric.data.storage import GlobalStorage
+
+        try:
+            with torch.serialization.safe_globals([Data, GlobalStorage, DataEdgeAttr, DataTensorAttr]):
+                data = torch.load(path, map_location="cpu", weights_only=True)
+            content: Mapping[str, Any] = data.to_dict() if isinstance(data, Data) else {}
+        except Exception as e:  # whatever a hostile or damaged file makes of torch's reader
+            unsafe = "weights_only" in str(e) or "Unsupported" in str(e)
+            reason = "holds objects beside tensors, which are never loaded" if unsafe else "cannot be read by torch"
+            raise GraphError(f"{path.name}: {reason}; expected {_EXPECTED}") from None
+    if not isinstance(data, Data):
+        raise GraphError(f"{path.name}: found a {type(data).__name__}; expected {_EXPECTED}")
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    others: dict[str, Any] = {}
+    for name, value in content.items():
+        if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_complex():
+            others[str(name)] = value
+            continue
+        # A tensor may claim more numbers than its storage holds, by steps of 0.
+        if value.numel() * 8 > unpacked_limit():
+            raise too_large(path)
+        value = value.detach()
+        arrays[str(name)] = (value.float() if value.is_floating_point() and value.itemsize < 4 else value).numpy()
+    return arrays, others
+
+
+def tensors_path(path: Path, folder: Path) -> Path:
+    """Where the tensors of a file are kept; another place where the file has changed."""
+    held = path.stat()
+    told = f"{path.resolve()}\0{held.st_size}\0{held.st_mtime_ns}"
+    return folder / f"{hashlib.sha256(told.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.npz"
+
+
+def keep_tensors(path: Path, folder: Path) -> Path:
+    """Reads a file with torch and keeps its tensors for processes that must not load it.
+
+    Args:
+        path: the file.
+        folder: where they are kept; made where it is missing, for its user alone.
+
+    Returns:
+        Where they lie.
+
+    Raises:
+        GraphError: the file is none of torch, or holds objects beside tensors.
+    """
+    arrays, others = _arrays(path)
+    target = tensors_path(path, folder)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    nodes = others.get("num_nodes")
+    about = {"tensors": list(arrays), "others": list(others), "num_nodes": nodes if isinstance(nodes, int) else None}
+    # Under numbers: a tensor may be called like an argument of savez.
+    held: dict[str, Any] = {f"t{i}": array for i, array in enumerate(arrays.values())}
+    write_aside(target, lambda file: np.savez(file, about=np.array(json.dumps(about)), **held))
+    return target
+
+
+def _kept(path: Path, place: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """As `_arrays`, of tensors that were kept."""
+    try:
+        with place.open("rb") as file, np.load(file, allow_pickle=False) as held:
+            about = json.loads(str(held["about"]))
+            arrays = {name: held[f"t{i}"] for i, name in enumerate(about["tensors"])}
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        place.unlink(missing_ok=True)
+        raise NotReadYet(f"{path.name}: the copy of its tensors is damaged and was removed; open it again") from None
+    others = dict.fromkeys(about["others"])
+    return arrays, others | ({} if about["num_nodes"] is None else {"num_nodes": about["num_nodes"]})
+
+
+def _num_nodes(path: Path, arrays: Mapping[str, npt.NDArray[Any]], others: Mapping[str, Any], edges: IntArray) -> int:
+    """How many nodes there are: the rows of x or y, or the number the file gives, or what the edges name."""
+    for name in ("x", "y"):
+        if name in arrays and arrays[name].ndim:
+            return len(arrays[name])
+    given = others.get("num_nodes")
+    if isinstance(given, int) and 0 < given <= unpacked_limit() // 8:
+        return given
+    most = int(edges.max(initial=-1)) + 1
+    lengths = sorted(len(a) for k, a in arrays.items() if a.ndim == 1 and not k.startswith("edge") and len(a) >= most)
+    n = lengths[0] if lengths else most
+    if n > unpacked_limit() // 8:
+        raise GraphError(
+            f"{path.name}: edge_index names node {n - 1:,}, which is more than memory holds; number nodes from 0"
+        )
+    return n
+
+
+def node_features(path: Path, name: str, x: npt.NDArray[Any], n: int) -> NodeColumns:
+    """The features of the matrix `name` of a file, one row for each of `n` nodes.
+
+    Raises:
+        GraphError: another shape, or numbers that are not finite or too large.
+    """
+    if x.ndim == 1:
+        x = x[:, None]
+    if x.ndim != 2 or len(x) != n or x.dtype.kind not in "fiub":
+        raise GraphError(f"{path.name}: {name}: found {x.dtype} of shape {x.shape}; numbers of shape (N, F) are needed")
+    wrong = ~(np.abs(x.astype(np.float64)) <= MAX_FEATURE)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise GraphError(
+            f"{path.name}: {name}: {counted(int(wrong.sum()), 'cell')} not finite or beyond {MAX_FEATURE:g}, first: "
+            f"node {row}, feature {column} ({x[row, column]}); fill or rescale them"
+        )
+    names = tuple(f"x{i}" for i in range(x.shape[1]))
+    column = Column(path.name, name, "feature", f"{counted(x.shape[1], 'feature')}, called x0 and on")
+    if not names:
+        return NodeColumns(columns=(Column(path.name, name, "ignored", "no columns"),))
+    return NodeColumns(features=x.astype(np.float32), feature_names=names, columns=(column,))
+
+
+def number_cells(values: npt.NDArray[Any]) -> list[str | None]:
+    """Numbers as text, whole ones without a point, NaN as missing."""
+    if values.dtype.kind == "f":
+        known = values[~np.isnan(values)]
+        if (np.abs(known) < 2**53).all() and (known == np.rint(known)).all():
+            return [None if v != v else str(int(v)) for v in values.tolist()]
+        return [None if v != v else repr(v) for v in values.tolist()]
+    return [str(v) for v in values.tolist()]
+
+
+LAYOUTS = (Layout("pyg-data", "PyG's", (Part("data", ("{}.pt",), "a Data with edge_index"),), _read),)

@@ -1,0 +1,132 @@
+"""Any graph as two tables: ``edges.csv`` and ``nodes.csv``, comma, semicolon or tab, ids of any kind.
+
+Either may be Parquet; ``edges.npz`` is a scipy matrix whose row i is the i-th row of the nodes.
+
+The ends of an edge are the columns source and target (or src and dst, from and to, u and v, or
+else the first two); a node's id is the column id (or node, node_id, user_id, or else the first); one called id that
+does not tell the nodes apart, beside one of the others that does, is an attribute.
+Ids are compared as text. What the other columns are is decided by their values, see `base`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from uge_core.datasets.columns import (
+    WEIGHTS,
+    Asked,
+    Found,
+    Layout,
+    NodeColumns,
+    Part,
+    Role,
+    assign,
+    edge_columns,
+    finish,
+)
+from uge_core.datasets.parquet import read_parquet
+from uge_core.datasets.sparse import read_sparse
+from uge_core.datasets.tables import Table, by_id, is_number, node_index, read_table, refuse_headless, refuse_unknown
+from uge_core.errors import GraphError
+from uge_core.graph.graph import AttributedGraph
+
+_ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
+_IDS = ("id", "node", "node_id", "user_id")
+
+
+def _read(found: Found, asked: Asked) -> AttributedGraph:
+    """The graph."""
+    matrix = found.files["edges"].suffix == ".npz"
+    nodes = read_any(found.files["nodes"], in_place=matrix)
+    if matrix:
+        return _read_matrix(found, nodes, asked)
+    edges = read_any(found.files["edges"])
+    id_column = guess_id(nodes)
+    ends = guess_ends(edges)
+    _check_headers(nodes, edges, id_column, ends)
+    ids = node_index(nodes, id_column)
+    source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
+    allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text (7 and 7.0 differ)"
+    refuse_unknown(edges, ends, (source, target), allowed, ids)
+    columns = assign(nodes, {id_column.lower(): Role("id")}, Role("auto"), asked)
+    described = NodeColumns.join([columns, edge_columns(edges, ends)])
+    return finish(found.name, "tables", source, target, len(ids), described, node_ids=ids)
+
+
+def read_any(path: Path, sep: str | None = None, encoding: str = "utf-8-sig", *, in_place: bool = False) -> Table:
+    """A table, Parquet or text by the file's name; what it is read by as in `read_table`."""
+    if path.suffix == ".parquet":
+        return read_parquet(path)
+    return read_table(path, sep=sep, encoding=encoding, in_place=in_place)
+
+
+def _read_matrix(found: Found, nodes: Table, asked: Asked) -> AttributedGraph:
+    """The graph of a sparse matrix and a table whose rows are its nodes."""
+    source, target, size, described = read_sparse(found.files["edges"])
+    if size != len(nodes):
+        raise GraphError(
+            f"{nodes.file}: {len(nodes):,} rows, but the matrix in {found.files['edges'].name} has {size:,}; "
+            "row i of each is the same node, so they must be equally many"
+        )
+    id_column = _named_id(nodes)
+    roles = {} if id_column is None else {id_column.lower(): Role("id")}
+    ids = None if id_column is None else node_index(nodes, id_column)
+    columns = NodeColumns.join([assign(nodes, roles, Role("auto"), asked), described])
+    return finish(found.name, "tables", source, target, size, columns, node_ids=ids)
+
+
+def guess_id(nodes: Table) -> str:
+    """The column that holds the ids of the nodes."""
+    return _named_id(nodes) or nodes.names[0]
+
+
+def _named_id(nodes: Table) -> str | None:
+    """The column called like an id; of several the first that tells the nodes apart, as one called id may be an attribute."""
+    named = [column for name in _IDS if (column := nodes.column(name)) is not None]
+    apart = (column for column in named if len(named) > 1 and nodes.frame[column].is_unique)
+    return next(apart, next(iter(named), None))
+
+
+def guess_ends(edges: Table) -> tuple[str, str]:
+    """The two columns that hold the ends of an edge."""
+    for pair in _ENDS:
+        source, target = map(edges.column, pair)
+        if source is not None and target is not None:
+            return source, target
+    names = [n for n in edges.names if n.lower() not in WEIGHTS] or edges.names
+    if len(names) < 2:
+        raise GraphError(f"{edges.file}: one column ({names[0]}), two are needed: source,target")
+    return names[0], names[1]
+
+
+def _check_headers(nodes: Table, edges: Table, id_column: str, ends: tuple[str, str]) -> None:
+    """Refuses a file whose first line is a row: none of its cells is a known name, and it holds ids or numbers."""
+    edges_named = edges.column(*(name for pair in _ENDS for name in pair), *WEIGHTS) is not None
+    nodes_named = nodes.column(*_IDS) is not None
+    is_id = [bool((nodes.frame[id_column] == end).any()) for end in ends]
+    # Where the first node is in the first line of both files, it is in no row of either.
+    known = [known or (not nodes_named and end == id_column) for known, end in zip(is_id, ends, strict=True)]
+    edges_headless = not edges_named and (all(map(is_number, ends)) or (all(known) and any(is_id)))
+    is_end = any((edges.frame[end] == id_column).any() for end in ends) or (edges_headless and id_column in ends)
+    if not nodes_named and (is_number(id_column) or is_end):
+        names = [f"attribute{i}" for i in range(1, min(len(nodes.names), 4))]
+        refuse_headless(nodes, nodes.names[:4], ",".join(["id", *names]))
+    if edges_headless:
+        refuse_headless(edges, ends, "source,target")
+
+
+LAYOUTS = (
+    Layout(
+        "tables",
+        "two tables",
+        (
+            Part("edges", ("edges.csv", "edges.parquet", "edges.npz"), "the header source,target and one row per edge"),
+            Part(
+                "nodes",
+                ("nodes.csv", "nodes.parquet"),
+                "a header with the column id and one row per node, attributes in the others",
+            ),
+        ),
+        _read,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Graphs with a planted truth: the samples that ship, and made ones of any size."""

@@ -1,0 +1,1 @@
+"""Questions about stored runs: two compared in pairs, one drawn in a plane, a graph edited on trial."""

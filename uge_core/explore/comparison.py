@@ -1,0 +1,203 @@
+"""Two runs or embeddings compared: what is paired, and that it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uge_core.errors import ConfigError
+from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.split import split_links
+from uge_core.runs.store import StoredRun
+from uge_core.runs.sweep import DEFAULT_ATTACKERS, EXTERNAL, as_embedding, attributes_read, check_data
+from uge_core.training.config import RunConfig, split_names
+
+if TYPE_CHECKING:
+    from uge_core.audit.compare import Comparison, Side
+
+SCHEMA = "uge-compare/1"
+
+
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """One of two, and what it has to have in common with the other."""
+
+    side: Side
+    name: str
+    split_seed: int | None
+    test_share: float | None
+    unknown: str | None
+
+
+def compare(
+    a: npt.ArrayLike | StoredRun,
+    b: npt.ArrayLike | StoredRun,
+    graph: AttributedGraph,
+    *,
+    sensitive: str | Sequence[str] | None = None,
+    attackers: Sequence[str] = DEFAULT_ATTACKERS,
+    split_seed: int | None = None,
+    score: str = "dot",
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Differences A - B in leakage and link quality, measured on the same people.
+
+    Args:
+        a: a stored run, or (N, d), one row per node in the node table's order.
+        b: the other.
+        graph: the graph that both embed.
+        sensitive: attribute names; None compares every attribute of people.
+        attackers: which attackers to try.
+        split_seed: of an array, the split that its training used; None: nobody knows, and links are not compared.
+        score: of a pair of nodes of an array, "dot", "cosine" or "distance".
+        progress: told what is being done.
+
+    Returns:
+        The comparison; ``frame()`` is a table.
+
+    Raises:
+        ConfigError: the two were trained on different splits or treat missing values differently, an embedding has
+            not one finite row per node, or a setting is not allowed.
+        GraphError: an attribute the graph does not have.
+        StoreError: a run was trained on other data.
+    """
+    from uge_core.audit.compare import compare_embeddings
+
+    names = None if sensitive is None else split_names(sensitive if isinstance(sensitive, str) else list(sensitive))
+    if names == []:
+        raise ConfigError("sensitive names no attribute; name at least one, or leave it out for all")
+    both = [_member(x, graph, split_seed, score) for x in (a, b)]
+    seed, share = _common(both, "split_seed"), _common(both, "test_share")
+    policy = _common(both, "unknown")
+    known = all(m.split_seed is not None for m in both)
+    split = split_links(graph, test_share=share, seed=seed or 0) if known else None
+    return compare_embeddings(
+        both[0].side, both[1].side, graph, split, attributes=names, unknown=policy, split_seed=seed or 0,
+        attackers=attackers, progress=progress,
+    )  # fmt: skip
+
+
+def _common(both: Sequence[_Member], field: str) -> Any:
+    """What two members agree on; one of which it is not known takes the other's."""
+    first, second = (getattr(m, field) for m in both)
+    if first is not None and second is not None and first != second:
+        raise ConfigError(
+            f"{both[0].name} has {field} = {first}, {both[1].name} has {second}; a paired comparison needs the same people and links, train one again with the other's"
+        )
+    return second if first is None else first
+
+
+def _member(given: Any, graph: AttributedGraph, split_seed: int | None, score: str) -> _Member:
+    from uge_core.audit.compare import Side
+
+    if not isinstance(given, StoredRun):
+        return _Member(Side(as_embedding(given, graph), score=score), "the array", split_seed, None, None)
+    check_data(given, graph)
+    name, z = f"run {given.id}", as_embedding(given.embedding, graph)
+    if given.config["method"] == EXTERNAL:
+        return _Member(Side(z, score=given.config["score"]), name, given.config["split_seed"], None, None)
+    config = RunConfig.from_json(given.config)
+    side = Side(
+        z, None if given.twin is None else np.asarray(given.twin), frozenset(config.sensitive),
+        frozenset(attributes_read(config, graph)), config.score,
+    )  # fmt: skip
+    return _Member(side, name, config.split_seed, config.test_share, config.unknown)
+
+
+def compare_seeds(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> Comparison:
+    """Differences A - B of two methods over training seeds, from stored audits, with paired t intervals.
+
+    Args:
+        a: audited runs that differ in nothing but their seeds.
+        b: the other method's, with the same seeds.
+
+    Raises:
+        ConfigError: runs without an audit, of different data, settings or seeds, or of fewer than two seeds.
+    """
+    from uge_core.audit.compare import adjusted, difference, paired_seeds, pairs
+
+    sides = [_by_seed(runs) for runs in (a, b)]
+    if list(sides[0]) != list(sides[1]):
+        raise ConfigError(
+            f"seeds {_listed(sides[0])} against {_listed(sides[1])}; a paired comparison needs the same seeds on both sides"
+        )
+    if len({run.dataset["fingerprint"] for runs in sides for run in runs.values()}) > 1:
+        raise ConfigError("the runs were trained on different data; compare runs of one graph")
+    tables = [[_values(run) for run in runs.values()] for runs in sides]
+    rows = []
+    for key in dict.fromkeys(k for k in tables[0][0] if k in tables[1][0]):
+        metric, attribute, attacker, variant = key
+        for exposure, _, _ in pairs(tables[0][0][key], tables[1][0][key]):
+            first, second = (
+                [v for t in table if (v := t.get(key, {}).get(exposure, t.get(key, {}).get(None))) is not None]
+                for table in tables
+            )
+            if len(first) == len(second) == len(sides[0]):
+                rows.append(
+                    difference(
+                        metric,
+                        paired_seeds(first, second),
+                        attribute=attribute,
+                        attacker=attacker,
+                        variant=variant,
+                        exposure=exposure,
+                        ci_kind="seeds",
+                    )
+                )
+    return adjusted(rows)
+
+
+def _by_seed(runs: Sequence[StoredRun]) -> dict[tuple[int, int], StoredRun]:
+    """The runs by seed and split seed, ascending."""
+    found: dict[tuple[int, int], StoredRun] = {}
+    for run in runs:
+        if not run.audited or "seed" not in run.config:
+            raise ConfigError(
+                f"run {run.id} has no {'audit' if not run.audited else 'seed'}; compare audited, trained runs"
+            )
+        found[run.config["seed"], run.config["split_seed"]] = run
+    same = {str({k: v for k, v in run.config.items() if k not in ("seed", "split_seed")}) for run in runs}
+    if len(found) != len(runs) or len(same) > 1:
+        raise ConfigError(f"runs {', '.join(r.id for r in runs)} must differ in their seeds and in nothing else")
+    return dict(sorted(found.items()))
+
+
+def _values(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, float]]:
+    """A run's measured numbers by what they are, then by exposure; an AUC below .5 is turned, so that seeds do not cancel."""
+    found: dict[tuple[Any, ...], dict[str | None, float]] = {}
+    for row in run.rows:
+        if row["value"] is not None and row["evidence"] == "ok":
+            key = row["metric"], row["attribute"], row["attacker"], row["variant"]
+            value = row["value"]
+            found.setdefault(key, {})[row["exposure"]] = max(value, 1 - value) if row["metric"] == "auc" else value
+    return found
+
+
+def _listed(seeds: dict[tuple[int, int], StoredRun]) -> str:
+    return ", ".join(str(seed) for seed, _ in seeds)
+
+
+def compare_record(
+    comparison: Comparison,
+    graph: Mapping[str, Any],
+    a: Mapping[str, Mapping[str, Any]],
+    b: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The `uge-compare/1` record of a comparison.
+
+    Args:
+        comparison: its rows.
+        graph: a run's record of its data.
+        a: the config of each run on the first side, by its id.
+        b: of each on the second.
+    """
+    dataset = {key: graph[key] for key in ("name", "fingerprint", "num_nodes", "num_edges")}
+    sides = {
+        name: [{"run_id": run_id, "config": dict(config)} for run_id, config in runs.items()]
+        for name, runs in (("a", a), ("b", b))
+    }
+    return {"schema": SCHEMA, "dataset": dataset, **sides, "rows": comparison.to_json()}

@@ -1,0 +1,212 @@
+"""Pictures that are made stay in the folder of their run, under the SHA-256 of all they were made from.
+
+    STORE/runs/RUN_ID/projection-METHOD-KEY.npy, .json      coordinates (n, 2) float32, and what they are
+    STORE/runs/RUN_ID/projection-confidence-KEY.npz         per attribute and person the probe's probability
+    STORE/runs/RUN_ID/projection-neighbours-KEY.json        per attribute the share of like neighbours
+
+They go with the run, and are no part of any export. A file is written aside and renamed. What another
+embedding, sample, setting or version made has another key, and is left unread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uge_core.audit.record import canonical
+from uge_core.errors import ConfigError, StoreError
+from uge_core.explore.projection.confidence import FOLDS, probe_confidence
+from uge_core.explore.projection.methods.base import Projection
+from uge_core.explore.projection.neighbours import ASKED, NEAREST, Alike, nearest, same_group_share
+from uge_core.explore.projection.sample import Sample, draw_sample
+from uge_core.files import write_aside
+from uge_core.graph.graph import Attribute, AttributedGraph, FloatArray
+from uge_core.registry import find, names
+from uge_core.runs.store import StoredRun
+
+FEWEST = 10
+"""People under which there is nothing to project."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One run's people in a plane.
+
+    Attributes:
+        coordinates: (n, 2) float32, in the order of `Sample.nodes`.
+        about: method, settings, seed, versions, digests of embedding and sample, what it began from, and facts.
+    """
+
+    coordinates: npt.NDArray[np.float32]
+    about: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """What it is kept under."""
+        return _key({k: v for k, v in self.about.items() if k != "facts"})
+
+
+def projections() -> dict[str, type[Projection]]:
+    """The ways of projecting by name, those that are made at once first."""
+    found: dict[str, type[Projection]] = {
+        name: find("explore.projection.methods", name) for name in names("explore.projection.methods")
+    }
+    return dict(sorted(found.items(), key=lambda pair: (not pair[1].at_once, pair[0])))
+
+
+def find_picture(run: StoredRun, method: str, sample: Sample, *, seed: int = 0) -> Picture | None:
+    """The newest picture of this run's embedding, method and sample, or None."""
+    wanted = _about(run, method, sample, seed, None)
+    found = sorted(run.folder.glob(f"projection-{method}-*.json"), key=lambda p: -p.stat().st_mtime_ns)
+    for path in found:
+        with suppress(OSError, ValueError):
+            about = json.loads(path.read_text(encoding="utf-8"))
+            if {**about, "facts": None, "start": None} == {**wanted, "facts": None}:
+                made = np.load(path.with_suffix(".npy"), mmap_mode="r", allow_pickle=False)
+                if made.shape == (len(sample.nodes), 2):
+                    return Picture(made, about)
+    return None
+
+
+def picture(run: StoredRun, method: str, sample: Sample, *, start: Picture | None = None, seed: int = 0) -> Picture:
+    """The picture, from the run's folder where it is there, else made and kept.
+
+    Args:
+        run: a finished run.
+        method: a name from ``projections()``.
+        sample: who is drawn.
+        start: the picture of the run before on a path, where this one begins; methods that need none ignore it.
+        seed: random state.
+
+    Raises:
+        ConfigError: no such method, or too few people.
+        StoreError: the embedding cannot be read, or the picture cannot be kept.
+    """
+    if len(sample.nodes) < FEWEST:
+        raise ConfigError(f"{len(sample.nodes)} people cannot be projected; {FEWEST} at least are needed")
+    projection: Projection = find("explore.projection.methods", method)()
+    begin = None if projection.at_once else start
+    about = _about(run, method, sample, seed, begin.key if begin else None)
+    stem = f"projection-{method}-{_key(about)}"
+    with suppress(OSError, ValueError):
+        kept = json.loads((run.folder / f"{stem}.json").read_text(encoding="utf-8"))
+        return Picture(np.load(run.folder / f"{stem}.npy", mmap_mode="r", allow_pickle=False), kept)
+    coordinates, facts = projection.place(
+        np.asarray(run.embedding[sample.nodes], dtype=np.float32), begin.coordinates if begin else None, seed=seed
+    )
+    about |= {"facts": facts}
+    # The numbers first: what has a description is whole.
+    _keep(run, f"{stem}.npy", lambda file: np.save(file, coordinates))
+    _keep(run, f"{stem}.json", lambda file: file.write(json.dumps(about, ensure_ascii=False).encode()))
+    return Picture(coordinates, about)
+
+
+def find_confidence(run: StoredRun, sample: Sample, *, seed: int = 0) -> dict[str, FloatArray]:
+    """By attribute, (n,) the probe's probability of each person's true value; empty where no job has made it."""
+    with (
+        suppress(OSError, ValueError, KeyError, zipfile.BadZipFile),
+        _confidence_file(run, sample, seed).open("rb") as file,
+        np.load(file, allow_pickle=False) as kept,
+    ):
+        return dict(zip(kept["names"].tolist(), kept["values"], strict=True))
+    return {}
+
+
+def confidence(run: StoredRun, graph: AttributedGraph, sample: Sample, *, seed: int = 0) -> dict[str, FloatArray]:
+    """As `find_confidence`, and made where it is not there.
+
+    Raises:
+        StoreError: the embedding cannot be read, or the numbers cannot be kept.
+    """
+    found = find_confidence(run, sample, seed=seed)
+    if not found and graph.audited:
+        embedding = np.asarray(run.embedding)
+        found = {a.name: probe_confidence(embedding, a, sample.nodes, seed=seed) for a in graph.audited}
+        names, values = np.array(list(found)), np.stack(list(found.values()))
+        name = _confidence_file(run, sample, seed).name
+        _keep(run, name, lambda file: np.savez_compressed(file, names=names, values=values))
+    return found
+
+
+def alike(run: StoredRun, graph: AttributedGraph, *, seed: int = 0) -> dict[str, Alike]:
+    """By attribute, how alike the ten nearest people are in the full space; made once and kept.
+
+    Raises:
+        StoreError: the embedding cannot be read.
+    """
+    asked = draw_sample(graph, ASKED, seed=seed)
+    what = {
+        "embedding": embedding_digest(run),
+        "sample": asked.digest,
+        "nearest": NEAREST,
+        "names": _names(graph.audited),
+    }
+    path = run.folder / f"projection-neighbours-{_key(what)}.json"
+    with suppress(OSError, ValueError, TypeError):
+        return {name: Alike(**found) for name, found in json.loads(path.read_text(encoding="utf-8")).items()}
+    among = np.arange(graph.num_nodes)[graph.people]
+    embedding = np.asarray(run.embedding)
+    near = nearest(embedding, asked.nodes, among)
+    found = dict(zip(_names(graph.audited), same_group_share(graph.audited, asked.nodes, near, among), strict=True))
+    record = json.dumps({name: asdict(one) for name, one in found.items()}, ensure_ascii=False).encode()
+    with suppress(StoreError):
+        _keep(run, path.name, lambda file: file.write(record))
+    return found
+
+
+def embedding_digest(run: StoredRun) -> str:
+    """SHA-256 of the exported embedding's numbers."""
+    array = np.ascontiguousarray(run.embedding)
+    made = hashlib.sha256(repr(array.shape).encode())
+    made.update(array.data)
+    return made.hexdigest()
+
+
+def _names(attributes: Sequence[Attribute]) -> list[str]:
+    return [a.name for a in attributes]
+
+
+def _confidence_file(run: StoredRun, sample: Sample, seed: int) -> Path:
+    # The run's own data say whose values are read: a run is one graph's.
+    what = {
+        "embedding": embedding_digest(run), "sample": sample.digest, "data": run.dataset["fingerprint"], "folds": FOLDS, "seed": seed,
+    }  # fmt: skip
+    return run.folder / f"projection-confidence-{_key(what)}.npz"
+
+
+def _about(run: StoredRun, method: str, sample: Sample, seed: int, start: str | None) -> dict[str, Any]:
+    projection: Projection = find("explore.projection.methods", method)()
+    return {
+        "method": method, "settings": projection.settings(len(sample.nodes)), "seed": seed, "sample": sample.digest,
+        "embedding": embedding_digest(run), "start": start, "versions": {p: _version(p) for p in projection.packages},
+    }  # fmt: skip
+
+
+def _version(package: str) -> str | None:
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(package)
+    return None
+
+
+def _key(what: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical(what)).hexdigest()[:16]
+
+
+def _keep(run: StoredRun, name: str, write: Callable[[IO[bytes]], Any]) -> None:
+    """Writes a file of the run aside and renames it; a run that was deleted meanwhile gets no folder again."""
+    try:
+        write_aside(run.folder / name, write)
+    except OSError as error:
+        raise StoreError(
+            f"run {run.id}: {name} cannot be kept in {run.folder} ({error.strerror or error}); see whether the run is still there and the disk has room"
+        ) from None

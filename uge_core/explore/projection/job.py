@@ -1,0 +1,60 @@
+"""Making pictures of several runs, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from uge_core.explore.projection.cache import Picture, confidence, find_picture, picture, projections
+from uge_core.explore.projection.sample import draw_sample
+from uge_core.graph.graph import AttributedGraph
+from uge_core.progress import OnStep, Step
+from uge_core.runs.store import StoredRun
+
+
+def project(
+    graph: AttributedGraph,
+    paths: Sequence[Sequence[StoredRun]],
+    methods: Sequence[str],
+    *,
+    size: int,
+    seed: int = 0,
+    on_step: OnStep | None = None,
+) -> None:
+    """Makes and keeps the pictures of each path's runs, each from the one before, and the probe's confidence.
+
+    What is there already is not made again, so a job that was cut off goes on where it was.
+
+    Args:
+        graph: the data of all of them.
+        paths: runs in the order of their lambdas.
+        methods: names from ``projections()``.
+        size: how many people.
+        seed: keys the sample and the methods.
+        on_step: told before each step.
+
+    Raises:
+        ConfigError, StoreError: each says what to do.
+    """
+    sample = draw_sample(graph, size, seed=seed)
+    runs = list({run.id: run for path in paths for run in path}.values())
+    todo = sum(len(path) for path in paths) * len(methods) + len(runs)
+    done = 0
+
+    def tell(what: str, run: StoredRun) -> None:
+        nonlocal done
+        if on_step:
+            on_step(Step("projecting", done, todo, f"{what} of run {run.id}, {sample.words}"))
+        done += 1
+
+    for method in methods:
+        label = projections()[method].label
+        for path in paths:
+            before: Picture | None = None
+            for run in path:
+                tell(label, run)
+                # The first of a path may stand at the head of another, and has one already.
+                kept = find_picture(run, method, sample, seed=seed) if before is None else None
+                before = kept or picture(run, method, sample, start=before, seed=seed)
+    for run in runs:
+        tell("probe confidence", run)
+        confidence(run, graph, sample, seed=seed)

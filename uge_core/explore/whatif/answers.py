@@ -1,0 +1,362 @@
+"""What the what-if process does with a request: holds graphs and runs in memory, and answers in plain records.
+
+Nothing here is written to disk but what `Scenarios` keeps. torch is loaded when a run is first re-encoded.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from uge_core.audit.base import Audit, Row
+from uge_core.errors import ConfigError
+from uge_core.explore.whatif.edits import Places
+from uge_core.explore.whatif.ego import ego_network, positions
+from uge_core.explore.whatif.paired import compare_runs
+from uge_core.explore.whatif.reencode import moved, reencode, refusal
+from uge_core.explore.whatif.rejudge import Subject, judge, judge_thresholds, touched_cells
+from uge_core.explore.whatif.scenario import Scenario
+from uge_core.explore.whatif.source import load_source, scenario_graph, source_of
+from uge_core.explore.whatif.weights import Weights, weights_of_run
+from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.split import LinkSplit, split_as, split_links
+from uge_core.graph.suppression import withheld_sizes
+from uge_core.runs.store import RunStore, StoredRun
+from uge_core.runs.sweep import EXTERNAL, check_data, score_of
+from uge_core.spreadsheet import FEWEST, WITHHELD
+from uge_core.training.config import RunConfig
+from uge_core.views.data import data_stamp
+
+_GRAPHS, _RUNS, _ANSWERS = 2, 4, 64
+_FOUND = 50  # nodes in an answer to a search
+
+_Made = TypeVar("_Made")
+
+
+class _Shelf:
+    """The last few things made, by key."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[Hashable, Any] = OrderedDict()
+        # Held while something is made, so that who asks for it meanwhile waits for it; `make` may ask for more.
+        self._lock = threading.RLock()
+
+    def get(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+        with self._lock:
+            if key not in self._held:
+                self._held[key] = make()
+            self._held.move_to_end(key)
+            found: _Made = self._held[key]
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
+            return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Open:
+    """A run with its graph; `key` is another one where the run was trained again or a file of the graph changed."""
+
+    key: Hashable
+    run: StoredRun
+    graph: AttributedGraph
+    places: Places
+    config: RunConfig | None
+    split: LinkSplit | None
+
+
+def _split(run: StoredRun, config: RunConfig | None, graph: AttributedGraph) -> LinkSplit | None:
+    """A run's split, or None when nobody knows it."""
+    if config is not None:
+        return split_links(
+            graph, test_share=config.test_share, validation_share=config.validation, seed=config.split_seed
+        )
+    seed = run.config.get("split_seed")
+    return None if seed is None else split_links(graph, seed=seed)
+
+
+class Desk:
+    """Answers requests about the runs of one store."""
+
+    def __init__(self, store: RunStore) -> None:
+        """Nothing is loaded yet."""
+        self.store = store
+        self._graphs, self._runs, self._answers = _Shelf(_GRAPHS), _Shelf(_RUNS), _Shelf(_ANSWERS)
+        self._floors: dict[str, Any] = {}
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to one request: `what` names it, the rest are its arguments.
+
+        Raises:
+            UgeError: a text for the person who asked.
+        """
+        asked: dict[str, Callable[..., dict[str, Any]]] = {
+            "hello": lambda: {}, "describe": self.describe, "find": self.find, "ego": self.ego, "judge": self.judge,
+            "compare": self.compare,
+        }  # fmt: skip
+        what = str(request.get("what"))
+        if what not in asked:
+            raise ConfigError(f"the what-if process knows no {what!r}; allowed: {', '.join(asked)}")
+        return asked[what](**{k: v for k, v in request.items() if k != "what"})
+
+    def describe(self, run: str, attribute: str | None = None) -> dict[str, Any]:
+        """What can be edited of a run's graph, and which tiers it has; `attribute` will be asked about next."""
+        opened = self._open(run)
+        graph = opened.graph
+        people = graph.num_nodes if graph.num_users is None else graph.num_users
+        first = np.argsort(-graph.degree[:people], kind="stable")[:_FOUND]
+        return {
+            "name": graph.name, "data": graph.fingerprint, "num_nodes": graph.num_nodes, "num_edges": graph.num_edges,
+            "directed": graph.directed, "weighted": graph.weighted, "bipartite": graph.bipartite,
+            "attributes": {
+                a.name: {"values": _sizes(a), "side": a.side}
+                for a in graph.attributes
+            },
+            "no_reencode": refusal(opened.run), "messages": _messages(opened.run), "first": graph.ids(first),
+        }  # fmt: skip
+
+    def find(self, run: str, text: str) -> dict[str, Any]:
+        """The nodes whose ids hold a text."""
+        opened = self._open(run)
+        found = opened.places.find(text, _FOUND)
+        return {"nodes": opened.graph.ids(found) if found else []}
+
+    def ego(
+        self, run: str, nodes: Sequence[str], scenario: Mapping[str, Any] | None = None, attribute: str | None = None
+    ) -> dict[str, Any]:
+        """The ego network of some nodes under a scenario."""
+        opened = self._open(run)
+        made = _scenario(opened, scenario)
+        graph, split = self._edited(opened, made)
+        known = split if split is not None else split_links(graph, test_share=0.0)
+        weights = self._weights(opened, made, attribute)
+        found = ego_network(graph, known, weights, opened.places.nodes(nodes).tolist())
+        ends = np.array([(e["a"], e["b"]) for e in found.edges], dtype=np.int64).reshape(-1, 2).T
+        places = positions(len(found.nodes), ends, sum(n["centre"] for n in found.nodes))
+        return asdict(found) | {
+            "nodes": [n | {"x": x, "y": y} for n, (x, y) in zip(found.nodes, places, strict=True)],
+            "sensitive": list(weights.sensitive) if weights else [], "note": weights.note if weights else None,
+            "bipartite": graph.bipartite,
+        }  # fmt: skip
+
+    def judge(
+        self,
+        run: str,
+        scenario: Mapping[str, Any],
+        attribute: str,
+        attackers: Sequence[str] = ("linear",),
+    ) -> dict[str, Any]:
+        """Before and after of a scenario: leakage, DP, EO, weights of the touched cells, and how far nodes moved."""
+        began = time.monotonic()
+        opened = self._open(run)
+        made = _scenario(opened, scenario)
+        key = ("judge", opened.key, made.hash, attribute, tuple(attackers))
+        found = self._answers.get(key, lambda: self._judge(opened, made, attribute, tuple(attackers)))
+        return found | {"seconds": time.monotonic() - began}
+
+    def compare(self, a: str, b: str, attackers: Sequence[str] = ("linear", "trees")) -> dict[str, Any]:
+        """A run on a graph and one that was trained on a scenario of it, in pairs."""
+        opened, other = self._open(a), self._open(b)
+        return self._answers.get(
+            ("compare", opened.key, other.key, tuple(attackers)),
+            lambda: compare_runs(opened.run, other.run, opened.graph, other.graph, attackers),
+        )
+
+    def ready(self, run: str, attribute: str | None = None) -> None:
+        """Loads and measures what a first answer about a run would wait for."""
+        opened = self._open(run)
+        with suppress(ImportError, RuntimeError):
+            import uge_core.kernels.pairs
+        if attribute is not None:
+            self._before(opened, (opened.graph.attribute(attribute).name,), ("linear",), None)
+            self._weights(opened, Scenario(opened.graph.fingerprint), attribute)
+        if refusal(opened.run) is None:
+            import uge_core.training.fit  # noqa: F401
+
+    def _before(
+        self, opened: _Open, names: tuple[str, ...], attackers: tuple[str, ...], threshold: float | None
+    ) -> Audit:
+        parts = ("parity",) if threshold is not None else ("leakage", "parity")
+        return self._answers.get(
+            ("before", opened.key, names, attackers, threshold),
+            lambda: judge(
+                self._subject(opened), opened.graph, opened.split, attributes=names, attackers=attackers, parts=parts,
+                threshold=threshold, floors=self._floors,
+            ),
+        )  # fmt: skip
+
+    def _judge(self, opened: _Open, scenario: Scenario, attribute: str, attackers: tuple[str, ...]) -> dict[str, Any]:
+        graph, split = self._edited(opened, scenario)
+        why_not = refusal(opened.run) if scenario.of_edges else None
+        encoded = scenario.of_edges and why_not is None
+        names = tuple(dict.fromkeys([attribute, *scenario.attributes]))
+        people = {a.name for a in opened.graph.audited}
+        names = tuple(n for n in names if n in people)
+        before = self._subject(opened)
+        after = before
+        far: list[dict[str, Any]] = []
+        nodes = opened.places.nodes(scenario.nodes) if scenario.nodes else np.zeros(0, np.int64)
+        if encoded and split is not None:
+            z = reencode(opened.run, graph, split, opened.split)
+            # The twin has no parameters of its own, so what is said is about the exported embedding alone.
+            after = Subject(z, None, {}, before.config, before.score)
+            ends = np.concatenate([opened.graph.edges, graph.edges], axis=1)
+            edited = np.unique(
+                np.concatenate([[], *(opened.places.nodes(_ends(e)) for e in scenario.edits if e.of_edges)])
+            ).astype(np.int64)
+            far = [asdict(m) for m in moved(np.asarray(before.embedding), z, edited, ends)]
+        tier = "re-encode" if encoded else "re-judge"
+        rows = self._rows(opened, after, graph, split, names, attackers, scenario.hash, tier)
+        thresholds = judge_thresholds(scenario.threshold)
+        if thresholds:
+            rows += self._rows(opened, after, graph, split, names, (), scenario.hash, tier, thresholds)
+        weights = [self._weights(opened, s, attribute) for s in (Scenario(opened.graph.fingerprint), scenario)]
+        touched = self._touched(opened, scenario, nodes)
+        cells, more = touched_cells(weights[0], weights[1], touched)
+        return {
+            "scenario": scenario.to_json(), "words": [e.words for e in scenario.edits], "tier": tier, "why_not": why_not,
+            "attributes": list(names), "rows": rows, "moved": far,
+            "twin_left": encoded and opened.run.twin is not None,
+            "weights": {
+                "sensitive": list(weights[0].sensitive) if weights[0] else [],
+                "before": weights[0].diagnostics() if weights[0] else None,
+                "after": weights[1].diagnostics() if weights[1] else None,
+                "note": weights[1].note if weights[1] else None,
+                "cells": [asdict(c) for c in cells], "more": more,
+            },
+        }  # fmt: skip
+
+    def _rows(
+        self,
+        opened: _Open,
+        after: Subject,
+        graph: AttributedGraph,
+        split: LinkSplit | None,
+        names: tuple[str, ...],
+        attackers: tuple[str, ...],
+        edits: str,
+        tier: str,
+        thresholds: tuple[float, float] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Rows before and after, side by side."""
+        parts = ("parity",) if thresholds else ("leakage", "parity")
+        first, second = thresholds or (None, None)
+        started = self._before(opened, names, attackers, first)
+        ended = judge(
+            after,
+            graph,
+            split,
+            attributes=names,
+            attackers=attackers,
+            parts=parts,
+            threshold=second,
+            floors=self._floors,
+        )
+        return _side_by_side(started, ended, tier, thresholds)
+
+    def _touched(self, opened: _Open, scenario: Scenario, nodes: Any) -> Any:
+        """The nodes whose groups an edit changes, and those it names."""
+        changed = [nodes]
+        edited, _ = self._edited(opened, scenario)
+        for a, b in zip(opened.graph.attributes, edited.attributes, strict=True):
+            if a is not b:
+                changed.append(
+                    np.nonzero(np.array([*a.labels, "", ""])[a.codes] != np.array([*b.labels, "", ""])[b.codes])[0]
+                )
+        return np.unique(np.concatenate(changed)).astype(np.int64)
+
+    def _subject(self, opened: _Open) -> Subject:
+        run = opened.run
+        twin = None if run.twin is None else np.asarray(run.twin)
+        return Subject(np.asarray(run.embedding), twin, run.hidden, opened.config, score_of(run))
+
+    def _weights(self, opened: _Open, scenario: Scenario, attribute: str | None) -> Weights | None:
+        def make() -> Weights | None:
+            graph, split = self._edited(opened, scenario)
+            known = split if split is not None else split_links(graph, test_share=0.0)
+            return weights_of_run(opened.config, graph, known, attribute=attribute)
+
+        return self._answers.get(("weights", opened.key, scenario.hash, attribute), make)
+
+    def _edited(self, opened: _Open, scenario: Scenario) -> tuple[AttributedGraph, LinkSplit | None]:
+        if not scenario.edits:
+            return opened.graph, opened.split
+
+        def make() -> tuple[AttributedGraph, LinkSplit | None]:
+            graph = scenario_graph(opened.graph, scenario, opened.places)
+            return graph, None if opened.split is None else split_as(graph, opened.split)
+
+        return self._answers.get(("graph", opened.key, scenario.hash), make)
+
+    def _open(self, run_id: str) -> _Open:
+        run = self.store.load(run_id)
+        source = source_of(run)
+        place = repr(sorted(source.items())), data_stamp(source["spec"], self.store)
+        key = (run.id, run.finished, *place)
+
+        def make() -> _Open:
+            graph, places = self._graphs.get(place, lambda: _with_places(load_source(source, self.store)))
+            check_data(run, graph)
+            config = None if run.config["method"] == EXTERNAL else RunConfig.from_json(run.config)
+            return _Open(key, run, graph, places, config, _split(run, config, graph))
+
+        return self._runs.get(key, make)
+
+
+def _with_places(graph: AttributedGraph) -> tuple[AttributedGraph, Places]:
+    return graph, Places(graph)
+
+
+def _scenario(opened: _Open, record: Mapping[str, Any] | None) -> Scenario:
+    return Scenario.from_json(record) if record else Scenario(opened.graph.fingerprint)
+
+
+def _ends(edit: Any) -> list[str]:
+    return [node for edge in edit.edges for node in edge]
+
+
+def _sizes(a: Attribute) -> dict[str, str]:
+    """The size of each group in words."""
+    words = [
+        f"{n:,}" if not hidden else f"under {FEWEST}" if n < FEWEST else WITHHELD
+        for n, hidden in zip(a.sizes, withheld_sizes(a)[:-1], strict=True)
+    ]
+    return dict(zip(a.labels, words, strict=True))
+
+
+def _messages(run: StoredRun) -> str:
+    from uge_core.registry import find
+
+    if run.config["method"] == EXTERNAL:
+        return "none"
+    return str(find("backbones", run.config["backbone"]).messages)
+
+
+_LEAKAGE = ("auc", "micro_f1", "balanced_accuracy", "usable_bits")
+_SHOWN = {**dict.fromkeys(_LEAKAGE, ("standard",)), "dp": (None,), "eo": ("held-out", "all-edges")}
+
+
+def _side_by_side(
+    before: Audit, after: Audit, tier: str, thresholds: tuple[float, float] | None
+) -> list[dict[str, Any]]:
+    """The rows of both by what they measure; what only one side has is left out."""
+
+    def key(row: Row) -> tuple[Any, ...]:
+        return row.metric, row.attribute, row.attacker, row.variant, row.exposure
+
+    later = {key(r): r for r in Audit.from_json(after.to_json())}
+    return [
+        {
+            "before": Audit((row,)).to_json()[0], "after": Audit((later[key(row)],)).to_json()[0], "tier": tier,
+            "thresholds": list(thresholds) if thresholds else None,
+        }
+        for row in before
+        if row.variant in _SHOWN.get(row.metric, ()) and key(row) in later
+    ]  # fmt: skip

@@ -1,0 +1,234 @@
+"""A scenario: a list of edits with a name and a hash, kept in the store; what was found with it lies with the run.
+
+    STORE/scenarios/ID.json             the scenario; ID is the first twelve digits of the hash
+    STORE/runs/RUN_ID/whatif/ID.json    what one run gave, which goes when the run is deleted
+
+The hash is the SHA-256 of canonical JSON of the data's fingerprint and the edits in their order: what is
+done first can change what comes after. The name is no part of it. Inside an edit lists are sorted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from uge_core.errors import ConfigError, StoreError
+from uge_core.explore.whatif.edits import Edit, Threshold, edit_from_json
+from uge_core.files import write_aside
+from uge_core.runs.store import RunStore
+
+SCHEMA = "uge-scenario/1"
+TIERS = ("re-judge", "re-encode", "re-train")
+MOST_EDITS = 100
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Edits of one graph, in order.
+
+    Attributes:
+        data: fingerprint of the graph.
+        edits: what is done, the first first.
+        name: what the user calls it.
+    """
+
+    data: str
+    edits: tuple[Edit, ...] = ()
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.edits) > MOST_EDITS:
+            raise ConfigError(f"{len(self.edits)} edits; allowed: {MOST_EDITS} in one scenario")
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of data and edits."""
+        record = {"schema": SCHEMA, "data": self.data, "edits": [e.to_json() for e in self.edits]}
+        text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def id(self) -> str:
+        """What it is known by in the store."""
+        return self.hash[:12]
+
+    @property
+    def of_edges(self) -> bool:
+        """It changes edges, so that an encoder would give other vectors."""
+        return any(e.of_edges for e in self.edits)
+
+    @property
+    def threshold(self) -> float | None:
+        """The last threshold set, or None."""
+        found = [e.probability for e in self.edits if isinstance(e, Threshold)]
+        return found[-1] if found else None
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes it names."""
+        found: set[str] = set()
+        for e in self.edits:
+            found.update(getattr(e, "nodes", ()), *getattr(e, "edges", ()))
+        return tuple(sorted(found))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes it changes."""
+        return tuple(dict.fromkeys(a for e in self.edits if (a := getattr(e, "attribute", None))))
+
+    def with_edit(self, edit: Edit) -> Scenario:
+        """One edit more."""
+        return replace(self, edits=(*self.edits, edit))
+
+    def undo(self) -> Scenario:
+        """One edit less; itself without any."""
+        return replace(self, edits=self.edits[:-1])
+
+    def to_json(self) -> dict[str, Any]:
+        """The scenario as a record; `from_json` is its inverse."""
+        edits = [e.to_json() for e in self.edits]
+        return {"schema": SCHEMA, "name": self.name, "data": self.data, "edits": edits, "sha256": self.hash}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Scenario:
+        """The scenario of a record.
+
+        Raises:
+            ConfigError: it is none, or has been changed since it was written.
+        """
+        if record and "edits" not in record:
+            raise ConfigError("the edits of this scenario were deleted; make it anew")
+        if record.get("schema") != SCHEMA or not isinstance(record.get("edits"), list):
+            raise ConfigError(f"this is no scenario: schema {record.get('schema')!r}, known: {SCHEMA}")
+        edits = tuple(map(edit_from_json, record["edits"]))
+        made = cls(str(record.get("data")), edits, str(record.get("name", "")))
+        if record.get("sha256") not in (None, made.hash):
+            raise ConfigError(f"scenario {made.name!r} was changed since it was written: its SHA-256 does not fit")
+        return made
+
+
+@dataclass(frozen=True)
+class StoredScenario:
+    """A scenario of the store.
+
+    Attributes:
+        scenario: the scenario.
+        created: when it was first saved, seconds since 1970.
+    """
+
+    scenario: Scenario
+    created: float
+
+
+class Scenarios:
+    """The scenarios of a store."""
+
+    def __init__(self, store: RunStore) -> None:
+        """Those of `store`."""
+        self.store = store
+        self.folder = store.scenarios
+
+    def save(self, scenario: Scenario) -> str:
+        """Writes a scenario and returns its id; one with the same edits takes the new name.
+
+        Raises:
+            ConfigError: it has no name or no edit.
+            StoreError: the store cannot be written.
+        """
+        if not scenario.name.strip() or len(scenario.name) > 200:
+            raise ConfigError("a scenario needs a name of at most 200 letters; type one")
+        if not scenario.edits:
+            raise ConfigError("a scenario needs an edit at least; make one first")
+        path = self._path(scenario.id)
+        with _guarded(self.folder, "written"):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            created = _read(path).created if path.exists() else time.time()
+            _write(path, scenario.to_json() | {"created": created})
+        return scenario.id
+
+    def list(self, data: str | None = None) -> list[StoredScenario]:
+        """The scenarios that can be read, the newest first.
+
+        Args:
+            data: only those of the graph whose fingerprint begins so.
+        """
+        found = []
+        for path in self.folder.glob("*.json") if self.folder.is_dir() else ():
+            with suppress(ConfigError, OSError, ValueError):
+                found.append(_read(path))
+        mine = [s for s in found if data is None or s.scenario.data.startswith(data)]
+        return sorted(mine, key=lambda s: (-s.created, s.scenario.name))
+
+    def load(self, scenario_id: str) -> StoredScenario:
+        """One scenario.
+
+        Raises:
+            StoreError: there is none, or it cannot be read.
+        """
+        path = self._path(scenario_id)
+        if not path.is_file():
+            raise StoreError(f"no scenario {scenario_id[:40]!r} in {self.store.root}; it may have been deleted")
+        with _guarded(self.folder, "read"):
+            try:
+                return _read(path)
+            except ValueError:
+                raise StoreError(f"{path} cannot be read; delete it") from None
+
+    def delete(self, scenario_id: str) -> None:
+        """Removes a scenario with what runs gave, from jobs that are over too; runs that were trained on it stay."""
+        with _guarded(self.folder, "written"):
+            self._path(scenario_id).unlink(missing_ok=True)
+            for path in (self.store.root / "runs").glob(f"*/whatif/{_safe(scenario_id)}.json"):
+                path.unlink(missing_ok=True)
+        self.store.forget_edits(lambda made: str(made.get("sha256")).startswith(scenario_id))
+
+    def keep(self, scenario_id: str, run_id: str, found: Mapping[str, Any]) -> None:
+        """Keeps what a run gave under a scenario, with the run; one that was deleted meanwhile gets no folder again."""
+        folder = self.store.load(run_id).folder / "whatif"
+        with _guarded(folder, "written"):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            _write(folder / f"{_safe(scenario_id)}.json", found)
+
+    def results(self, scenario_id: str, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """What each of these runs gave, by run id, of those that were asked."""
+        found = {}
+        for run_id in run_ids:
+            path = self.store.load(run_id).folder / "whatif" / f"{_safe(scenario_id)}.json"
+            with suppress(OSError, ValueError):
+                found[run_id] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    def _path(self, scenario_id: str) -> Path:
+        return self.folder / f"{_safe(scenario_id)}.json"
+
+
+def _safe(scenario_id: str) -> str:
+    """The id as a file's name; it comes out of an address."""
+    return scenario_id if scenario_id.isalnum() else "none"
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    write_aside(path, lambda file: file.write(json.dumps(content, indent=1).encode()))
+
+
+def _read(path: Path) -> StoredScenario:
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(record, dict):
+        raise ValueError
+    return StoredScenario(Scenario.from_json(record), float(record.get("created", 0.0)))
+
+
+@contextmanager
+def _guarded(folder: Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{folder} cannot be {what}: {error.strerror or error}; name a folder you may write to"
+        ) from None

@@ -1,0 +1,1 @@
+"""A run from a wish to a stored audit: plan, train, audit, keep, verify."""

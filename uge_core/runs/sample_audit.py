@@ -1,0 +1,198 @@
+"""The finished audit that a first start shows: runs on ``sample:town``, trained once, shipped with the package.
+
+Eleven lambdas of UGE-C (at 0 it is UGE-W), no debiasing, UGE-O and UGE-OK, three seeds each, GCN, region
+treated. `make` trains and audits them anew, ``make sample-audit`` in a checkout calls it; `measure_again`, where
+the audit alone changed, is ``python -m uge_core.runs.sample_audit audit``. To keep the file
+small the embeddings are rounded to six significant bits before they are audited, and what an encoder was trained to, which
+a What-if needs, is kept of seed 0 of `_ENCODERS`, whose embeddings are not rounded.
+Each run says that it was shipped: ``dataset["shipped"]`` is the version that made it.
+
+The first page waits for the file to be unpacked. So arrays, which hardly get smaller, are only deflated, the
+rounded ones in half precision; LZMA, which the rest is packed with, would save 3 % and take three times as long.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sqlite3
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from uge_core.datasets.layouts.sample import PLACES
+from uge_core.errors import StoreError
+from uge_core.graph.graph import FloatArray
+from uge_core.machine import version
+from uge_core.runs.store import RunStore, StoredRun
+
+FILE = "town-audit.zip"
+LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9)
+SEEDS = (0, 1, 2)
+EPOCHS = 200
+_ENCODERS = (("none", None), ("uge-c", 0.5), ("uge-o", None))
+_LARGEST = 200 * 10**6  # bytes that the file may unpack into
+_VECTORS = ("embedding.npy", "twin.npy")
+
+
+def first_start(store: RunStore) -> bool:
+    """Puts the sample audit into a store that is not there yet; a store that is, however empty, is left alone.
+
+    Returns:
+        Whether it did.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    place = next((folder / FILE for folder in PLACES if (folder / FILE).exists()), None)
+    root = store.root
+    if place is None or (root.exists() and any(root.iterdir())):
+        return False
+    try:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the store and renamed, so that there is never half of it, whoever else starts at the same time.
+        with tempfile.TemporaryDirectory(prefix=f".{root.name}.", dir=root.parent) as folder:
+            aside = Path(folder) / "store"
+            _unpack(place, aside)
+            try:
+                aside.rename(root)
+            except OSError:
+                if not (root / "store.sqlite").exists():
+                    raise
+                return False  # another process was quicker
+    except OSError as error:
+        raise StoreError(
+            f"the store {root} cannot be made: {error.strerror or error}; name another with --store DIR or $UGE_STORE"
+        ) from None
+    return True
+
+
+def shipped(runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
+    """Those of `runs` that came with the package."""
+    return tuple(run for run in runs if run.dataset.get("shipped"))
+
+
+def _unpack(place: Path, target: Path) -> None:
+    target.mkdir(mode=0o700)
+    with zipfile.ZipFile(place) as packed:
+        if sum(info.file_size for info in packed.infolist()) > _LARGEST:
+            raise StoreError(f"{place} is not the sample audit that came with this package; install it again")
+        for info in packed.infolist():
+            parts = PurePosixPath(info.filename).parts
+            if ".." in parts or info.filename.startswith("/"):
+                raise StoreError(f"{place} is not the sample audit that came with this package; install it again")
+            packed.extract(info, target)
+            if parts[-1] in _VECTORS:
+                _widen(target / info.filename)
+
+
+def _widen(path: Path) -> None:
+    """Single precision, as a store has it, where the file holds half."""
+    vectors = np.load(path, allow_pickle=False)
+    if vectors.dtype == np.float16:
+        np.save(path, vectors.astype(np.float32))
+
+
+def _narrow(path: Path) -> bytes:
+    """The file in half precision, where that loses nothing."""
+    vectors = np.load(path, allow_pickle=False)
+    half = vectors.astype(np.float16)
+    if not (half == vectors).all():
+        return path.read_bytes()
+    content = io.BytesIO()
+    np.save(content, half)
+    return content.getvalue()
+
+
+def make(out: Path) -> None:
+    """Trains and audits the runs, and writes them as one file."""
+    from uge_core.datasets import load
+    from uge_core.runs.sweep import audit_record, sweep
+
+    graph = load("sample:town")
+    with tempfile.TemporaryDirectory() as folder:
+        store = RunStore(Path(folder) / "store")
+        for methods, lams in ((("none", "uge-o"), ()), (("uge-c",), LAMBDAS), (("uge-ok",), (0.3,))):
+            sweep(
+                graph, sensitive="region", methods=methods, lams=lams, seeds=SEEDS, backbones=("gcn",), epochs=EPOCHS,
+                store=store, device="cpu", source={"spec": "sample:town", "attributes": None},
+            )  # fmt: skip
+        for run in store.list():
+            whole = run.config["seed"] == 0 and (run.config["method"], run.config["lambda"]) in _ENCODERS
+            _slim(run, whole)
+            run = store.load(run.id)
+            store.refresh(run.id, run.dataset | {"shipped": version("uge-core")})
+            store.save_audit(run.id, audit_record(run, graph, store))
+            sys.stderr.write(f"{run.id}\n")
+        _close(store.root / "store.sqlite")
+        _pack(store.root, out)
+
+
+def measure_again(out: Path) -> None:
+    """Audits the runs in the file anew, which stay as they are."""
+    from uge_core.datasets import load
+    from uge_core.runs.sweep import audit_record
+
+    graph = load("sample:town")
+    with tempfile.TemporaryDirectory() as folder:
+        store = RunStore(Path(folder) / "store")
+        _unpack(out, store.root)
+        for run in store.list():
+            store.save_audit(run.id, audit_record(run, graph, store))
+            sys.stderr.write(f"{run.id}\n")
+        _close(store.root / "store.sqlite")
+        _pack(store.root, out)
+
+
+def _slim(run: StoredRun, whole: bool) -> None:
+    """Rounds a run's embeddings and drops its parameters, unless it is kept whole."""
+    if whole:
+        return
+    for name in _VECTORS:
+        path = run.folder / name
+        if path.exists():
+            rounded = _rounded(np.load(path))
+            path.unlink()  # the old one may be mapped
+            np.save(path, rounded)
+    (run.folder / "parameters.npz").unlink(missing_ok=True)
+
+
+def _rounded(vectors: FloatArray) -> FloatArray:
+    """To six significant bits, which half precision holds and which pack well.
+
+    Relative to each number, as small coordinates beside a few large ones leak too: on a grid of 8 bits an attacker's
+    AUC of an embedding that had shrunk fell from .66 to .59.
+    """
+    part, power = np.frexp(vectors)
+    return np.asarray(np.round(np.ldexp(np.round(part * 64) / 64, power) * 2.0**24) / 2.0**24, dtype=np.float32)
+
+
+def _close(path: Path) -> None:
+    """Brings what is in SQLite's log into its one file."""
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute("PRAGMA journal_mode = DELETE")
+    db.execute("VACUUM")
+    db.close()
+
+
+def _pack(root: Path, out: Path) -> None:
+    aside = out.with_name(f".{out.name}.{os.getpid()}")
+    kept = [root / "store.sqlite", *sorted(p for p in (root / "runs").rglob("*") if p.is_file())]
+    with zipfile.ZipFile(aside, "w") as packed:
+        for path in kept:
+            info = zipfile.ZipInfo(path.relative_to(root).as_posix(), (2026, 1, 1, 0, 0, 0))
+            info.compress_type, info.external_attr = zipfile.ZIP_LZMA, 0o600 << 16
+            if path.suffix in (".npy", ".npz"):
+                info.compress_type = zipfile.ZIP_DEFLATED
+            content = _narrow(path) if path.name in _VECTORS else path.read_bytes()
+            packed.writestr(info, content)
+    aside.replace(out)
+
+
+if __name__ == "__main__":
+    (measure_again if sys.argv[1:] == ["audit"] else make)(PLACES[0] / FILE)

@@ -1,0 +1,226 @@
+"""Files that were brought through the browser: a folder each below ``STORE/uploads``, for their user's eyes alone.
+
+A folder is written aside and renamed, so that there is never half an upload. Files keep their names, but
+for what a path could not hold; nothing in them is looked at here. They stay until they are removed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from uge_core.datasets.layouts.pyg_data import tensors_path
+from uge_core.errors import GraphError, StoreError
+from uge_core.runs.store import RunStore
+
+LARGEST_MB = 200
+"""The most a file may have; larger ones are read from where they lie."""
+TABLES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet")
+GRAPHS = (".npz", ".pt", ".graphml", ".gexf", ".gml", ".graphml.gz", ".gexf.gz", ".gml.gz")
+_LONGEST = 80
+_PIECE = 2**20
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One upload.
+
+    Attributes:
+        name: its folder's name.
+        folder: where it lies.
+        files: the names of its files, sorted.
+        size: of all its files, in bytes.
+        created: when it came, seconds since 1970.
+    """
+
+    name: str
+    folder: Path
+    files: tuple[str, ...]
+    size: int
+    created: float
+
+    @property
+    def spec(self) -> str:
+        """What it is loaded by."""
+        return str(self.folder)
+
+
+def stands_alone(name: str) -> bool:
+    """Whether a file holds nodes and edges both, so that no second one is needed."""
+    return name.lower().removesuffix(".gz").endswith((".graphml", ".gexf", ".gml", ".pt"))
+
+
+def uploads_folder(store: RunStore) -> Path:
+    """Where uploads lie."""
+    return store.root.resolve() / "uploads"
+
+
+def save_upload(name: str, files: Sequence[tuple[str, BinaryIO]], store: RunStore) -> Upload:
+    """Writes the files of one graph into a folder of their own.
+
+    Args:
+        name: what the graph is called; its folder gets a number where the name is taken.
+        files: name and open content of each.
+        store: below which they are kept.
+
+    Raises:
+        GraphError: a file that is empty, too large, or of a kind that is not read.
+        StoreError: the folder cannot be written.
+    """
+    if not files:
+        raise GraphError("no file was chosen; choose the file with one row per edge, and that with one row per node")
+    root = uploads_folder(store)
+    with _said(root):
+        for folder in (store.root, root):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=".new-", suffix=f".{os.getpid()}", dir=root))
+        try:
+            for given, content in files:
+                _write(aside / _free(aside, _checked(given)), given, content)
+            target = root / _named(root, name or files[0][0])
+            aside.rename(target)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        return _look(target)
+
+
+def list_uploads(store: RunStore) -> tuple[Upload, ...]:
+    """All uploads, the newest first.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    root = uploads_folder(store)
+    with _said(root):
+        folders = [p for p in root.iterdir() if p.is_dir() and not p.name.startswith(".")] if root.is_dir() else []
+        return tuple(sorted(map(_look, folders), key=lambda u: (-u.created, u.name)))
+
+
+def upload_removal(name: str, store: RunStore) -> tuple[str, ...]:
+    """What removing an upload would remove, and what it leaves, in sentences.
+
+    Raises:
+        GraphError: there is no such upload.
+        StoreError: the folder cannot be read.
+    """
+    found = _find(name, store)
+    runs = sum(made_from(run.dataset.get("source"), found.folder) for run in store.list(audits=False, archived=True))
+    said = [f"{len(found.files)} files of {found.name} ({', '.join(found.files)}), {found.size / 1e6:.1f} MB"]
+    if runs:
+        said.append(
+            f"{runs} run{'s' * (runs != 1)} trained on it stay{'s' * (runs == 1)}, with their embeddings: delete them on the Runs page"
+        )
+    if doomed := list(store.scenarios_of(_only_here(found.folder, store)).values()):
+        said.append(f"{len(doomed)} scenario{'s' * (len(doomed) != 1)} of it: {', '.join(doomed)}")
+    return tuple(said)
+
+
+def remove_upload(name: str, store: RunStore) -> tuple[str, ...]:
+    """Removes an upload for good and says what was removed.
+
+    Raises:
+        GraphError: there is no such upload.
+        StoreError: the files cannot be removed.
+    """
+    found = _find(name, store)
+    data = _only_here(found.folder, store)
+    with _said(found.folder):
+        kept = [tensors_path(found.folder / file, store.tensors) for file in found.files if file.endswith(".pt")]
+        copies = [path for path in kept if path.exists()]
+        for path in copies:
+            path.unlink()
+        shutil.rmtree(found.folder)
+    return (*(str(found.folder / file) for file in found.files), *map(str, copies), *store.drop_scenarios(data))
+
+
+def _only_here(folder: Path, store: RunStore) -> set[str]:
+    """Fingerprints of the graphs that runs on this upload alone are about."""
+    runs = store.list(audits=False, archived=True)
+    return store.last_of([run.id for run in runs if made_from(run.dataset.get("source"), folder)])
+
+
+def _find(name: str, store: RunStore) -> Upload:
+    there = list_uploads(store)
+    found = next((u for u in there if u.name == name), None)
+    if found is None:
+        known = ", ".join(u.name for u in there) or "none"
+        raise GraphError(f"there is no upload {name[:_LONGEST]!r}; there are: {known}")
+    return found
+
+
+def made_from(source: object, folder: Path) -> bool:
+    """Whether what says where data are names an upload's folder."""
+    spec = source.get("spec") if isinstance(source, dict) else None
+    return isinstance(spec, str) and (spec == str(folder) or spec.startswith((f"{folder}/", f"{folder}:")))
+
+
+def _checked(given: str) -> str:
+    """The name a file gets."""
+    bare = re.split(r"[/\\]", given)[-1]
+    name = re.sub(r"[^\w.()-]+", "_", bare).lstrip(".")[-_LONGEST:]
+    if not name.lower().endswith((*TABLES, *GRAPHS)):
+        allowed = ", ".join((*TABLES[:3], TABLES[-1], *GRAPHS[:5]))
+        raise GraphError(
+            f"{bare[:_LONGEST]}: files that can be uploaded end in {allowed}, tables and graphs also in .gz; save it as CSV UTF-8"
+        )
+    # Layouts go by the ending.
+    ending = next(e for e in sorted((*TABLES, *GRAPHS), key=len, reverse=True) if name.lower().endswith(e))
+    return name[: len(name) - len(ending)] + ending
+
+
+def _free(folder: Path, name: str) -> str:
+    number = 2
+    free = name
+    while (folder / free).exists():
+        free, number = f"{number}-{name}", number + 1
+    return free
+
+
+def _named(root: Path, name: str) -> str:
+    """A folder's name that is not taken."""
+    stem = re.sub(r"(?i)(_?edges?)?(\.(csv|tsv|txt|parquet|npz|pt|graphml|gexf|gml|gz))+$", "", name)
+    slug = re.sub(r"[^\w.-]+", "-", stem).strip("-._")[:_LONGEST] or "graph"
+    number = 2
+    free = slug
+    while (root / free).exists():
+        free, number = f"{slug}-{number}", number + 1
+    return free
+
+
+def _write(path: Path, given: str, content: BinaryIO) -> None:
+    size, most = 0, LARGEST_MB * 10**6
+    with path.open("xb") as file:
+        path.chmod(0o600)
+        while piece := content.read(_PIECE):
+            size += len(piece)
+            if size > most:
+                raise GraphError(
+                    f"{given}: is larger than {LARGEST_MB} MB, the most that can be uploaded; give the place of its folder on this machine instead"
+                )
+            file.write(piece)
+    if not size:
+        raise GraphError(f"{given}: is empty; a header and one row per edge or node are needed")
+
+
+def _look(folder: Path) -> Upload:
+    files = [p for p in folder.iterdir() if p.is_file()]
+    return Upload(
+        folder.name, folder, tuple(sorted(p.name for p in files)), sum(p.stat().st_size for p in files), folder.stat().st_mtime
+    )  # fmt: skip
+
+
+@contextmanager
+def _said(place: Path) -> Iterator[None]:
+    """Trouble with the disk as an error that names the place."""
+    try:
+        yield
+    except OSError as e:
+        raise StoreError(f"{place}: uploads cannot be kept there ({e.strerror or e}); name another --store") from None

@@ -1,0 +1,174 @@
+"""Whether a report still says what was measured: its SHA-256, its shape, its policy, and its numbers anew."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uge_core.audit import policy, record, version
+from uge_core.errors import ConfigError, GraphError, StoreError
+from uge_core.graph.graph import AttributedGraph
+from uge_core.registry import unknown_name
+from uge_core.runs import sweep as runs
+from uge_core.runs.store import RunStore, StoredRun
+from uge_core.runs.sweep import EXTERNAL
+from uge_core.training.config import RunConfig
+
+EQUAL, DIFFERS, NOT_RECOMPUTED = 0, 1, 3
+"""Exit codes."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one of the checks found.
+
+    Attributes:
+        what: sha256, shape, policy, version or audit.
+        code: EQUAL, DIFFERS or NOT_RECOMPUTED.
+        text: the same in words.
+    """
+
+    what: str
+    code: int
+    text: str
+
+    @property
+    def words(self) -> str:
+        """The code in words."""
+        return {EQUAL: "equal", DIFFERS: "DIFFERS", NOT_RECOMPUTED: "NOT CHECKED"}[self.code]
+
+
+def verify(
+    report: Mapping[str, Any], store: RunStore, load: Callable[[StoredRun], AttributedGraph]
+) -> Iterator[Finding]:
+    """Checks a record against itself, and against its stored run where that is at hand.
+
+    Nothing that the store keeps of an audit is believed: the stored embedding is measured again, random
+    floors included, with what the record says was asked. Of a record that an earlier version of the audit made,
+    what both versions measure alike is compared.
+
+    Args:
+        report: what `record.read` gave.
+        store: where the run may be.
+        load: the run's graph; may raise GraphError or StoreError where it is not there or another.
+
+    Yields:
+        The findings, the quick ones first.
+    """
+    said, found = report.get("sha256"), record.digest(report)
+    if said == found:
+        yield Finding("sha256", EQUAL, f"{found} is that of the content")
+    else:
+        text = f"the report says {said}, its content has {found}: it was changed after it was written"
+        yield Finding("sha256", DIFFERS, text)
+    faults = list(record.faults(report))
+    if faults:
+        more = f" ({len(faults) - 1} more)" if len(faults) > 1 else ""
+        yield Finding("shape", DIFFERS, f"{faults[0]}{more}")
+        yield Finding("audit", NOT_RECOMPUTED, "not measured anew, as the report has not the shape of one")
+        return
+    yield Finding("shape", EQUAL, f"{record.NAME}, {len(report['rows'])} rows")
+    if "policy" in report:
+        try:
+            misjudged = policy.first_misjudged(report["policy"], report["rows"])
+        except ConfigError as error:
+            misjudged = str(error)
+        text = misjudged or f"the verdict {report['policy']['verdict']!r} follows from the rows"
+        yield Finding("policy", DIFFERS if misjudged else EQUAL, text)
+    if _version(report) < version.FIRST and _of_this_engine(report):
+        text = (
+            f"the report says {report.get('audit_version', 'nothing')}, but runs of this package's engine were measured"
+        )
+        yield Finding("version", DIFFERS, f"{text} by version {version.FIRST} of the audit or a later one")
+    try:
+        anew = _measured_anew(report, store, load)
+    except (StoreError, GraphError, ConfigError) as error:
+        yield Finding("audit", NOT_RECOMPUTED, f"not measured anew: {error}")
+        return
+    yield _compared(report, anew)
+
+
+def _compared(report: Mapping[str, Any], anew: Mapping[str, Any]) -> Finding:
+    """The finding on a record and the same measured anew."""
+    made_by = _version(report)
+    changes = version.since(made_by)
+    report = {**report, "audit_version": version.VERSION}
+
+    def fits(kind: str) -> Callable[[Mapping[str, Any]], bool]:
+        return lambda row: any(change.kind == kind and change.fits(row) for change in changes)
+
+    found = record.differences(report, anew, added=fits("added"), dropped=fits("dropped"), passed=fits("figures"))
+    if found.words:
+        return Finding("audit", DIFFERS, found.words)
+    rows = len(report["rows"])
+    equal = rows - len(found.dropped) - len(found.passed)
+    text = f"measured anew from the embedding of run {report['run_id']}: "
+    parts = [f"{text}all {rows} rows are equal" if equal == rows else f"{text}{equal} of {rows} rows are equal"]
+    for kind, those, said in (
+        ("added", found.added, f"not in the report, as version {made_by} of the audit did not measure them"),
+        ("dropped", found.dropped, f"not measured anew, as version {version.VERSION} of the audit no longer does"),
+        ("figures", found.passed, f"not compared, as version {version.VERSION} of the audit measures them otherwise"),
+    ):
+        if those:
+            more = f" and {len(those) - 1} more" if those[1:] else ""
+            parts.append(f"{said}: {those[0]}{more}")
+            parts += dict.fromkeys(change.words for change in changes if change.kind == kind)
+    return Finding("audit", NOT_RECOMPUTED if found.passed else EQUAL, "; ".join(parts))
+
+
+def _measured_anew(
+    report: Mapping[str, Any], store: RunStore, load: Callable[[StoredRun], AttributedGraph]
+) -> dict[str, Any]:
+    """The report's record, made again from the stored run; its rows are left as they are where the run is another."""
+    run = store.load(report["run_id"])
+    made_by = _version(report)
+    if made_by > version.VERSION:
+        raise ConfigError(
+            f"version {made_by} of the audit made the report, this package has version {version.VERSION}; "
+            "install a newer one"
+        )
+    asked = report.get("asked", {})
+    known = set(inspect.signature(runs.audit_run).parameters) - {
+        "run",
+        "graph",
+        "store",
+        "split",
+        "on_step",
+        "on_share",
+    }
+    if not set(asked) <= known:
+        raise ConfigError(unknown_name("option of an audit", min(set(asked) - known), sorted(known)))
+    report = {**report, "audit_version": version.VERSION}
+    head = runs.record(run, report["rows"], asked)
+    if record.first_difference(report, head):
+        return head
+    graph = load(run)
+    rows = runs.audit_run(run, graph, None, **asked).to_json()
+    anew = runs.record(run, rows, asked)
+    if "only" in report:
+        anew = record.only(anew, report["only"])
+    # As written and read back: what a tuple and a list share.
+    back: dict[str, Any] = json.loads(record.canonical(anew))
+    return back
+
+
+def _version(report: Mapping[str, Any]) -> int:
+    """The version of the audit that made a record; the field is newer than the first."""
+    return int(report.get("audit_version", 1))
+
+
+def _of_this_engine(report: Mapping[str, Any]) -> bool:
+    """Whether the run's id is one that this package gives; that of an embedding from elsewhere does not tell."""
+    config = report["config"]
+    if config["method"] == EXTERNAL:
+        return False
+    return RunConfig.from_json(dict(config)).run_id(report["dataset"]["fingerprint"]) == str(report["run_id"])
+
+
+def exit_code(findings: list[Finding]) -> int:
+    """0 where all was checked and is equal, 1 where something differs, 3 where the numbers were not measured anew."""
+    codes = {f.code for f in findings}
+    return next((code for code in (DIFFERS, NOT_RECOMPUTED) if code in codes), EQUAL)

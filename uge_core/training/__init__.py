@@ -1,0 +1,1 @@
+"""One loop trains a whole grid: config, members, edge loss, checkpoints."""

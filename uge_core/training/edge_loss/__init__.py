@@ -1,0 +1,1 @@
+"""The loss over edges and negatives, compiled and plain."""

@@ -1,0 +1,339 @@
+"""Two stored runs side by side: what their settings differ in, what was measured of both, and what that shows.
+
+The figures are those of the two audits. Where the same people and links were measured, a job of the queue
+measures the differences in pairs (`jobs.comparison`) and keeps its record here; until then, and for figures
+that are not paired, a difference is shown only where the two intervals do not meet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from uge_core.runs.store import RunStore, StoredRun
+from uge_core.spreadsheet import to_csv
+from uge_core.views.leakage import METRIC_LABELS, as_shown, audited_attributes, labels, pair_as_shown
+from uge_core.views.words import interval, known
+
+LOWER, HIGHER, SAME = "B is lower", "B is higher", "No difference is shown"
+ALIKE, LITTLE = "The same", "Not enough evidence"
+_WHO = {"worst": "strongest attacker"}
+_LEADING = ("auc", "micro_f1", "ndcg_at_10", "ndcg_at_10_bias_free", "dp", "eo")
+_PLAIN = (None, "standard", "held-out")
+_METRICS = {name: i for i, name in enumerate(dict.fromkeys((*_LEADING[:3], *METRIC_LABELS)))}
+_EXPOSURES = {"unseen": 0, None: 1, "seen": 2}
+_OF_PAIRS = ["B - A, 95 %, paired", "p (Holm)"]
+
+
+@dataclass(frozen=True)
+class ComparisonView:
+    """Run A and run B.
+
+    Attributes:
+        names: what A and B are called.
+        sentences: the finding, in plain words.
+        settings: Setting, A and B, of the settings that differ.
+        table: the leading measures, a row each: A, B, B - A with its interval, what it shows.
+        full: the same of every measure that both audits have.
+        caption: how to read the table.
+        paired: the differences were measured in pairs.
+        no_pairs: why they cannot be, or "".
+        address: the pages' query parameters that set A and B, empty where they cannot show the two together.
+        no_address: why they cannot, or "".
+    """
+
+    names: tuple[str, str]
+    sentences: tuple[str, ...]
+    settings: pd.DataFrame
+    table: pd.DataFrame
+    full: pd.DataFrame
+    caption: str
+    paired: bool
+    no_pairs: str
+    address: dict[str, str]
+    no_address: str
+
+    def csv(self) -> str:
+        """Settings that differ and all figures as one CSV."""
+        settings = self.settings.rename(columns={"Setting": "Measure"}).assign(Part="setting")
+        figures = self.full.assign(Part="figure")
+        both = pd.concat([settings, figures]) if len(figures) else settings
+        return to_csv(both[["Part", *(c for c in both.columns if c != "Part")]])
+
+
+def comparison_view(store: RunStore, before: str, after: str) -> ComparisonView:
+    """What two runs differ in.
+
+    Args:
+        store: the run store.
+        before: run A.
+        after: run B.
+
+    Raises:
+        RunNotFound: no such run.
+        StoreError: what the store holds about one cannot be read.
+    """
+    a, b = store.load(before), store.load(after)
+    both = labels([a, b])
+    names = both[a.id], both[b.id]
+    record = paired_record(store, a, b)
+    treated = {*a.config.get("sensitive", ()), *b.config.get("sensitive", ())}
+    found = sorted(_figures(a, b, record), key=lambda f: _place(f, treated))
+    full = pd.DataFrame(found)
+    table = full
+    if len(full):
+        table = full[full["_leads"]]
+        hidden = [*(c for c in found[0] if c.startswith("_")), *(() if record else _OF_PAIRS)]
+        full, table = (t.drop(columns=hidden) for t in (full, table))
+    no_pairs = why_no_pairs(a, b)
+    address, no_address = _address(a, b)
+    caption = (
+        "A and B with their 95 % intervals over the people tested, for one training seed. B - A: "
+        + (
+            "measured in pairs, on the same people and links, with Holm's p-values over all rows; rows without a p-value "
+            "are not paired. "
+            if record
+            else "not paired, so that a difference is shown only where the two intervals do not meet. "
+        )
+        + "Chance: what random embeddings, a random order or groups that do not differ give."
+    )
+    return ComparisonView(
+        names, tuple(_sentences(a, b, found, paired=record is not None)), _settings(a, b), table, full, caption, record is not None, no_pairs,
+        address, no_address,
+    )  # fmt: skip
+
+
+def _place(figure: Mapping[str, Any], treated: set[str]) -> tuple[Any, ...]:
+    """Where a figure stands: treated attributes and unseen values first."""
+    about = figure["_about"]
+    exposure = _EXPOSURES.get(figure["_exposure"], 3)
+    return _METRICS.get(figure["_metric"], 99), about not in treated, about or "", exposure, figure["Of"]
+
+
+def paired_path(store: RunStore, before: str, after: str) -> Path:
+    """Where the differences of two runs are kept once they were measured in pairs."""
+    return store.comparisons / f"{before}-{after}.json"
+
+
+def paired_record(store: RunStore, a: StoredRun, b: StoredRun) -> dict[str, Any] | None:
+    """The rows "A - B" that were measured in pairs, whichever was A then; None without, or where a run was trained again since."""
+    for first, second, turned in ((a, b, False), (b, a, True)):
+        try:
+            record: dict[str, Any] = json.loads(paired_path(store, first.id, second.id).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if record.get("finished") != [first.finished, second.finished]:
+            continue
+        if turned:
+            record["rows"] = [_turned(row) for row in record["rows"]]
+        return record
+    return None
+
+
+def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row B - A of a row A - B."""
+    flip = {k: None if row[k] is None else -row[k] for k in ("value", "ci_low", "ci_high")}
+    return dict(row) | {
+        "a": row["b"], "b": row["a"], "value": flip["value"], "ci_low": flip["ci_high"], "ci_high": flip["ci_low"],
+    }  # fmt: skip
+
+
+def why_no_pairs(a: StoredRun, b: StoredRun) -> str:
+    """Why two runs cannot be measured in pairs, or ""."""
+    for run in (a, b):
+        if run.finished is None:
+            return f"Run {run.id} is {run.status} and has no embedding."
+        if not (run.dataset.get("source") or {}).get("spec"):
+            return (
+                f"Run {run.id} was trained in Python on a graph without a place on disk, so it cannot be loaded again."
+            )
+    if a.dataset["fingerprint"] != b.dataset["fingerprint"] and not edited_of(a, b):
+        return "They were trained on different graphs, so the people and links are not the same."
+    for name, words in (
+        ("split_seed", "seeds of the split"), ("test_share", "shares of held-out links"), ("unknown", "policies for missing values"),
+    ):  # fmt: skip
+        first, second = a.config.get(name), b.config.get(name)
+        if first is not None and second is not None and first != second:
+            return f"They have different {words} ({first} and {second}), so the people and links are not the same."
+    return ""
+
+
+def edited_of(a: StoredRun, b: StoredRun) -> StoredRun | None:
+    """The one of two runs that was trained on a scenario of the other's graph, or None."""
+    of_a, of_b = (dict(run.dataset.get("source") or {}) for run in (a, b))
+    made_a, made_b = of_a.pop("scenario", None), of_b.pop("scenario", None)
+    if of_a != of_b or bool(made_a) == bool(made_b):
+        return None
+    edited, plain = (a, b) if made_a else (b, a)
+    return edited if (made_a or made_b)["data"] == plain.dataset["fingerprint"] else None
+
+
+def _settings(a: StoredRun, b: StoredRun) -> pd.DataFrame:
+    """What the two were told that is not the same."""
+    sides = [
+        {
+            "data": run.dataset["name"], "data's fingerprint": run.dataset["fingerprint"][:12], **run.config,
+            "trained on": run.device, "trained in": None if run.seconds is None else f"{run.seconds:.0f} s",
+        }
+        for run in (a, b)
+    ]  # fmt: skip
+    for side in sides:
+        side.pop("dataset", None)  # the fingerprint again
+        side |= {
+            f"{k}": v for name in ("backbone_options", "method_options") for k, v in (side.pop(name, {}) or {}).items()
+        }
+    rows = [
+        {"Setting": name, "A": _told(sides[0].get(name)), "B": _told(sides[1].get(name))}
+        for name in dict.fromkeys([*sides[0], *sides[1]])
+        if sides[0].get(name) != sides[1].get(name)
+    ]
+    return pd.DataFrame(rows, columns=["Setting", "A", "B"])
+
+
+def _told(value: Any) -> str:
+    if value is None or value == []:
+        return "-"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _figures(a: StoredRun, b: StoredRun, record: Mapping[str, Any] | None) -> Iterable[dict[str, Any]]:
+    pairs = {_key(row): row for row in record["rows"]} if record else {}
+    of_a, of_b = _by_exposure(a), _by_exposure(b)
+    for what, first in of_a.items():
+        second = of_b.get(what)
+        if second is None:
+            continue
+        for exposure, x, y in _matched(first, second):
+            x, y = as_shown(x), as_shown(y)
+            pair = pairs.get((*what, exposure))
+            yield _figure(x, y, exposure, None if pair is None else pair_as_shown(pair))
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["metric"], row["attribute"], row["attacker"], row["variant"], row["exposure"]
+
+
+def _by_exposure(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, dict[str, Any]]]:
+    found: dict[tuple[Any, ...], dict[str | None, dict[str, Any]]] = {}
+    for row in run.rows:
+        found.setdefault(_key(row)[:-1], {})[row["exposure"]] = row
+    return found
+
+
+def _matched(
+    a: Mapping[str | None, dict[str, Any]], b: Mapping[str | None, dict[str, Any]]
+) -> Iterable[tuple[str | None, dict[str, Any], dict[str, Any]]]:
+    """Rows of the same exposure; a row without one counts as both."""
+    if set(a) == set(b) == {None}:
+        yield None, a[None], b[None]
+        return
+    for exposure in ("unseen", "seen"):
+        x, y = a.get(exposure, a.get(None)), b.get(exposure, b.get(None))
+        if x is not None and y is not None:
+            yield exposure, x, y
+
+
+def _figure(
+    x: Mapping[str, Any], y: Mapping[str, Any], exposure: str | None, pair: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    metric, attacker = x["metric"], x["attacker"]
+    label = METRIC_LABELS.get(metric, metric)
+    if x["variant"] not in _PLAIN:
+        label += f", {x['variant']}"
+    of = [x["attribute"], _WHO.get(attacker or "", f"{attacker} attacker" if attacker else None), exposure]
+    first, second = x["value"], y["value"]
+    low = high = p = None
+    if pair is not None and pair["value"] is not None and pair["evidence"] == "ok":
+        first, second, p = pair["a"], pair["b"], pair["p_holm"]
+        low, high = (None if pair[e] is None else -pair[e] for e in ("ci_high", "ci_low"))
+    few = "insufficient" in (x["evidence"], y["evidence"])
+    return {
+        "Measure": label,
+        "Of": " · ".join(filter(None, of)),
+        "A": first,
+        "B": second,
+        "B - A": None if first is None or second is None else second - first,
+        "Shows": LITTLE if few else _verdict(x, y) if p is None else _paired_verdict(first, second, p),
+        "B - A, 95 %, paired": interval(low, high).strip(),
+        "p (Holm)": p,
+        "A, 95 %": interval(x["ci_low"], x["ci_high"]).strip(),
+        "B, 95 %": interval(y["ci_low"], y["ci_high"]).strip(),
+        "Better": x["direction"],
+        "Chance, A": x["floor_random"],
+        "Chance, B": y["floor_random"],
+        "n": y["n"] if x["n"] == y["n"] else min(filter(known, (x["n"], y["n"])), default=None),
+        "_metric": metric,
+        "_about": x["attribute"],
+        "_exposure": exposure,
+        "_leads": metric in _LEADING and attacker in (None, "worst") and x["variant"] in _PLAIN,
+    }
+
+
+def _paired_verdict(first: float, second: float, p: float) -> str:
+    return SAME if p >= 0.05 else LOWER if second < first else HIGHER
+
+
+def _verdict(x: Mapping[str, Any], y: Mapping[str, Any]) -> str:
+    """One of three from two intervals: a difference, none that is shown, or not enough evidence."""
+    if not (known(x["value"]) and known(y["value"])):
+        return LITTLE
+    if x["value"] == y["value"]:
+        return ALIKE
+    ends = [x["ci_low"], x["ci_high"], y["ci_low"], y["ci_high"]]
+    if not all(map(known, ends)):
+        return LITTLE
+    if ends[3] < ends[0]:
+        return LOWER
+    return HIGHER if ends[2] > ends[1] else SAME
+
+
+def _sentences(a: StoredRun, b: StoredRun, figures: Sequence[Mapping[str, Any]], *, paired: bool) -> Iterable[str]:
+    if not figures:
+        missing = [name for name, run in zip("AB", (a, b), strict=True) if not run.audited]
+        yield (
+            f"Run {' and run '.join(missing)} {'has' if len(missing) == 1 else 'have'} no audit, so there are no figures to compare."
+            if missing
+            else "The two audits have no measure in common."
+        )
+        return
+    # The figures are sorted: of a treated attribute first, unseen values before seen ones.
+    leads = [f for f in figures if f["_leads"]]
+    auc = next((f for f in leads if f["_metric"] == "auc"), None)
+    if auc:
+        where = {"unseen": ", on values that training did not see", "seen": ", on values that training may have seen"}
+        yield (
+            f"{auc['_about']}: the strongest attacker picks the right one of two people with different values "
+            f"{_share(auc['A'])} of the time from A and {_share(auc['B'])} from B{where.get(auc['_exposure'], '')}; a coin "
+            f"gets 50 %. {auc['Shows']}."
+        )
+    ndcg = next((f for f in leads if f["_metric"] == "ndcg_at_10"), None)
+    if ndcg and known(ndcg["A"]) and known(ndcg["B"]):
+        yield f"Link quality NDCG@10: {ndcg['A']:.3f} with A, {ndcg['B']:.3f} with B. {ndcg['Shows']}."
+    differ = sum(f["Shows"] in (LOWER, HIGHER) for f in figures)
+    few = sum(f["Shows"] == LITTLE for f in figures)
+    how = "differ by more than chance" if paired else "have intervals that do not meet"
+    yield f"{differ} of {len(figures)} measures {how}" + (
+        f"; {few} {'has' if few == 1 else 'have'} not enough evidence." if few else "."
+    )
+
+
+def _share(value: Any) -> str:
+    return f"{100 * value:.1f} %" if known(value) else "(not measured)"
+
+
+def _address(a: StoredRun, b: StoredRun) -> tuple[dict[str, str], str]:
+    for name, run in zip("AB", (a, b), strict=True):
+        if not run.audited:
+            return {}, f"Run {name} has no audit for the other pages to show."
+        if run.archived is not None:
+            return {}, f"Run {name} is archived; bring it back, and the other pages show the two."
+    if a.dataset["fingerprint"] != b.dataset["fingerprint"]:
+        return {}, "The other pages show two runs of one graph; these are of two."
+    found = {"data": a.dataset["fingerprint"][:8], "before": a.id, "after": b.id}
+    treated = [t for t in (*b.config["sensitive"], *a.config["sensitive"]) if t in audited_attributes(b)]
+    return found | ({"attribute": treated[0]} if treated else {}), ""

@@ -1,0 +1,541 @@
+"""A graph before anything is trained on it: messages, sizes of groups, edges between them, weights of edges.
+
+A group of under ten people, and a pair of groups with such a group or with under ten edges, is withheld, and
+where that is one alone the next smallest as well, as totals would give it away. Edges between groups stand beside what chance alone would give (`uge_core.datasets.mixing`);
+weights are R~/R of all edges, where training takes those of its own edges alone (`uge_core.debias.bias_free`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from uge_core.datasets import lasting, load, locate
+from uge_core.datasets.card import read_card
+from uge_core.datasets.layouts import sample
+from uge_core.datasets.mixing import Mixing, mixing
+from uge_core.debias.bias_free import THIN, Evidence, weight_cells
+from uge_core.errors import ConfigError, TooManyGroups
+from uge_core.graph.graph import Attribute, AttributedGraph, IntArray
+from uge_core.graph.suppression import Mask, never_one, withheld_sizes
+from uge_core.graph.values import resolve_values
+from uge_core.runs.store import RunStore
+from uge_core.runs.uploads import list_uploads
+from uge_core.spreadsheet import FEWEST, WITHHELD, to_csv
+from uge_core.views.words import many, records
+
+MOST_GROUPS = 12  # drawn
+_OCTAVES = 4  # weights from 1/16 to 16 are drawn
+_STEPS = 4  # bars to a doubling
+_UNDER = f"under {FEWEST}"
+BESIDE = "withheld, as it would give away the one under 10"
+_COUNTED = {"small-groups": ": ", "probable-missing-code": ", "}  # messages whose examples end in a number of people
+_NO_VALUE = {"no value": "has no value in any row", "one value": "has one value in all rows"}
+
+
+@dataclass(frozen=True)
+class DataNote:
+    """One message.
+
+    Attributes:
+        level: "blocking", "warning" or "note".
+        text: what was found.
+        count: how many rows, nodes or cells it is about, 0 where that means nothing.
+        examples: the first few.
+        remedy: what to do, or "".
+    """
+
+    level: Literal["blocking", "warning", "note"]
+    text: str
+    count: int = 0
+    examples: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class DataView:
+    """A graph as its page shows it.
+
+    Attributes:
+        graph: the graph.
+        spec: how another process loads it again.
+        name: what it is called.
+        facts: label and value of its counts.
+        kind: what its edges are, and the layout it was read by.
+        notes: the messages, the gravest first.
+        attributes: number of values by name, of all attributes.
+        sensitive: those of people that can be debiased, the marked ones first.
+        overview: one row per attribute.
+        columns: one row per column of the files, with its role.
+    """
+
+    graph: AttributedGraph
+    spec: str
+    name: str
+    facts: tuple[tuple[str, str], ...]
+    kind: str
+    notes: tuple[DataNote, ...]
+    attributes: Mapping[str, int]
+    sensitive: tuple[str, ...]
+    overview: pd.DataFrame
+    columns: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class GroupsView:
+    """The sizes of one attribute's groups.
+
+    Attributes:
+        attribute: its name.
+        table: group, n and share (none where withheld), kind ("group", "missing" or "others"), and why it is
+            withheld ("", "under 10" or `BESIDE`).
+        drawn: the rows that are drawn.
+        title: the finding.
+        caption: what is drawn.
+        alt: the drawing in words.
+    """
+
+    attribute: str
+    table: pd.DataFrame
+    drawn: pd.DataFrame
+    title: str
+    caption: str
+    alt: str
+
+
+@dataclass(frozen=True, eq=False)
+class MixingView:
+    """Edges between groups.
+
+    Attributes:
+        attribute: whose groups.
+        rows: the groups that are drawn, one a row.
+        columns: the same, or the other side as a whole.
+        table: a, b, edges, expected and ratio (none where withheld), counts ("yes", "withheld" or "too few expected").
+        title: the finding.
+        caption: what is drawn.
+        alt: the drawing in words.
+    """
+
+    attribute: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    table: pd.DataFrame
+    title: str
+    caption: str
+    alt: str
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        edges = self.table["edges"].astype(object)
+        return to_csv(self.table.assign(edges=edges.where(edges.notna(), WITHHELD)))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightsView:
+    """What each edge would count in training.
+
+    Attributes:
+        sensitive: the attributes whose influence the weights take out.
+        table: one row per bar: low, high (the outer bars hold all beyond), and edges of each kind.
+        kinds: the kinds of edges, the table's last columns.
+        facts: label, value and what it means.
+        title: the finding.
+        caption: what is drawn.
+        alt: the drawing in words.
+        remarks: what to know besides.
+    """
+
+    sensitive: tuple[str, ...]
+    table: pd.DataFrame
+    kinds: tuple[str, ...]
+    facts: tuple[tuple[str, str, str], ...]
+    title: str
+    caption: str
+    alt: str
+    remarks: tuple[str, ...]
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        few = self.table[list(self.kinds)]
+        return to_csv(self.table.assign(**few.astype(object).mask(few < FEWEST, _UNDER)))
+
+
+def data_stamp(spec: str, store: RunStore, *, may_fetch: bool = False) -> str:
+    """What changes when a file of the graph does; also says whether there is such a graph at all.
+
+    Args:
+        spec: as for `uge_core.load`.
+        store: below which datasets of PyG's are kept.
+        may_fetch: whether one that is not kept there yet may be fetched now.
+
+    Raises:
+        GraphError: there is no such graph.
+    """
+    _, found = locate(spec, store=store.root, may_fetch=may_fetch)
+    files = dict.fromkeys(found.files.values())
+    if "card" in found.files:
+        home = found.files["card"].parent
+        files |= dict.fromkeys(
+            path
+            for key, written in read_card(found.files["card"]).values.items()
+            if key.endswith(".file")
+            for path in (home / written, home / f"{written}.gz")
+        )
+    return " ".join(f"{p.name} {s.st_mtime_ns} {s.st_size}" for p in files if p.exists() and (s := p.stat()))
+
+
+def data_view(spec: str, store: RunStore) -> DataView:
+    """Reads a graph and what is worth knowing about it.
+
+    Args:
+        spec: as for `uge_core.load`; nothing is fetched.
+        store: below which datasets of PyG's are kept.
+
+    Raises:
+        GraphError: there is no such graph, or it cannot be used.
+        NotReadYet: it is a file of torch that no worker has read yet.
+    """
+    graph = load(spec, store=store.root, may_fetch=False, tensors=store.tensors)
+    marked = {c.name for c in graph.columns if c.role == "attribute" and c.detail.split("; ")[0] == "sensitive"}
+    kind = "Weighted, " * graph.weighted + ("directed" if graph.directed else "undirected")
+    kind, layout = kind[0].upper() + kind[1:], f"read by the layout {graph.layout}"
+    able = [a.name for a in graph.audited if int((a.sizes > 0).sum()) > 1]
+    return DataView(
+        graph, lasting(spec), graph.name, tuple(_facts(graph)),
+        f"{kind} edges, {layout}", data_notes(graph),
+        {a.name: a.num_values for a in graph.attributes}, tuple(sorted(able, key=lambda a: a not in marked)),
+        pd.DataFrame([overview_row(graph, a) for a in graph.attributes]).dropna(axis=1, how="all"),
+        pd.DataFrame(
+            [{"File": c.file, "Column": c.name, "Role": c.role, "": c.detail} for c in graph.columns],
+            columns=["File", "Column", "Role", ""],
+        ),
+    )  # fmt: skip
+
+
+def _facts(graph: AttributedGraph) -> list[tuple[str, str]]:
+    sides = (
+        [("Nodes", f"{graph.num_nodes:,}")]
+        if graph.num_users is None
+        else [("People", f"{graph.num_users:,}"), ("Items", f"{graph.num_nodes - graph.num_users:,}")]
+    )
+    return [
+        *sides, ("Edges", f"{graph.num_edges:,}"), ("Mean degree", f"{2 * graph.num_edges / graph.num_nodes:.1f}"),
+        ("Attributes", f"{len(graph.attributes):,}"), ("Features", f"{len(graph.feature_names):,}"),
+    ]  # fmt: skip
+
+
+def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
+    """The messages of a graph, the gravest first, sizes of small groups withheld."""
+    notes = []
+    if not any(int((a.sizes > 0).sum()) > 1 for a in graph.audited):
+        why = [f"{c.name} {_NO_VALUE[c.detail]}" for c in graph.columns if c.detail in _NO_VALUE]
+        found = f": {'; '.join(why[:3])}" if why else ""
+        notes.append(
+            DataNote(
+                "warning", f"{graph.name}: no column of people can be audited{found}", len(why), (),
+                "give people a column with at least two values, or choose other columns below",
+            )
+        )  # fmt: skip
+    for m in graph.messages:
+        shown = m.examples
+        if m.code == "similar-values":
+            shown = tuple(re.sub(r": [\d,]+(?=, '|, \"|$)", "", e) for e in shown)
+        elif m.code in _COUNTED:
+            shown = tuple(e.rpartition(_COUNTED[m.code])[0] for e in shown)
+        notes.append(DataNote(m.level, m.text, m.count, shown, m.remedy))
+    order = ("blocking", "warning", "note")
+    return tuple(sorted(notes, key=lambda n: order.index(n.level)))
+
+
+def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
+    """One attribute in the table of all; shares from which a withheld number would follow are None."""
+    sizes, missing = a.sizes[a.sizes > 0], int(a.unknown.sum())
+    small = int((sizes < FEWEST).sum()) if a.side != "items" else 0
+    withheld = withheld_sizes(a)
+    out: dict[str, Any] = {
+        "Attribute": a.name, "Of": {"nodes": "people"}.get(a.side, a.side), "Groups": len(sizes), f"Groups {_UNDER}": small,
+        "Missing": (_UNDER if missing < FEWEST else WITHHELD) if withheld[-1] else f"{missing:,}",
+        "Missing, share": None if withheld[-1] or not _members(a) else missing / _members(a),
+        "Edges within a group": None, "By chance": None, "n edges": None,
+    }  # fmt: skip
+    if not graph.bipartite and a.known.any():
+        u, v = a.codes[graph.edges]
+        both = (u >= 0) & (v >= 0)
+        if both.any():
+            found = mixing(graph.edges, None, a)
+            there, hidden = _withheld_cells(found, a)
+            within = np.equal(*found.cells)[there]
+            alone = 1 in (int(hidden[within].sum()), int(hidden[~within].sum()))
+            out |= {
+                "Edges within a group": WITHHELD if alone else f"{(u == v)[both].mean():.1%}", "n edges": int(both.sum()),
+                "By chance": WITHHELD if withheld.any() else f"{np.square(a.sizes / a.sizes.sum()).sum():.1%}",
+            }  # fmt: skip
+    return out
+
+
+def _members(a: Attribute) -> int:
+    """How many nodes should have a value."""
+    return int(a.sizes.sum() + a.unknown.sum())
+
+
+def _withheld_cells(found: Mixing, a: Attribute) -> tuple[IntArray, Mask]:
+    """Places in `found.cells` of the pairs of groups that there are, and which of these are withheld."""
+    i, j = found.cells
+    small, there = withheld_sizes(a), a.sizes > 0
+    if found.rows is found.columns:
+        hidden, kept = small[i] | small[j], np.flatnonzero(there[i] & there[j])
+    else:
+        hidden, kept = small[i], np.flatnonzero(there[i])
+    edges = found.observed[i, j][kept]
+    return kept, never_one(hidden[kept] | (edges < FEWEST), edges)
+
+
+def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
+    """The sizes of an attribute's groups, people without a value among them.
+
+    Raises:
+        GraphError: there is no such attribute.
+    """
+    a = graph.attribute(attribute)
+    total, people = _members(a), {"items": "items"}.get(a.side, "people")
+    withheld = withheld_sizes(a)
+    order = np.arange(a.num_values) if a.ordered else np.argsort(-a.sizes, kind="stable")
+    rows = [_group(a.labels[i], int(a.sizes[i]), total, "group", withheld[i]) for i in order if a.sizes[i]]
+    missing = int(a.unknown.sum())
+    if missing:
+        label = "no value" + (f" ({a.unknown_label})" if a.unknown_label != "unknown" else "")
+        rows.append(_group(label, missing, total, "missing", withheld[-1]))
+    table = pd.DataFrame(rows)
+    counted = table[table["kind"] == "group"]
+    drawn = table
+    if len(counted) > MOST_GROUPS:
+        top = counted.sort_values("n", ascending=False, kind="stable").index[: MOST_GROUPS - 1]
+        rest = counted.drop(top)
+        n = total - missing - int(counted.loc[top, "n"].sum())
+        apart = 0 < rest["n"].isna().sum() < table["n"].isna().sum()
+        others = _group(f"{len(rest)} others", n, total, "others", apart)
+        drawn = pd.concat(
+            [table.loc[sorted(top)], pd.DataFrame([others]), table[table["kind"] == "missing"]], ignore_index=True
+        )
+    largest = max(records(counted), key=lambda r: r["n"] if r["n"] == r["n"] else 0.0)
+    title = f"{a.name}: {len(counted)} group{'s' * (len(counted) != 1)}"
+    if largest["n"] == largest["n"]:
+        title += f", the largest {largest['group']} with {largest['share']:.1%}"
+    title += f"; {_missing_words(missing, total, withheld[-1])}"
+    caption = f"{total:,} {people}; shares are of all of them."
+    if len(drawn) < len(table):
+        caption += f" Drawn are the {MOST_GROUPS - 1} largest groups; the table has all."
+    if few := int((table["withheld"] == _UNDER).sum()):
+        its, it = ("its", "it") if few == 1 else ("their", "them")
+        caption += f" {few} {_UNDER}: {its} size is withheld, as it could point at people, and figures about {it} are mostly chance."
+    for name in table.loc[table["withheld"] == BESIDE, "group"]:
+        caption += f" {name} is {BESIDE}."
+    alt = f"Sizes of {a.name} groups. " + ", ".join(
+        f"{r['group']} {r['withheld'] or format(int(r['n']), ',')}" for r in records(drawn)
+    )
+    return GroupsView(a.name, table, drawn, title, caption, alt)
+
+
+def groups_csv(views: Sequence[GroupsView]) -> str:
+    """The sizes of all groups as CSV."""
+    table = pd.concat([view.table.assign(attribute=view.attribute) for view in views])
+    why = table["withheld"].replace({BESIDE: WITHHELD})
+    table["n"] = table["n"].astype(object).mask(why != "", why)
+    return to_csv(table[["attribute", "group", "n", "share", "kind"]])
+
+
+def _missing_words(missing: int, total: int, withheld: bool) -> str:
+    if withheld:
+        return f"{_UNDER} without a value" if missing < FEWEST else "how many have no value is withheld"
+    return f"{missing:,} without a value ({missing / total:.1%})" if missing else "no value is missing"
+
+
+def _group(label: str, n: int, total: int, kind: str, withheld: bool) -> dict[str, Any]:
+    """A row of `GroupsView.table`."""
+    if withheld:
+        why = _UNDER if n < FEWEST else BESIDE
+        return {"group": label, "n": np.nan, "share": np.nan, "kind": kind, "withheld": why}
+    return {"group": label, "n": float(n), "share": n / total, "kind": kind, "withheld": ""}
+
+
+def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
+    """The edges between an attribute's groups beside what chance would give.
+
+    Raises:
+        GraphError: there is no such attribute.
+    """
+    a = graph.attribute(attribute)
+    found = mixing(graph.edges, graph.num_users, a)
+    there, hidden = _withheld_cells(found, a)
+    table = pd.DataFrame(list(found.records())).rename(columns={"observed": "edges"}).iloc[there].reset_index(drop=True)
+    counted, thin = int(table["edges"].sum()), table["expected"] < THIN
+    table["counts"] = np.select([hidden, thin], [WITHHELD, "too few expected"], "yes")
+    numbers = ["edges", "expected", "ratio"]
+    table[numbers] = table[numbers].astype(float)
+    table.loc[hidden, numbers] = np.nan
+    big = np.argsort(-a.sizes, kind="stable")[: MOST_GROUPS if a.num_values <= MOST_GROUPS else MOST_GROUPS - 1]
+    rows = tuple(a.labels[i] for i in sorted(big) if a.sizes[i])
+    columns = rows if graph.num_users is None else found.columns
+    sure = [r for r in records(table) if r["counts"] == "yes"]
+    title = f"{a.name}: too few edges to compare pairs of groups"
+    words = "No pair of groups has enough edges."
+    if sure:
+        top, bottom = max(sure, key=lambda r: r["ratio"]), min(sure, key=lambda r: r["ratio"])
+        title = f"{a.name}: {_pair(top)} has {top['ratio']:.2f} times the edges that chance would give"
+        words = f"Highest: {_cell(top)}. Lowest: {_cell(bottom)}."
+        if bottom is not top:
+            title += f"; {_pair(bottom)} has {bottom['ratio']:.2f} times"
+    caption = (
+        f"Each cell: edges observed over edges that chance would give without any influence of {a.name}, and n, the edges observed. "
+        f"1 is chance; above it the groups seek each other, below it they keep apart. Of {graph.num_edges:,} edges, "
+        f"{counted:,} join nodes whose value is known."
+    )
+    if len(rows) < int((a.sizes > 0).sum()):
+        caption += f" Drawn are the {len(rows)} largest groups; the table has all pairs."
+    if hidden.any():
+        caption += (
+            f" Withheld: {many(int(hidden.sum()), 'pair')}: a group of under ten people, or under ten edges, "
+            "or numbers from which one of these would follow."
+        )
+        words += f" {many(int(hidden.sum()), 'pair is', 'pairs are')} withheld."
+    if (thin & ~hidden).any():
+        caption += f" Hatched: fewer than {THIN:g} expected, too few to tell influence from chance."
+    return MixingView(
+        a.name, rows, columns, table[["a", "b", "edges", "expected", "ratio", "counts"]], title, caption,
+        f"Edges between {a.name} groups against chance. {words}",
+    )  # fmt: skip
+
+
+def _pair(r: Mapping[str, Any]) -> str:
+    return f"{r['a']} with {r['b']}"
+
+
+def _cell(r: Mapping[str, Any]) -> str:
+    return f"{_pair(r)}, {r['ratio']:.2f} times ({int(r['edges']):,} edges, {r['expected']:,.0f} by chance)"
+
+
+def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independence: bool = False) -> WeightsView:
+    """R~/R of every edge, for the chosen attributes with the others as what may shape links.
+
+    Args:
+        graph: the graph.
+        sensitive: attributes of people.
+        independence: the product of one-attribute ratios, as the option of that name in training.
+
+    Raises:
+        ConfigError: no attribute is chosen, or no weight can be estimated.
+        GraphError: there is no such attribute.
+    """
+    chosen = [graph.attribute(name) for name in sensitive]
+    if not chosen:
+        raise ConfigError("no sensitive attribute is chosen; choose at least one")
+    rng = np.random.default_rng(0)
+
+    def values(attributes: Sequence[Attribute]) -> Any:
+        unknown = graph.defaults.unknown
+        return tuple(resolve_values(a, graph, graph.edges, unknown=unknown, rng=rng) for a in attributes)
+
+    own = None if graph.edge_weights is None else (graph.edge_weights / graph.edge_weights.mean()).astype(np.float32)
+    rest = [a for a in graph.audited if a not in chosen]
+    evidence = Evidence(graph, graph.edges, values(chosen), values(rest), own)
+    remarks = []
+    try:
+        cells = weight_cells(evidence, shrinkage=0.0, independence=independence, item_cells="none")
+    except TooManyGroups as error:
+        cells = weight_cells(evidence, shrinkage=0.0, independence=True, item_cells="none")
+        remarks.append(
+            f"All attributes together form {error.num_groups:,} groups, too many for one table: shown is the product of "
+            "one-attribute ratios (independence=true), which training needs to be told as well."
+        )
+    weight, health = cells.edge_weight(graph.edges).astype(np.float64), cells.diagnostics(graph.edges)
+    if health["thin_mass"] > 0:
+        remarks.append(
+            f"{_share(health['thin_mass'])} of the edges lie in pairs of groups where fewer than {THIN:g} are expected: there the weight "
+            "is mostly chance. Fewer attributes, wider bins or one-attribute ratios help."
+        )
+    if health["uncovered_mass"] > 0:
+        remarks.append(
+            f"{_share(health['uncovered_mass'])} of the edges of the bias-free graph fall between groups that have no edge here; no weight can bring them back."
+        )
+    if graph.bipartite:
+        remarks.append("Items form no cells here, so that all edges of a group of people weigh the same.")
+    kind, kinds = _kinds(graph, chosen)
+    table, beyond = _histogram(weight, kind, kinds)
+    names, size = ", ".join(a.name for a in chosen), health["effective_sample_size"]
+    title = (
+        f"Weights without the influence of {names}: {health['weight_min']:.2g} to {health['weight_max']:.3g}; "
+        f"{graph.num_edges:,} edges count like {size:,.0f}"
+    )
+    caption = (
+        f"R~/R of each of {graph.num_edges:,} edges, logarithmic: an edge above 1 is rarer than without the influence of {names} and counts more. "
+        f"Training estimates the same from its own edges alone. "
+        + (
+            f"{beyond:.1%} lie beyond 1/16 to 16 and are in the outer bars."
+            if beyond
+            else "None lies beyond 1/16 to 16."
+        )
+    )
+    facts = (
+        ("Smallest weight", f"{health['weight_min']:.3f}", "What the edge that counts least is worth."),
+        ("Largest weight", f"{health['weight_max']:.3f}", "What the edge that counts most is worth; a few large ones make training noisy."),
+        ("Mean weight", f"{health['weight_mean']:.3f}", "1 where no pair of groups lacks edges; below it mass is lost."),
+        ("Effective sample size", f"{size:,.0f}", f"(Σw)² / Σw²: as many equal edges say as much; {size / graph.num_edges:.0%} of {graph.num_edges:,}."),
+        ("Clipped share", f"{beyond:.1%}", "Edges beyond the range that is drawn. The weights themselves are not clipped."),
+    )  # fmt: skip
+    sums = ", ".join(
+        f"{k}: {int(table[k].sum()):,} edges, mean weight {weight[kind == i].mean():.2f}" for i, k in enumerate(kinds)
+    )
+    return WeightsView(
+        tuple(a.name for a in chosen), table, kinds, facts, title, caption, f"{title}. {sums}.", tuple(remarks)
+    )
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}" if value >= 0.0005 else "Under 0.1%"
+
+
+def _kinds(graph: AttributedGraph, chosen: Sequence[Attribute]) -> tuple[IntArray, tuple[str, ...]]:
+    """The kind of every edge, and the names of those that there are."""
+    u, v = graph.edges
+    if graph.bipartite:
+        return np.zeros(graph.num_edges, np.int64), ("edges",)
+    same, known = np.ones(graph.num_edges, bool), np.ones(graph.num_edges, bool)
+    for a in chosen:
+        same &= a.codes[u] == a.codes[v]
+        known &= (a.codes[u] >= 0) & (a.codes[v] >= 0)
+    kind = np.where(known, np.where(same, 0, 1), 2)
+    names = ("within a group", "between groups", "a value is missing")
+    there, kind = np.unique(kind, return_inverse=True)
+    return kind.reshape(-1).astype(np.int64), tuple(names[i] for i in there)
+
+
+def _histogram(weight: npt.NDArray[np.float64], kind: IntArray, kinds: Sequence[str]) -> tuple[pd.DataFrame, float]:
+    """Edges by weight and kind, and the share beyond the range."""
+    octave = np.log2(weight)
+    ends = np.linspace(-_OCTAVES, _OCTAVES, 2 * _OCTAVES * _STEPS + 1)
+    # Half a bar aside, so that weights of 1 stand in the middle of one.
+    ends = np.concatenate([ends - 0.5 / _STEPS, [ends[-1] + 0.5 / _STEPS]])
+    place = np.clip(np.searchsorted(ends, octave, side="right") - 1, 0, len(ends) - 2)
+    table = pd.DataFrame({"low": 2.0 ** ends[:-1], "high": 2.0 ** ends[1:]})
+    for i, name in enumerate(kinds):
+        table[name] = np.bincount(place[kind == i], minlength=len(table))
+    beyond = float(((octave < ends[0]) | (octave > ends[-1])).mean())
+    return table, beyond
+
+
+def known_graphs(store: RunStore) -> dict[str, str]:
+    """Label by spec of the graphs that are at hand: uploads, the newest first, then samples.
+
+    Raises:
+        StoreError: the uploads cannot be listed.
+    """
+    found = {upload.spec: f"upload {upload.name}" for upload in list_uploads(store)}
+    samples = sorted(sample.names(), key=lambda name: name != "town")
+    return found | {f"sample:{name}": f"sample {name}" for name in samples}

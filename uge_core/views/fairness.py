@@ -1,0 +1,337 @@
+"""Differences between groups: demographic parity and equalized opportunity of one or two runs.
+
+A cell is a pair of groups, on a bipartite graph a group of users; its value is the mean predicted
+probability of a link (DP) or that of held-out links (EO). Cells with too few pairs are shown, marked,
+and never enter the gap; of withheld ones neither value nor number is held here. Each gap has one of
+three verdicts: more than chance, not told apart from chance, or not enough evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from uge_core.runs.store import RunStore, StoredRun
+from uge_core.spreadsheet import WITHHELD, WITHHELD_LEGEND, is_withheld, to_csv
+from uge_core.views.leakage import labels
+from uge_core.views.points import gap_row
+from uge_core.views.words import interval, known, many, records
+
+GAP_LABELS: Mapping[str, str] = {"dp": "Demographic parity", "eo": "Equalized opportunity"}
+MOST_VALUES = 12  # of an attribute, drawn in full
+MOST_CELLS = 400  # above it, a table alone
+_SIDES = ("before", "after")
+
+
+@dataclass(frozen=True)
+class GapSide:
+    """One run's gap.
+
+    Attributes:
+        run_id: the run.
+        label: its name.
+        method: its method's name.
+        verdict: "more than chance", "not told from chance" or "not enough evidence".
+        sentence: the gap with both cells, intervals and n.
+        extremes: the highest and the lowest cell, (a, b) each, or none.
+    """
+
+    run_id: str
+    label: str
+    method: str
+    verdict: str
+    sentence: str
+    extremes: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True)
+class GapView:
+    """DP or EO of one attribute, one record for maps, table and file.
+
+    Attributes:
+        metric: "dp" or "eo".
+        attribute: whose groups.
+        layout: "map", "bars" (bipartite) or "table" (too many cells to draw).
+        groups: those that are drawn, in order.
+        table: one row per cell: a, b, then value, low, high, n, counts, withheld of each run, and the difference.
+        sides: one or two runs.
+        ranked: cells are left out of the drawing, so the table belongs beside it.
+        scale: the largest value of both runs, the end of the maps' common scale.
+        title: the finding.
+        change: the two gaps compared, or "".
+        caption: what is drawn.
+        alt: the drawing in words, by "before", "after" and "difference".
+        remarks: what to know about single cells.
+    """
+
+    metric: str
+    attribute: str
+    layout: Literal["map", "bars", "table"]
+    groups: tuple[str, ...]
+    table: pd.DataFrame
+    sides: tuple[GapSide, ...]
+    ranked: bool
+    scale: float
+    title: str
+    change: str
+    caption: str
+    alt: Mapping[str, str]
+    remarks: tuple[str, ...]
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        table = self.table.copy()
+        for side in _SIDES[: len(self.sides)]:
+            table[f"{side}_n"] = table[f"{side}_n"].astype(object).mask(table.pop(f"{side}_withheld"), WITHHELD)
+        return to_csv(table)
+
+
+def fairness_view(
+    store: RunStore, *, metric: str, attribute: str, before: str, after: str | None = None
+) -> GapView | None:
+    """The cells of one or two runs; None where neither has any.
+
+    Args:
+        store: the run store.
+        metric: "dp" or "eo".
+        attribute: an audited attribute.
+        before: a run's id.
+        after: another run's id on the same data, or None.
+
+    Raises:
+        RunNotFound: no such run.
+        StoreError: an audit cannot be read.
+    """
+    runs = [store.load(i) for i in dict.fromkeys((before, after)) if i is not None]
+    names = labels(runs)
+    rows = [gap_row((run.audit or {}).get("rows", ()), attribute, metric) for run in runs]
+    found = [(run, row) for run, row in zip(runs, rows, strict=True) if row and row.get("cells")]
+    if not found:
+        return None
+    table = _cells([row for _, row in found])
+    sides = tuple(_side(run, names[run.id], row, metric) for run, row in found)
+    pairwise = table["b"].notna().any()
+    groups, ranked = _groups(table)
+    layout: Literal["map", "bars", "table"] = "bars" if not pairwise else "map"
+    if len(table) > MOST_CELLS:
+        layout = "table"
+    counted = [table.loc[table[f"{s}_counts"], f"{s}_value"].max() for s in _SIDES[: len(found)]]
+    scale = max([float(v) for v in counted if known(v)], default=1.0) or 1.0
+    return GapView(
+        metric, attribute, layout, groups, table, sides, ranked, scale, _title(metric, attribute, sides),
+        _change(found, names), _caption(metric, attribute, layout, table, found, scale, any(s.extremes for s in sides)), _alt(metric, attribute, table, sides),
+        tuple(_remarks(metric, table, found, names, groups, ranked, len(runs))),
+    )  # fmt: skip
+
+
+def _cells(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row per cell with the values of each run side by side."""
+    order: dict[tuple[str, str | None], dict[str, Any]] = {}
+    for side, row in zip(_SIDES, rows, strict=False):
+        for cell in row["cells"]:
+            record = order.setdefault((cell["a"], cell["b"]), {"a": cell["a"], "b": cell["b"]})
+            record[f"{side}_withheld"] = hidden = is_withheld(cell)
+            record |= {f"{side}_n": 0, f"{side}_counts": False} if hidden else {
+                f"{side}_value": cell["value"], f"{side}_low": cell.get("ci_low"), f"{side}_high": cell.get("ci_high"),
+                f"{side}_n": cell["n"], f"{side}_counts": not cell["excluded"] and cell["value"] is not None,
+            }  # fmt: skip
+    table = pd.DataFrame(list(order.values()))
+    for side in _SIDES[: len(rows)]:
+        for mark in ("counts", "withheld"):
+            table[f"{side}_{mark}"] = table[f"{side}_{mark}"].eq(True)
+        table[f"{side}_n"] = table[f"{side}_n"].fillna(0).astype(int)
+        for end in ("value", "low", "high"):
+            column = f"{side}_{end}"
+            table[column] = pd.to_numeric(table[column]) if column in table else np.nan
+    if len(rows) == 2 and _links(rows[0]) == _links(rows[1]):
+        both = table["before_counts"] & table["after_counts"]
+        table["difference"] = (table["after_value"] - table["before_value"]).where(both)
+    return table
+
+
+def _groups(table: pd.DataFrame) -> tuple[tuple[str, ...], bool]:
+    """The groups in order; of more than twelve the eleven with the most pairs, and that some are left out."""
+    names = list(dict.fromkeys([*table["a"], *table["b"].dropna()]))
+    if len(names) <= MOST_VALUES:
+        return tuple(names), False
+    size = {g: int(table.loc[(table["a"] == g) | (table["b"] == g), "before_n"].sum()) for g in names}
+    top = set(sorted(names, key=lambda g: -size[g])[: MOST_VALUES - 1])
+    return tuple(g for g in names if g in top), True
+
+
+def _name(a: str, b: str | None) -> str:
+    return a if b is None or pd.isna(b) else f"{a} / {b}"
+
+
+def _side(run: StoredRun, label: str, row: Mapping[str, Any], metric: str) -> GapSide:
+    counted = [c for c in row["cells"] if not c["excluded"] and c["value"] is not None]
+    unit = {"dp": "pairs", "eo": "edges"}[metric]
+    method = str(run.config["method"])
+    if row["value"] is None or row["evidence"] != "ok" or len(counted) < 2:
+        why = f"fewer than two cells have enough {unit}"
+        return GapSide(run.id, label, method, "not enough evidence", f"Not enough evidence: {why}.", ())
+    top, bottom = max(counted, key=lambda c: c["value"]), min(counted, key=lambda c: c["value"])
+    ends = [
+        f"{_name(c['a'], c['b'])} {c['value']:.3f}{interval(c.get('ci_low'), c.get('ci_high'))} (n = {c['n']:,} {unit})"
+        for c in (top, bottom)
+    ]
+    text = f"Largest gap {row['value']:.3f}{interval(row['ci_low'], row['ci_high'])}: {ends[0]} against {ends[1]}."
+    if row.get("floor_random") is not None:
+        text += f" Chance alone would give about {row['floor_random']:.3f}."
+    verdict = _verdict(row)
+    if verdict == "not told from chance":
+        text += " It cannot be told from chance" + (
+            f" (p = {row['p_value']:.2g})." if row.get("p_value") is not None else "."
+        )
+    if verdict == "not enough evidence":
+        text += " It has no interval, so chance cannot be told from more; audit the run again if it was audited by an earlier version."
+    return GapSide(run.id, label, method, verdict, text, ((top["a"], top["b"]), (bottom["a"], bottom["b"])))
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    """By the test against equal cells where the row has one, else by the interval."""
+    if row.get("p_value") is not None:
+        return "more than chance" if row["p_value"] < 0.05 else "not told from chance"
+    if row["ci_low"] is None:
+        return "not enough evidence"
+    return "more than chance" if row["ci_low"] > (row.get("floor_random") or 0.0) else "not told from chance"
+
+
+def _title(metric: str, attribute: str, sides: Sequence[GapSide]) -> str:
+    label = GAP_LABELS[metric]
+    verdicts = {s.verdict for s in sides}
+    if verdicts == {"not enough evidence"}:
+        return f"{label}: not enough evidence to compare {attribute} groups"
+    if "more than chance" not in verdicts:
+        tested = [s.label for s in sides if s.verdict == "not told from chance"]
+        some = f" in {tested[0]}, not enough evidence in the other" if len(tested) < len(sides) else ""
+        return f"{label}: no difference between {attribute} groups is shown{some}"
+    where = [s.label for s in sides if s.verdict == "more than chance"]
+    return f"{label}: {attribute} groups differ by more than chance in {' and in '.join(where)}"
+
+
+def _links(row: Mapping[str, Any]) -> str:
+    """Which pairs a row is about."""
+    if row["metric"] == "dp":
+        return "all pairs"
+    return "all links (training may have seen them)" if row["variant"] == "all-edges" else "held-out links"
+
+
+def _change(found: Sequence[tuple[StoredRun, Mapping[str, Any]]], names: Mapping[str, str]) -> str:
+    if len(found) < 2 or any(row["value"] is None for _, row in found):
+        return ""
+    (a, first), (b, second) = found
+    if _links(first) != _links(second):
+        return f"Not compared: {names[a.id]} is measured on {_links(first)}, {names[b.id]} on {_links(second)}."
+    text = f"The gap goes from {first['value']:.3f} with {names[a.id]} to {second['value']:.3f} with {names[b.id]}"
+    if None in (first["ci_low"], second["ci_low"]):
+        return text + "; without an interval of both no change can be told."
+    if second["ci_high"] < first["ci_low"] or second["ci_low"] > first["ci_high"]:
+        return text + "; the intervals do not overlap."
+    return text + "; the intervals overlap, so no change is shown."
+
+
+def _caption(
+    metric: str,
+    attribute: str,
+    layout: str,
+    table: pd.DataFrame,
+    found: Sequence[tuple[StoredRun, Mapping[str, Any]]],
+    scale: float,
+    outlined: bool,
+) -> str:
+    rows = [row for _, row in found]
+    unit = {"dp": "pairs of nodes", "eo": "edges"}[metric]
+    what = (
+        "mean predicted probability of "
+        + {
+            "dp": "a link",
+            "eo": " in A, of ".join(dict.fromkeys(map(_links, rows)))
+            + (" in B" if len(set(map(_links, rows))) > 1 else ""),
+        }[metric]
+    )
+    who = f"users of each {attribute} group" if layout == "bars" else f"each pair of {attribute} groups"
+    text = f"{what[0].upper()}{what[1:]} for {who}; under it n, the {unit}, {rows[0]['n']:,} in the cells that count."
+    if layout == "map":
+        text += f" {'Both runs share one scale,' if len(rows) > 1 else 'Colours run from'} 0 to {scale:.3f}"
+        text += "; the highest and the lowest cell are outlined." if outlined else "."
+    if any(row["ci_low"] is not None for row in rows):
+        text += " Intervals: 95 %, over people, for one training seed; not adjusted for looking at several attributes."
+    if any(not table[f"{side}_counts"].all() for side in _SIDES[: len(found)]):
+        text += " Hatched cells have too few to count and are left out of the gap."
+    if any(table[f"{side}_withheld"].any() for side in _SIDES[: len(found)]):
+        text += f" {WITHHELD_LEGEND}"
+    return text
+
+
+def _alt(metric: str, attribute: str, table: pd.DataFrame, sides: Sequence[GapSide]) -> dict[str, str]:
+    out = {}
+    for name, side in zip(_SIDES, sides, strict=False):
+        out[name] = f"{GAP_LABELS[metric]} of {attribute} groups, {side.label}. {side.sentence}"
+        if hidden := int(table[f"{name}_withheld"].sum()):
+            out[name] += f" {many(hidden, 'cell is', 'cells are')} withheld."
+    if "difference" in table and table["difference"].notna().any():
+        top = max(records(table.dropna(subset="difference")), key=lambda r: abs(r["difference"]))
+        out["difference"] = (
+            f"Difference of the two runs for each cell, {sides[1].label} minus {sides[0].label}. Largest change: "
+            f"{_name(top['a'], top['b'])} by {top['difference']:+.3f}."
+        )
+    return out
+
+
+def _remarks(
+    metric: str,
+    table: pd.DataFrame,
+    found: Sequence[tuple[StoredRun, Mapping[str, Any]]],
+    names: Mapping[str, str],
+    groups: Sequence[str],
+    ranked: bool,
+    asked: int,
+) -> list[str]:
+    out = []
+    unit = {"dp": "pairs", "eo": "edges"}[metric]
+    if len(found) < asked:
+        out.append("The other run has no such numbers for this attribute.")
+    for side, (run, row) in zip(_SIDES, found, strict=False):
+        thin = table[~table[f"{side}_counts"] & ~table[f"{side}_withheld"]]
+        if len(thin):
+            shown = [
+                f"{_name(r['a'], r['b'])} ({format(n, ',') if (n := r[f'{side}_n']) else 'none'})"
+                for r in records(thin.head(8))
+            ]
+            more = f" and {len(thin) - 8} more" if len(thin) > 8 else ""
+            out.append(f"{names[run.id]}: too few {unit} to count: {', '.join(shown)}{more}.")
+        if "no calibration" in (row.get("note") or ""):
+            out.append(
+                f"{names[run.id]}: not trained to tell the chance of a link, so the sigmoid of a score is no calibrated probability."
+            )
+    if ranked:
+        out.append(f"Drawn are the {len(groups)} groups with the most {unit}; the table ranks all cells.")
+    return out
+
+
+def ranked_cells(view: GapView) -> pd.DataFrame:
+    """The cells as people read them, the highest first; too thin ones last."""
+    table = view.table
+    last = next(s for s in reversed(_SIDES) if f"{s}_value" in table)
+    out = pd.DataFrame({"Groups": [_name(r["a"], r["b"]) for r in records(table)]})
+    for side, shown in zip(_SIDES, view.sides, strict=False):
+        out[shown.label] = table[f"{side}_value"]
+        out[f"{shown.label}, 95 %"] = [
+            interval(*ends).strip() for ends in zip(table[f"{side}_low"], table[f"{side}_high"], strict=True)
+        ]
+        hidden = table[f"{side}_withheld"]
+        told = [WITHHELD if h else f"{n:,}" for h, n in zip(hidden, table[f"{side}_n"], strict=True)]
+        out[f"{shown.label}, n"] = told if hidden.any() else table[f"{side}_n"]
+    if "difference" in table:
+        out["Difference"] = table["difference"]
+    marks = [table[f"{last}_counts"], table[f"{last}_withheld"], table[f"{last}_n"] == 0]
+    out["Counts"] = np.select(marks, ["yes", WITHHELD, "none"], "too few")
+    order = table.assign(_first=~table[f"{last}_counts"]).sort_values(
+        ["_first", f"{last}_value"], ascending=[True, False]
+    )
+    return out.loc[order.index].reset_index(drop=True)

@@ -1,0 +1,152 @@
+"""People in a plane: WebGL points in one trace per group, so that groups can be switched off in the legend.
+
+Coordinates are sent as 16-bit whole numbers, as no number is read off the axes; with each point goes its node's number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uge_core.graph.suppression import never_one
+from uge_core.spreadsheet import FEWEST, WITHHELD
+from uge_core.views.figures.look import ink, named
+from uge_core.views.projection import TOP, Colouring, Group, ProjectionData, Side
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# plotly 7 would otherwise offer to send a chart's data to its makers.
+PROJECTION_CONFIG: dict[str, Any] = {
+    "showSendToCloud": False, "displaylogo": False, "scrollZoom": True, "displayModeBar": True,
+    "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "hoverClosestCartesian", "hoverCompareCartesian"],
+}  # fmt: skip
+# Okabe-Ito; ink in place of yellow, which small points on white do not carry.
+_COLORS = {
+    False: ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"),
+    True: ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#0072B2", "#D55E00"),
+}
+# Viridis without the end that is lost on the page.
+_VIRIDIS = {
+    False: ("#440154", "#46327E", "#365C8D", "#277F8E", "#1FA187", "#4AC16D", "#A0DA39"),
+    True: ("#35608D", "#29798E", "#1F948C", "#2EB37C", "#67CC5C", "#B0DD2F", "#FDE725"),
+}
+_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
+_GREY = {False: "#8A8A8A", True: "#8F8F8F"}
+
+
+def projection_figure(
+    data: ProjectionData,
+    side: Side,
+    colours: Colouring,
+    reach: tuple[int, int],
+    *,
+    selected: Collection[int] = (),
+    density: bool = False,
+    dark: bool = False,
+) -> go.Figure:
+    """One picture; both of a page share `reach`, so that they can be compared.
+
+    Args:
+        data: who is drawn.
+        side: where.
+        colours: who gets which colour.
+        reach: half width and half height of the frame.
+        selected: node numbers that are lifted out; none leaves all alike.
+        density: contours of where people are dense lie over the points.
+        dark: the page is dark.
+    """
+    import plotly.graph_objects as go
+
+    nodes = data.sample.nodes
+    n = len(nodes)
+    chosen = np.isin(nodes, list(selected)) if len(selected) else None
+    shades, symbols = _shades(colours, dark), _symbols(colours)
+    traces = []
+    # The largest first, so that small groups are not buried.
+    for i in sorted(range(len(colours.groups)), key=lambda i: -len(colours.groups[i].members)):
+        group = colours.groups[i]
+        at = side.coordinates[group.members]
+        label = named(group.label)
+        traces.append(
+            go.Scattergl(
+                x=np.ascontiguousarray(at[:, 0]), y=np.ascontiguousarray(at[:, 1]), mode="markers", name=label, legendrank=i,
+                customdata=nodes[group.members].astype(np.int32), hovertemplate=f"{label}<br>node %{{customdata}}<extra></extra>",
+                marker={"size": 3 if n > 5_000 else 5, "opacity": 0.6 if n > 5_000 else 0.85, "color": shades[i], "symbol": symbols[i]},
+                selectedpoints=None if chosen is None else np.nonzero(chosen[group.members])[0].tolist(),
+                selected={"marker": {"opacity": 1.0}}, unselected={"marker": {"opacity": 0.08}},
+            )
+        )  # fmt: skip
+    color = ink(dark)
+    if density:
+        traces.append(_contours(go, side, reach, color))
+    axis = {
+        "showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "showline": True, "mirror": True,
+        "linecolor": _GREY[dark],
+    }  # fmt: skip
+    text = {"size": 13, "color": color}
+    # In one go: each update of a layout takes plotly tens of milliseconds, and a lasso waits for both pictures.
+    layout = {
+        "xaxis": axis | {"range": [-1.04 * reach[0], 1.04 * reach[0]]},
+        "yaxis": axis | {"range": [-1.04 * reach[1], 1.04 * reach[1]], "scaleanchor": "x", "scaleratio": 1},
+        "font": text, "height": 520, "margin": {"t": 10, "r": 10, "l": 10, "b": 10}, "dragmode": "lasso", "hovermode": "closest",
+        "uirevision": "projection", "newselection": {"line": {"color": color, "width": 2}},
+        "legend": {
+            "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "itemsizing": "constant", "font": text,
+            "title": {"text": named(colours.title) + "  ", "font": text},
+        },
+    }  # fmt: skip
+    return go.Figure(traces, layout)
+
+
+_GRID = 64  # cells along each side of the frame
+_SPREAD = 1.5  # cells, the Gaussian that people are smoothed with
+
+
+def _contours(go: Any, side: Side, reach: tuple[int, int], color: str) -> Any:
+    """Lines of equal density, from a tenth of the highest on: a histogram of the frame, smoothed by a Gaussian."""
+    edges = [np.linspace(-1.04 * r, 1.04 * r, _GRID + 1) for r in reach]
+    count, _, _ = np.histogram2d(side.coordinates[:, 0], side.coordinates[:, 1], bins=edges)
+    step = np.arange(_GRID)
+    kernel = np.exp(-0.5 * ((step[:, None] - step) / _SPREAD) ** 2)
+    kernel /= kernel.sum(axis=1, keepdims=True)
+    smooth = kernel @ count @ kernel.T
+    top = float(smooth.max()) or 1.0
+    middle_x, middle_y = ((e[:-1] + e[1:]) / 2 for e in edges)
+    return go.Contour(
+        x=middle_x.astype(np.float32), y=middle_y.astype(np.float32), z=(smooth.T / top).astype(np.float32),
+        name="density", showscale=False, showlegend=False, hoverinfo="skip", line={"color": color, "width": 1.5},
+        contours={"coloring": "none", "start": 0.1, "end": 0.9, "size": 0.16},
+    )  # fmt: skip
+
+
+def _shades(colours: Colouring, dark: bool) -> list[str]:
+    plain = [g for g in colours.groups if g.kind == "value"]
+    out = []
+    for group in colours.groups:
+        if group.kind != "value":
+            out.append(_GREY[dark])
+        elif colours.ordered:
+            out.append(_VIRIDIS[dark][round(plain.index(group) * (TOP - 1) / max(1, len(plain) - 1))])
+        else:
+            out.append((*_COLORS[dark], ink(dark))[plain.index(group)])
+    return out
+
+
+def _symbols(colours: Colouring) -> list[str]:
+    """A shape each where there are few enough to tell apart."""
+    groups: tuple[Group, ...] = colours.groups
+    return list(_SYMBOLS[: len(groups)]) if len(groups) <= len(_SYMBOLS) else ["circle"] * len(groups)
+
+
+def projection_alt(data: ProjectionData, side: Side, colours: Colouring) -> str:
+    """The picture in words."""
+    counts = np.array([len(g.members) for g in colours.groups])
+    told = zip(colours.groups, counts, never_one(counts < FEWEST, counts), strict=True)
+    sizes = ", ".join(
+        f"{g.label} {f'{n:,}' if not hidden else f'under {FEWEST}' if n < FEWEST else WITHHELD}"
+        for g, n, hidden in told
+    )
+    return f"{data.sample.words} of run {side.label} as points in a plane, coloured by {colours.title}: {sizes}. The numbers below say what holds."

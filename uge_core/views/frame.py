@@ -1,0 +1,112 @@
+"""What stands beside every page: which data, which attribute, and the two runs that are compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from uge_core.runs.store import RunStore, StoredRun
+from uge_core.views.leakage import audited_attributes, labels, run_order
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The choices of the frame, and what was chosen.
+
+    Attributes:
+        datasets: label by key, the first letters of the data's fingerprint.
+        attributes: audited attributes of the chosen data, those that some run treats first.
+        runs: label by run id, the audited runs of the chosen data.
+        data: the chosen data's key, or None without an audited run.
+        attribute: the chosen attribute, or None.
+        before: the run that is compared with, or None.
+        after: the other run; None where there is only one.
+        messages: what was asked for and is not there.
+    """
+
+    datasets: Mapping[str, str]
+    attributes: Sequence[str]
+    runs: Mapping[str, str]
+    data: str | None
+    attribute: str | None
+    before: str | None
+    after: str | None
+    messages: Sequence[str]
+
+
+def frame(
+    store: RunStore,
+    *,
+    data: str | None = None,
+    attribute: str | None = None,
+    before: str | None = None,
+    after: str | None = None,
+) -> Frame:
+    """The frame's choices; what is asked for and does not exist falls back to the default, with a message.
+
+    By default: the data of the newest run, the first attribute that a run treats, an untreated run
+    as `before` and the last in the order of lists that treats the attribute as `after`.
+
+    Args:
+        store: the run store.
+        data: key of the data, as in `Frame.datasets`, or their name.
+        attribute: name of an audited attribute.
+        before: a run's id.
+        after: a run's id.
+    """
+    runs = [r for r in store.list(audits=False) if r.audited]
+    names = {run.dataset["fingerprint"]: run.dataset["name"] for run in reversed(runs)}
+    count = Counter(names.values())
+    datasets = {f[:8]: f"{name} {f[:8]}" if count[name] > 1 else name for f, name in reversed(names.items())}
+    messages: list[str] = []
+
+    def pick(
+        what: str, asked: str | None, allowed: Sequence[str] | Mapping[str, str], default: str | None
+    ) -> str | None:
+        if asked is None or asked in allowed:
+            return asked if asked is not None else default
+        instead = f"; {what} {_named(default, allowed)} is shown instead" if default else ""
+        messages.append(f"There is no {what} {asked[:40]!r}{'' if what == 'data set' else ' in these data'}{instead}.")
+        return default
+
+    # A name serves as well as a key, as people write addresses by hand: of several with one name the newest.
+    if data not in datasets:
+        data = next((f[:8] for f, name in reversed(names.items()) if name == data), data)
+    data = pick("data set", data, datasets, next(iter(datasets), None))
+    here = sorted((r for r in runs if r.dataset["fingerprint"][:8] == data), key=run_order)
+    treated = list(dict.fromkeys(name for run in here for name in run.config["sensitive"]))
+    # Rows are read of these few alone, so that the frame stays quick over a thousand runs.
+    asked = [r for r in here if r.id in (before, after)]
+    # The newest, and the newest of every way of running: one audited for gender alone does not hide the others' region.
+    newest = {
+        (r.config["method"] == "external", *r.config["sensitive"]): r for r in sorted(here, key=lambda r: r.created)
+    }
+    found = [a for run in {r.id: r for r in (*newest.values(), *asked)} for a in audited_attributes(store.load(run))]
+    attributes = tuple(
+        sorted(dict.fromkeys(found), key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
+    )
+    attribute = pick("attribute", attribute, attributes, next(iter(attributes), None))
+    allowed = labels(here)
+    first, second = _defaults(here, attribute)
+    before = pick("run", before, allowed, first)
+    if before == second:
+        second = next((i for i in allowed if i != before), None)
+    after = pick("run", after, allowed, second)
+    return Frame(datasets, attributes, allowed, data, attribute, before, after, tuple(messages))
+
+
+def _named(value: str | None, allowed: Sequence[str] | Mapping[str, str]) -> str:
+    return repr(allowed[value]) if isinstance(allowed, Mapping) and value else repr(value)
+
+
+def _defaults(runs: Sequence[StoredRun], attribute: str | None) -> tuple[str | None, str | None]:
+    """An untreated run and one that treats the attribute, alike but for the method where there are such."""
+    plain = [r for r in runs if r.config["method"] == "none"] or [r for r in runs if not r.config["sensitive"]]
+    treated = [r for r in runs if attribute in r.config["sensitive"]]
+    before = next(iter(plain or runs), None)
+    others = [r for r in treated if r is not before] or [r for r in runs if r is not before]
+    like = ("backbone", "seed", "split_seed", "epochs", "dim")
+    alike = [r for r in others if before and all(r.config.get(k) == before.config.get(k) for k in like)]
+    after = next(reversed(alike or others), None)
+    return before.id if before else None, after.id if after else None

@@ -1,0 +1,231 @@
+"""Runs that differ in their seed alone, as one point with an interval.
+
+Over three or more seeds a reading is their mean with Student's t interval,
+
+    mean +- t(0.975; k - 1) * s / sqrt(k),
+
+for what the mean over all training seeds would be on the same split and the same people; of one seed it
+is the audit's own interval over people, of two it reaches from the lower end to the upper end of theirs,
+as t with one degree of freedom (12.7) says nothing. All are 95 %. Leakage and link quality are of the
+same member.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from uge_core.runs.store import StoredRun
+from uge_core.views.leakage import (
+    COMPARED,
+    as_shown,
+    audit_rows,
+    audited_attributes,
+    config_words,
+    matching_row,
+    method_class,
+    run_order,
+    settings_apart,
+)
+from uge_core.views.words import known
+
+ENOUGH_SEEDS = 3  # for an interval over seeds
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One measured number of a point.
+
+    Attributes:
+        value: the number, the mean over seeds where there are several.
+        low: lower end of its 95 % interval, or None.
+        high: upper end, or None.
+        kind: what the interval is over: "seeds", "nodes", or None without one.
+        n: people, targets, pairs or edges it rests on.
+        random: what random embeddings or chance alone give, or None.
+        majority: what always answering the commonest value gives, or None.
+        seeds: how many it is the mean of.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    kind: str | None
+    n: int | None
+    random: float | None
+    majority: float | None
+    seeds: int = 1
+
+
+@dataclass(frozen=True)
+class Point:
+    """One method at one lambda, over its seeds.
+
+    Attributes:
+        series: label of the method with what tells it apart, the same for all its lambdas.
+        method: the method's name.
+        lam: lambda, or None where the method has none.
+        runs: the runs behind it, one a seed.
+        sensitive: the attributes it treats.
+    """
+
+    series: str
+    method: str
+    lam: float | None
+    runs: tuple[StoredRun, ...]
+    sensitive: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The series with its lambda."""
+        return self.series if self.lam is None else f"{self.series} λ {self.lam:g}"
+
+    def leakage(self, attribute: str, metric: str, exposure: str = "unseen") -> Reading | None:
+        """How much the strongest attacker reads; `metric` may be "normalised", (F1 - majority) / (1 - majority)."""
+        rows = [self._leak(run, attribute, metric, exposure) for run in self.runs]
+        found = reading(rows)
+        if found and metric == "auc" and found.low is not None:
+            # No attacker does worse than a coin. Turned one by one, seeds at chance lie above it on average, so they
+            # are told from a coin only where one of them is by itself.
+            alone = [r["ci_low"] for r in rows if r and r["ci_low"] is not None and r["evidence"] == "ok"]
+            at_chance = found.kind == "seeds" and alone and max(alone) <= 0.5
+            return replace(found, low=0.5 if at_chance else max(0.5, found.low))
+        return found
+
+    def utility(self, attribute: str, exposure: str = "unseen") -> Reading | None:
+        """NDCG@10 of held-out links, of the member whose leakage is shown."""
+        rows = []
+        for run in self.runs:
+            leak = self._leak(run, attribute, "auc", exposure) or self._leak(run, attribute, "micro_f1", exposure)
+            rows.append(
+                matching_row(
+                    audit_rows(run, metric="ndcg_at_10", variant="held-out"), leak["exposure"] if leak else exposure
+                )
+            )
+        return reading(rows)
+
+    def gap(self, attribute: str, metric: str) -> Reading | None:
+        """The DP or EO gap of the exported embedding."""
+        return reading([gap_row(run.rows, attribute, metric) for run in self.runs])
+
+    def exported_utility(self) -> Reading | None:
+        """NDCG@10 of held-out links of the exported embedding, whose DP and EO are measured."""
+        return reading(
+            [matching_row(audit_rows(r, metric="ndcg_at_10", variant="held-out"), "seen") for r in self.runs]
+        )
+
+    @staticmethod
+    def _leak(run: StoredRun, attribute: str, metric: str, exposure: str) -> dict[str, Any] | None:
+        name = "micro_f1" if metric == "normalised" else metric
+        rows = audit_rows(run, metric=name, attribute=attribute, attacker="worst")
+        row = matching_row([r for r in rows if r["exposure"] in (exposure, None)], exposure)
+        return None if row is None else _normalised(row) if metric == "normalised" else as_shown(row)
+
+
+def reading(rows: Sequence[Mapping[str, Any] | None]) -> Reading | None:
+    """The rows of a point's seeds as one; None where none was measured."""
+    ok = [r for r in rows if r and r["value"] is not None and r["evidence"] == "ok"]
+    if not ok:
+        return None
+    values = np.array([r["value"] for r in ok])
+    ends = [(r["ci_low"], r["ci_high"]) for r in ok if r["ci_low"] is not None]
+    whole = len(ends) == len(ok)  # an interval of some seeds need not hold the mean of all
+    low, high = (min(e[0] for e in ends), max(e[1] for e in ends)) if whole else (None, None)
+    kind = "nodes" if whole else None
+    if len(ok) >= ENOUGH_SEEDS:
+        from scipy.special import stdtrit
+
+        half = float(stdtrit(len(ok) - 1, 0.975) * values.std(ddof=1) / math.sqrt(len(ok)))
+        bottom = 0.0 if (values >= 0).all() else -math.inf
+        low, high, kind = max(values.mean() - half, bottom), min(values.mean() + half, 1.0), "seeds"
+    return Reading(
+        float(values.mean()), low, high, kind, ok[0]["n"],
+        _mean(r["floor_random"] for r in ok), _mean(r["floor_majority"] for r in ok), len(ok),
+    )  # fmt: skip
+
+
+def gap_row(rows: Iterable[Mapping[str, Any]], attribute: str, metric: str) -> Mapping[str, Any] | None:
+    """The row of the largest gap between cells, beside whatever other summaries an audit has."""
+    variants: tuple[str | None, ...] = (None, "difference") if metric == "dp" else ("held-out", "all-edges")
+    mine = [r for r in rows if r["metric"] == metric and r["attribute"] == attribute and r["exposure"] != "unseen"]
+    return next((r for v in variants for r in mine if r["variant"] == v), None)
+
+
+def settings(runs: Iterable[StoredRun]) -> dict[str, tuple[StoredRun, ...]]:
+    """Runs that differ in nothing but method, lambda, attributes and seed, by a name of what they share."""
+    groups: dict[tuple[Any, ...], list[StoredRun]] = {}
+    for run in sorted(runs, key=run_order):
+        key = (run.dataset["fingerprint"], *(run.config.get(f) for f in COMPARED))
+        groups.setdefault(key, []).append(run)
+    out: dict[str, tuple[StoredRun, ...]] = {}
+    for group in groups.values():
+        words = config_words(group[0].config, "backbone", "dim", "split", "epochs")
+        while words in out:
+            words += "'"
+        out[words] = tuple(group)
+    return out
+
+
+def points(runs: Sequence[StoredRun], attribute: str) -> tuple[Point, ...]:
+    """The runs that treat the attribute, and those that treat none, as points in lambda order."""
+    mine = [r for r in runs if attribute in r.config["sensitive"] or not r.config["sensitive"]]
+    mine = [r for r in mine if attribute in audited_attributes(r)]
+    grouped: dict[str, dict[float | None, list[StoredRun]]] = {}
+    for run in mine:
+        grouped.setdefault(_series(run), {}).setdefault(run.config["lambda"], []).append(run)
+    names = _series_labels({key: next(iter(of.values()))[0] for key, of in grouped.items()})
+    return tuple(
+        Point(names[key], found[0].config["method"], lam, _one_a_seed(found), tuple(found[0].config["sensitive"]))
+        for key, of in grouped.items()
+        for lam, found in sorted(of.items(), key=lambda pair: -1.0 if pair[0] is None else pair[0])
+    )
+
+
+_VARIES = ("lambda", "seed", "warm_from", "warm_epochs")
+
+
+def _one_a_seed(runs: Iterable[StoredRun]) -> tuple[StoredRun, ...]:
+    """One run for each seed: a warm start is the same seed again, so the cold run stands for both."""
+    kept: dict[tuple[Any, ...], StoredRun] = {}
+    for run in runs:
+        seed = run.config.get("seed"), run.config.get("split_seed")
+        if seed not in kept or run.config.get("warm_from") is None:
+            kept[seed] = run
+    return tuple(kept.values())
+
+
+def _series(run: StoredRun) -> str:
+    return json.dumps({k: v for k, v in run.config.items() if k not in _VARIES}, sort_keys=True)
+
+
+def _series_labels(firsts: Mapping[str, StoredRun]) -> dict[str, str]:
+    """Method labels, with the attributes, then the settings, where two would read the same."""
+    treated = {tuple(r.config["sensitive"]) for r in firsts.values() if r.config["sensitive"]}
+    names = {}
+    for key, run in firsts.items():
+        parts = [method_class(run.config["method"]).label, run.config.get("file", "")]
+        parts += ["+".join(run.config["sensitive"])] if len(treated) > 1 else []
+        names[key] = " · ".join(filter(None, parts))
+    apart = settings_apart({key: run.config for key, run in firsts.items()}, names)
+    return {key: " · ".join([name, *apart[key]]) for key, name in names.items()}
+
+
+def _normalised(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Micro-F1 with the majority rate at 0 and always being right at 1."""
+    base = row["floor_majority"]
+    if base is None or base >= 1.0:
+        return None
+    scaled = {
+        k: (row[k] - base) / (1.0 - base) for k in ("value", "ci_low", "ci_high", "floor_random") if known(row[k])
+    }
+    return {**row, **scaled, "floor_majority": 0.0}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    found = [v for v in values if v is not None]
+    return sum(found) / len(found) if found else None

@@ -1,0 +1,133 @@
+"""Reports of stored audits: one offline HTML file, PDF, JSON and CSV, all made from the same records.
+
+Every format prints the SHA-256 of each record. The JSON file is the records themselves, what `uge verify`
+takes; the HTML file holds them too. No format holds a node but those a what-if scenario names that was asked
+for: aggregates only. Text is escaped in HTML, and in CSV a cell that would start a formula is quoted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uge_core.audit.record import seal
+from uge_core.errors import ConfigError
+from uge_core.registry import unknown_name
+from uge_core.views.report.document import document
+from uge_core.views.report.pdf import browser, print_pdf
+from uge_core.views.report.scenarios import scenario_ids, scenario_lines, scenario_records
+from uge_core.views.report.table import rows_csv
+
+if TYPE_CHECKING:
+    from uge_core.runs.store import RunStore, StoredRun
+
+FORMATS = ("html", "pdf", "json", "csv")
+
+__all__ = ["FORMATS", "Sheet", "browser", "report"]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a report says beside its numbers; all of it may be empty.
+
+    Attributes:
+        title: its heading.
+        author: who made the audit.
+        purpose: what the embedding is for, what the audit covers and what it does not.
+    """
+
+    title: str = "Audit of graph embeddings"
+    author: str = ""
+    purpose: str = ""
+
+
+def report(
+    runs: Sequence[StoredRun | str],
+    out: str | Path,
+    *,
+    formats: Sequence[str] | None = None,
+    sheet: Sheet | None = None,
+    scenarios: Sequence[str] = (),
+    store: RunStore | None = None,
+) -> list[Path]:
+    """Writes the report of some audited runs.
+
+    Args:
+        runs: stored runs or their ids, each audited.
+        out: a file whose ending says the format (``out.html``), or a folder for ``report.html`` and so on.
+        formats: some of html, pdf, json, csv; None: what the file's ending says, for a folder html.
+        sheet: title, author and purpose.
+        scenarios: stored what-if scenarios, by id or name.
+        store: where the runs lie; None means ``$UGE_STORE``, else ``./uge-store``.
+
+    Returns:
+        The files written.
+
+    Raises:
+        ConfigError: no run, a run without an audit, an unknown format or scenario, or a PDF where no browser is found.
+        RunNotFound: there is no such run.
+    """
+    from uge_core.runs.store import RunStore
+
+    store = store or RunStore()
+    out = Path(out)
+    ending = out.suffix.lower().removeprefix(".")
+    single = ending in FORMATS and not out.is_dir()
+    chosen = list(dict.fromkeys(formats or ([ending] if single else ["html"])))
+    for name in chosen:
+        if name not in FORMATS:
+            raise ConfigError(unknown_name("format", name, FORMATS))
+    if single and chosen != [ending]:
+        raise ConfigError(f"{out} ends in .{ending}, asked for: {', '.join(chosen)}; name a folder for several formats")
+    if "pdf" in chosen and browser() is None:
+        raise ConfigError(
+            "a PDF is printed by Chromium or Chrome, and none was found; install one, name it with BROWSER_PATH, "
+            "or take html, which prints well"
+        )
+    made = contents(runs, sheet=sheet, scenarios=scenario_ids(store, scenarios), store=store)
+    paths = []
+    for name in chosen:
+        path = out if single else out / f"report.{name}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(made[name]())
+        paths.append(path)
+    return paths
+
+
+def contents(
+    runs: Sequence[StoredRun | str], *, sheet: Sheet | None = None, scenarios: Sequence[str] = (), store: RunStore
+) -> Mapping[str, Callable[[], bytes]]:
+    """By format, what makes the file's bytes; arguments and errors as for `report`.
+
+    `scenarios` are ids of what-if scenarios, which every format holds with what the What-if page found for these runs.
+    """
+    found = [store.load(r if isinstance(r, str) else r.id) for r in runs]
+    if not found:
+        raise ConfigError("a report needs at least one run; uge runs list shows them")
+    for run in found:
+        if run.audit is None:
+            raise ConfigError(f"run {run.id} is not audited yet; run uge audit {run.id} first")
+    found = list({run.id: run for run in found}.values())
+    # A record of before there were seals gets one; another's is left alone, so that a wrong one shows.
+    records = [run.audit if "sha256" in run.audit else seal(run.audit) for run in found if run.audit is not None]
+
+    edited = scenario_records(store, scenarios, [run.id for run in found])
+
+    def page() -> str:
+        return document(found, records, sheet or Sheet(), store, scenarios)
+
+    return {
+        "html": lambda: page().encode("utf-8"),
+        "pdf": lambda: print_pdf(page()),
+        "json": lambda: json.dumps(_one([*records, *edited]), indent=1, ensure_ascii=False).encode(
+            "utf-8", "backslashreplace"
+        ),
+        "csv": lambda: rows_csv(records, list(scenario_lines(edited))).encode("utf-8-sig", "backslashreplace"),
+    }
+
+
+def _one(records: list[dict[str, Any]]) -> Any:
+    return records[0] if len(records) == 1 else records

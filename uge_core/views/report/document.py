@@ -1,0 +1,203 @@
+"""The report as one HTML file that needs no network: text, tables, charts and the records themselves."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from uge_core.audit.base import METRICS
+from uge_core.explore.whatif.scenario import Scenarios
+from uge_core.spreadsheet import WITHHELD, WITHHELD_LEGEND
+from uge_core.views import words as tables
+from uge_core.views.figures.leakage import CHART_CONFIG, leakage_figure
+from uge_core.views.leakage import config_words, labels, leakage_choices, leakage_view, sentences
+from uge_core.views.report.table import withheld
+from uge_core.views.whatif import JudgedView, judged_view
+
+if TYPE_CHECKING:
+    from uge_core.runs.store import RunStore, StoredRun
+    from uge_core.views.report import Sheet
+
+_TEMPLATE = "template.html"
+_LEAKAGE = ("auc", "micro_f1")
+
+
+def document(
+    runs: Sequence[StoredRun],
+    records: Sequence[Mapping[str, Any]],
+    sheet: Sheet,
+    store: RunStore,
+    scenarios: Sequence[str] = (),
+) -> str:
+    """The HTML of a report; every number in it stands in the records, which it holds.
+
+    Args:
+        runs: audited runs.
+        records: their sealed records, in the same order.
+        sheet: title, author and purpose.
+        store: where the runs lie.
+        scenarios: ids of stored what-if scenarios.
+    """
+    from jinja2 import Environment
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    text = resources.files("uge_core.views.report").joinpath(_TEMPLATE).read_text(encoding="utf-8")
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(text)
+    names = labels(runs)
+    held = json.dumps(list(records), ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+    return template.render(
+        sheet=sheet,
+        made=time.strftime("%Y-%m-%d %H:%M %Z"),
+        sentences=sentences(runs),
+        runs=[_run(run, record, names[run.id]) for run, record in zip(runs, records, strict=True)],
+        datasets=list({r["dataset"]["fingerprint"]: r["dataset"] for r in records}.values()),
+        scenarios=[_scenario(store, i, names) for i in scenarios],
+        charts=[_chart(c) for c in _charts(store, [r.id for r in runs])],
+        metrics=[METRICS[m] for m in METRICS if any(row["metric"] == m for r in records for row in r["rows"])],
+        plotly=Markup(get_plotlyjs()),
+        records=Markup(held),
+    )
+
+
+def _charts(store: RunStore, ids: list[str]) -> Iterator[tuple[Any, Any]]:
+    choices = leakage_choices(store, only=ids)
+    for exposure in choices.exposures:
+        for metric in _LEAKAGE:
+            if metric in choices.metrics:
+                view = leakage_view(store, exposure=exposure, attacker="worst", metric=metric, runs=ids)
+                if not view.table.empty:
+                    yield view, leakage_figure(view)
+
+
+def _chart(found: tuple[Any, Any]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    view, figure = found
+    figure.update_layout(title=None, paper_bgcolor="white", plot_bgcolor="white", template="plotly_white")
+    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config=CHART_CONFIG, default_width="100%")
+    return {
+        "title": view.title,
+        "caption": view.caption,
+        "alt": view.alt,
+        "html": Markup(drawn),
+        "remarks": view.remarks,
+    }
+
+
+def _scenario(store: RunStore, scenario_id: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """A what-if scenario with what the runs of the report gave."""
+    kept = Scenarios(store)
+    scenario = kept.load(scenario_id).scenario
+    return {
+        "name": scenario.name,
+        "sha256": scenario.hash,
+        "data": scenario.data,
+        "edits": [e.words for e in scenario.edits],
+        "runs": [
+            {"label": names[run_id], "tier": view.tier, "why_not": view.why_not, "rows": _texts(view)}
+            for run_id, answer in kept.results(scenario_id, names).items()
+            for view in [judged_view(answer)]
+        ],
+    }
+
+
+def _texts(view: JudgedView) -> list[dict[str, str]]:
+    """The rows before and after, as text."""
+    return [
+        {
+            k: ""
+            if v is None or v != v
+            else f"{v:,}"
+            if isinstance(v, int)
+            else _number(v)
+            if isinstance(v, float)
+            else str(v)
+            for k, v in row.items()
+        }
+        for row in tables.records(view.table)
+    ]
+
+
+def _run(run: StoredRun, record: Mapping[str, Any], label: str) -> dict[str, Any]:
+    """What the template prints of a run."""
+    return {
+        "id": run.id,
+        "label": label,
+        "words": config_words(record["config"], joint=" · "),
+        "sha256": record["sha256"],
+        "version": record.get("audit_version", 1),
+        "config": sorted((k, json.dumps(v, ensure_ascii=False)) for k, v in record["config"].items()),
+        "stamp": sorted((k, _plain(v)) for k, v in run.environment.items()),
+        "tables": list(_tables(record["rows"])),
+        "policy": record.get("policy"),
+    }
+
+
+def _tables(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows by metric, unseen ones first, as text."""
+    rows = list(rows)
+    for name, metric in METRICS.items():
+        mine = sorted((r for r in rows if r["metric"] == name), key=lambda r: r["exposure"] == "seen")
+        if mine:
+            yield {
+                "metric": metric,
+                "rows": [
+                    {
+                        "of": " · ".join(filter(None, (r["attribute"], r["attacker"], r["variant"], r["exposure"]))),
+                        "value": "not enough evidence" if r["value"] is None else _number(r["value"]),
+                        "interval": _span(r["ci_low"], r["ci_high"]),
+                        "kind": r["ci_kind"] or "",
+                        "n": f"{r['n']:,}" if r["n"] is not None else "",
+                        "floors": ", ".join(
+                            f"{f} {_number(r['floor_' + f])}"
+                            for f in ("random", "majority", "permutation")
+                            if r.get("floor_" + f) is not None
+                        ),
+                        "p": "" if r.get("p_value") is None else _number(r["p_value"]),
+                        "direction": r["direction"],
+                        "note": r["note"] or "",
+                        **_cells(r.get("cells") or ()),
+                    }
+                    for r in mine
+                ],
+            }
+
+
+_MOST_CELLS = 60
+
+
+def _cells(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Group pairs as text, what withheld ones are, and how many more there are."""
+    told = [withheld(c) for c in cells[:_MOST_CELLS]]
+    return {
+        "cells": [
+            {
+                "name": c["a"] if c["b"] is None else f"{c['a']} and {c['b']}",
+                "value": ("" if c["n"] else "none") if c["value"] is None else _number(c["value"]),
+                "interval": _span(c["ci_low"], c["ci_high"]),
+                "n": c["n"] if c["n"] == WITHHELD else f"{c['n']:,}",
+                "left_out": "too few, left out" if c["excluded"] and c["n"] != WITHHELD else "",
+            }
+            for c in told
+        ],
+        "legend": WITHHELD_LEGEND if any(c["n"] == WITHHELD for c in told) else "",
+        "more": max(0, len(cells) - _MOST_CELLS),
+    }
+
+
+def _number(value: float) -> str:
+    """Three digits after the point, small ones with three that count."""
+    return f"{value:.3f}" if value == 0 or abs(value) >= 0.0095 or not math.isfinite(value) else f"{value:.3g}"
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{_number(low)} to {_number(high)}"
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)

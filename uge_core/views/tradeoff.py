@@ -1,0 +1,424 @@
+"""The trade-off of leakage, or of a gap between groups, against link quality, and the lambda explorer.
+
+A point dominates another where it is better on both axes and both pairs of intervals separate. A
+point that another beats on both axes, but not by more than the intervals, is "tied": no one can say.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pandas as pd
+
+from uge_core.registry import find
+from uge_core.runs.store import RunStore
+from uge_core.spreadsheet import to_csv
+from uge_core.training.config import RunConfig
+from uge_core.views.leakage import LeakageView, run_order
+from uge_core.views.points import Point, Reading, points, settings
+from uge_core.views.words import interval, known, many, records
+
+TRADEOFF_METRICS: Mapping[str, str] = {
+    "auc": "AUC", "micro_f1": "Micro-F1", "normalised": "Normalised leakage", "dp": "DP gap", "eo": "EO gap",
+}  # fmt: skip
+_NAMED = ("epochs", "seed", "split_seed", "warm_epochs")  # settings that the command line has a flag of its own for
+_LEAKAGE = ("auc", "micro_f1", "normalised")
+
+
+@dataclass(frozen=True)
+class TradeoffView:
+    """One record for the chart, the explorer, the table and the file.
+
+    Attributes:
+        metric: what lies on the x axis, a key of `TRADEOFF_METRICS`.
+        attribute: whose.
+        exposure: "unseen" or "seen".
+        points: the measured points, in the order of `table`.
+        table: one row per point: value and interval on both axes, what chance alone gives, n, seeds, status.
+        floors: by name, a value on the x axis.
+        no_debiasing: NDCG@10 of the untreated point, or None.
+        settings: what the runs can be limited to; the chosen one is `setting`.
+        setting: backbone, dimension, split and epochs that all points share.
+        attributes: all audited attributes of these runs.
+        title: the finding.
+        caption: what is drawn.
+        alt: the chart in words.
+        remarks: what was left out, and why.
+        root: where the store lies.
+    """
+
+    metric: str
+    attribute: str
+    exposure: str
+    points: tuple[Point, ...]
+    table: pd.DataFrame
+    floors: Mapping[str, float]
+    no_debiasing: float | None
+    settings: tuple[str, ...]
+    setting: str
+    attributes: tuple[str, ...]
+    title: str
+    caption: str
+    alt: str
+    remarks: tuple[str, ...]
+    root: str
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        return to_csv(self.table)
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Those that have a lambda."""
+        return tuple(dict.fromkeys(p.series for p in self.points if p.lam is not None))
+
+    @property
+    def lambdas(self) -> tuple[float, ...]:
+        """Every lambda that was measured for some series, rising."""
+        return tuple(sorted({p.lam for p in self.points if p.lam is not None}))
+
+
+_OTHER = {"unseen": "seen", "seen": "unseen"}
+_COLUMNS = [
+    "run", "series", "method", "lambda", "value", "value_low", "value_high", "chance", "ndcg", "ndcg_low", "ndcg_high",
+    "interval", "seeds", "n", "n_ranked", "status", "run_ids",
+]  # fmt: skip
+
+
+def tradeoff_view(
+    store: RunStore,
+    *,
+    data: str,
+    attribute: str,
+    metric: str = "auc",
+    exposure: str = "unseen",
+    setting: str | None = None,
+    like: str | None = None,
+) -> TradeoffView:
+    """Every method's points for one attribute.
+
+    Args:
+        store: the run store.
+        data: key of the data, as in `Frame.datasets`.
+        attribute: an audited attribute.
+        metric: a key of `TRADEOFF_METRICS`; leakage is the strongest attacker's.
+        exposure: "unseen" or "seen", of leakage and of the link quality beside it; gaps are the exported embedding's.
+        setting: one of `TradeoffView.settings`; None takes that of `like`, else the first.
+        like: a run's id.
+    """
+    # Rows are read of the chosen setting alone.
+    light = (r for r in store.list(audits=False) if r.audited and r.dataset["fingerprint"][:8] == data)
+    groups = settings(light)
+    default = next((name for name, runs in groups.items() if any(r.id == like for r in runs)), next(iter(groups), ""))
+    setting = setting if setting in groups else default
+    ids = [r.id for r in groups.get(setting, ())]
+    runs = sorted((r for r in store.list(only=ids) if r.audited), key=run_order)
+    measured, found, floors, otherwise = [], [], [], 0
+    for point in points(runs, attribute):
+        if metric in _LEAKAGE:
+            x, y = point.leakage(attribute, metric, exposure), point.utility(attribute, exposure)
+        else:
+            x, y = point.gap(attribute, metric), point.exported_utility()
+        if x and y:
+            measured.append(point)
+            found.append(_record(point, x, y))
+            floors.append(x)
+        elif x is None and metric in _LEAKAGE and point.leakage(attribute, metric, _OTHER[exposure]):
+            otherwise += 1
+    table = pd.DataFrame(found, columns=_COLUMNS)
+    table["status"] = _status(table)
+    plain = table.loc[(table["method"] == "none") & table["lambda"].isna(), "ndcg"]
+    drawn = {i for p in measured for i in (r.id for r in p.runs)}
+    return TradeoffView(
+        metric, attribute, exposure, tuple(measured), table, _floors(metric, floors),
+        float(plain.iloc[0]) if len(plain) else None, tuple(groups), setting,
+        tuple(dict.fromkeys(r["attribute"] for run in runs for r in run.rows if r["attacker"] and r["attribute"])),
+        _title(table, metric, attribute), _caption(table, metric, attribute, exposure), _alt(table, metric, attribute),
+        tuple(_remarks(len(runs) - len(drawn), otherwise, table, exposure, metric)), str(store.root),
+    )  # fmt: skip
+
+
+def _record(point: Point, x: Reading, y: Reading) -> dict[str, Any]:
+    return {
+        "run": point.label, "series": point.series, "method": point.method, "lambda": point.lam,
+        "value": x.value, "value_low": x.low, "value_high": x.high, "chance": x.random, "ndcg": y.value,
+        "ndcg_low": y.low, "ndcg_high": y.high, "interval": x.kind or "none", "seeds": x.seeds, "n": x.n, "n_ranked": y.n,
+        "run_ids": " ".join(r.id for r in point.runs),
+    }  # fmt: skip
+
+
+def _floors(metric: str, found: Sequence[Reading]) -> dict[str, float]:
+    """The lines of a chart's x axis: one value each, as all points share data and attackers; of a gap each has its own."""
+    if metric in ("dp", "eo"):
+        return {}
+    out = {}
+    for name, values in (("random embeddings", [r.random for r in found]), ("majority", [r.majority for r in found])):
+        there = [v for v in values if v is not None]
+        if there:
+            out["a coin" if metric == "auc" and name == "majority" else name] = sum(there) / len(there)
+    return out
+
+
+def _status(table: pd.DataFrame) -> list[str]:
+    """Best where nothing beats the point on both axes, dominated, or tied (see the module)."""
+    rows = records(table)
+    out = []
+    for q in rows:
+        better = [p for p in rows if p["value"] < q["value"] and p["ndcg"] > q["ndcg"]]
+        clear = any(_apart(p, q) for p in better)
+        out.append("dominated" if clear else "tied" if better else "best")
+    return out
+
+
+def _apart(p: Mapping[str, Any], q: Mapping[str, Any]) -> bool:
+    return _below(p, q) and known(p["ndcg_low"]) and known(q["ndcg_high"]) and bool(p["ndcg_low"] > q["ndcg_high"])
+
+
+def _title(table: pd.DataFrame, metric: str, attribute: str) -> str:
+    if table.empty:
+        return f"No run was measured this way for {attribute}"
+    rows, label = records(table), TRADEOFF_METRICS[metric]
+    best = min(rows, key=lambda r: float(r["value"]))
+    number = f"{label} {best['value']:.3f}" if metric in _LEAKAGE else f"{best['value']:.3f}"
+    quality = f"NDCG@10 {best['ndcg']:.3f}"
+    if len(rows) == 1:
+        return f"Only {best['run']} was measured this way: {number}, {quality}"
+    if alike := sum(not _below(best, r) for r in rows) - 1:
+        what = "least leakage" if metric in _LEAKAGE else f"lowest {label}"
+        text = f"{best['run']}: {what} of {attribute} measured, {number}, not told apart from {many(alike, 'other')}; {quality}"
+    else:
+        what = f"leaks {attribute} least" if metric in _LEAKAGE else f"has the smallest {label} of {attribute}"
+        text = f"{best['run']} {what}: {number}, {quality}"
+    plain = table[table["method"] == "none"]
+    if len(plain) and best["method"] != "none":
+        text += f"; without debiasing {plain.iloc[0]['value']:.3f} and {plain.iloc[0]['ndcg']:.3f}"
+    return text
+
+
+def _below(p: Mapping[str, Any], q: Mapping[str, Any]) -> bool:
+    """The interval of one lies below that of the other."""
+    return known(p["value_high"]) and known(q["value_low"]) and bool(p["value_high"] < q["value_low"])
+
+
+def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str) -> str:
+    if table.empty:
+        return ""
+    seen = {"unseen": "did not see", "seen": "may have seen"}[exposure]
+    x = {
+        "auc": f"AUC of the strongest attacker on {attribute}, on people whose values training {seen}",
+        "micro_f1": f"Micro-F1 of the strongest attacker on {attribute}, on people whose values training {seen}",
+        "normalised": f"(Micro-F1 - majority) / (1 - majority) of the strongest attacker on {attribute}, on people whose values training {seen}",
+        "dp": f"DP gap between {attribute} groups, of the exported embedding",
+        "eo": f"EO gap between {attribute} groups, of the exported embedding",
+    }[metric]
+    kinds = set(table["interval"])
+    over = []
+    if "seeds" in kinds:
+        over.append("of three or more seeds: Student's t over training seeds, around their mean")
+    if "nodes" in kinds:
+        over.append("of one seed: over the people tested, of two: both seeds' together")
+    intervals = f"95 % intervals, {'; '.join(over)}" if over else "No intervals were measured"
+    n, ranked = table["n"].max(), table["n_ranked"].max()
+    unit = {"dp": "pairs", "eo": "edges"}.get(metric, "people tested")
+    chance = ""
+    if metric not in _LEAKAGE and table["chance"].notna().any():
+        chance = " What gap is expected by chance alone differs by embedding: hover over a point, or see the table."
+    return (
+        f"Across: {x} (n = {int(n):,} {unit}); left is better. Up: NDCG@10 of held-out links (n = {int(ranked):,} "
+        f"ranked); up is better. Numbers on the points are λ. {intervals}. Solid: no other point is "
+        "better on both axes; hollow: one is, by more than the intervals; hollow with a dot: tied, the intervals do not tell."
+        + chance
+    )
+
+
+def _alt(table: pd.DataFrame, metric: str, attribute: str) -> str:
+    label = TRADEOFF_METRICS[metric]
+    words = [
+        f"{r['run']}: {label} {r['value']:.3f}{interval(r['value_low'], r['value_high'])}{_by_chance(r, metric)}, NDCG@10 {r['ndcg']:.3f}"
+        f"{interval(r['ndcg_low'], r['ndcg_high'])}, {r['status']}."
+        for r in records(table)
+    ]
+    return " ".join([_title(table, metric, attribute) + ".", *words])
+
+
+def _by_chance(row: Mapping[str, Any], metric: str) -> str:
+    return f", by chance {row['chance']:.3f}" if metric not in _LEAKAGE and known(row["chance"]) else ""
+
+
+def _remarks(left_out: int, otherwise: int, table: pd.DataFrame, exposure: str, metric: str) -> list[str]:
+    out = []
+    if otherwise:
+        other = {"unseen": "Seen values", "seen": "Unseen values"}[exposure]
+        out.append(f"Measured on the other people alone, and shown under {other}: {otherwise} of the points.")
+    elif left_out:
+        out.append(
+            f"Left out of this setting: {many(left_out, 'run')}, about other attributes, not measured this way, "
+            "or of a warm start beside a cold run of the same seed."
+        )
+    if len(table) and exposure == "seen" and metric in _LEAKAGE:
+        out.append(
+            "Methods that read the tested people's values look better here than they are; Unseen values are the fair comparison."
+        )
+    return out
+
+
+@dataclass(frozen=True)
+class LambdaView:
+    """One series at one lambda.
+
+    Attributes:
+        point: what was measured, or None.
+        sentence: what it says in plain words, or that nothing was measured.
+        figures: name, value, what it rests on (interval, n, chance) and the change from no debiasing, of each number.
+        bars: leakage of every attribute beside the untreated run's, for `leakage_light`.
+        command: trains the point where nothing was measured, or None.
+    """
+
+    point: Point | None
+    sentence: str
+    figures: tuple[tuple[str, str, str, str | None], ...]
+    bars: LeakageView | None
+    command: str | None
+
+
+def lambda_view(view: TradeoffView, series: str, lam: float) -> LambdaView:
+    """What was measured of a series at a lambda; between measured lambdas nothing is made up."""
+    point = next((p for p in view.points if p.series == series and p.lam == lam), None)
+    if point is None:
+        return LambdaView(None, f"{series} was not trained at λ {lam:g}.", (), None, train_command(view, series, lam))
+    plain = next((p for p in view.points if p.method == "none"), None)
+    return LambdaView(
+        point, _sentence(view, point, plain), tuple(_figures(view, point, plain)), _bars(view, point, plain), None
+    )
+
+
+def train_command(view: TradeoffView, series: str, lam: float) -> str:
+    """The command that trains a series at another lambda, with all its seeds."""
+    point = next(p for p in view.points if p.series == series)
+    config = point.runs[0].config
+    given = point.runs[0].dataset.get("source") or {}
+    source, columns = given.get("spec") or config.get("dataset", "DATA"), given.get("attributes")
+    named = f" --attributes {shlex.quote(','.join(columns))}" if columns else ""
+    seeds = ",".join(str(r.config.get("seed", 0)) for r in point.runs)
+    run = RunConfig.from_json(config)
+    return (
+        f"uge sweep {shlex.quote(str(source))} --sensitive {shlex.quote('+'.join(point.sensitive))}{named} "
+        f"--backbone {config['backbone']} --methods {point.method} --lams {lam:g} --seeds {seeds} "
+        f"--epochs {config['epochs']} --split-seed {config['split_seed']} --exposure {run.exposure} "
+        f"--unknown {run.unknown} --hidden {run.hidden or 'impute'}{_sets(run)} --store {shlex.quote(view.root)}"
+    )
+
+
+def _sets(run: RunConfig) -> str:
+    """`--set` of each setting that is not its default."""
+    given = []
+    for owner, values in (
+        (RunConfig, {f.name: getattr(run, f.name) for f in fields(RunConfig) if f.metadata and f.name not in _NAMED}),
+        (find("backbones", run.backbone), run.backbone_options),
+        (find("debias.methods", run.method), run.method_options),
+    ):
+        own = {f.name: f.default for f in fields(owner)}
+        given += [f"{k}={v}" for k, v in values.items() if k in own and v != own[k]]
+    return "".join(f" --set {shlex.quote(setting)}" for setting in given)
+
+
+def _percent(reading: Reading) -> str:
+    ends = "" if reading.low is None else f", 95 % interval {100 * reading.low:.1f} to {100 * (reading.high or 0):.1f}"
+    return f"{100 * reading.value:.1f} % of the time{ends}"
+
+
+def _sentence(view: TradeoffView, point: Point, plain: Point | None) -> str:
+    """What a reader who knows no metric can take away, made from the numbers."""
+    metric = "auc" if view.metric == "auc" else "micro_f1"
+    found = point.leakage(view.attribute, metric, view.exposure)
+    before = plain.leakage(view.attribute, metric, view.exposure) if plain else None
+    now, then = (
+        point.utility(view.attribute, view.exposure),
+        plain.utility(view.attribute, view.exposure) if plain else None,
+    )
+    text = []
+    if found:
+        chance = found.majority if found.majority is not None else found.random
+        aside = [f"{100 * before.value:.1f} % without debiasing"] if before else []
+        if metric == "auc":
+            does = f"picks the right one of two people with different {view.attribute}"
+            aside.append("a coin 50 %")
+        else:
+            does = f"guesses {view.attribute} right"
+            aside += [f"always the commonest value {100 * chance:.1f} %"] if chance is not None else []
+        text.append(f"At λ {point.lam:g} the strongest attacker {does} {_percent(found)} ({'; '.join(aside)}).")
+    if now:
+        text.append(
+            f"Link quality NDCG@10 is {now.value:.3f}" + (f" ({then.value:.3f} without debiasing)." if then else ".")
+        )
+    return " ".join(text)
+
+
+def _figures(view: TradeoffView, point: Point, plain: Point | None) -> list[tuple[str, str, str, str | None]]:
+    metric = view.metric if view.metric in _LEAKAGE else "auc"
+
+    def numbers(p: Point) -> list[Reading | None]:
+        return [
+            p.leakage(view.attribute, metric, view.exposure), p.utility(view.attribute, view.exposure),
+            p.gap(view.attribute, "dp"), p.gap(view.attribute, "eo"),
+        ]  # fmt: skip
+
+    names = (f"Leakage, {TRADEOFF_METRICS[metric]}", "NDCG@10", "DP gap", "EO gap")
+    out = []
+    for name, now, then in zip(names, numbers(point), numbers(plain) if plain else [None] * 4, strict=True):
+        change = f"{now.value - then.value:+.3f}" if now and then else None
+        out.append(
+            (
+                name,
+                f"{now.value:.3f}" if now else "not measured",
+                _rests_on(now) if now else "",
+                change,
+            )
+        )
+    return out
+
+
+def _rests_on(reading: Reading) -> str:
+    """Interval, n and what chance gives, as far as they are known."""
+    said = [
+        interval(reading.low, reading.high).strip(),
+        "" if reading.n is None else f"n = {reading.n:,}",
+        "" if reading.random is None else f"chance {reading.random:.3f}",
+    ]
+    return ", ".join(filter(None, said))
+
+
+def _bars(view: TradeoffView, point: Point, plain: Point | None) -> LeakageView:
+    """Every attribute's leakage with and without debiasing, as `leakage_light` draws it."""
+    metric = "micro_f1" if view.metric == "micro_f1" else "auc"
+    rows: list[dict[str, Any]] = []
+    seen: list[str] = []
+    for attribute in view.attributes:
+        for p in filter(None, (plain, point)):
+            found = p.leakage(attribute, metric, view.exposure)
+            if found is None and (found := p.leakage(attribute, metric, "seen")):
+                seen.append(attribute)
+            if found is None:
+                continue
+            floors = [f for f in (found.majority, found.random) if f is not None]
+            rows.append(
+                {
+                    "attribute": attribute, "run": p.label, "run_id": p.runs[0].id, "method": p.method, "value": found.value,
+                    "ci_low": found.low, "ci_high": found.high, "majority": found.majority, "random": found.random,
+                    "n": found.n, "evidence": "ok", "telling": found.low is not None and (not floors or found.low > max(floors)), "treated": attribute in p.sensitive,
+                }
+            )  # fmt: skip
+    table = pd.DataFrame(rows)
+    words = [f"{r['attribute']}, {r['run']}: {r['value']:.3f}{interval(r['ci_low'], r['ci_high'])}." for r in rows]
+    title = f"What {point.label} gives away of every attribute"
+    caption = (
+        f"{TRADEOFF_METRICS[metric]} of the strongest attacker, from zero. Whiskers as in the chart above; hatched: the interval "
+        "reaches a floor, or there is none. Ticks: what always answering the commonest value gives (majority) and what random embeddings give (random)."
+    )
+    if seen:
+        names = ", ".join(dict.fromkeys(seen))
+        caption += f" {names}: not treated, so training read these values as they are, and they are measured so (seen)."
+    return LeakageView(table, metric, title, caption, " ".join([f"{title}.", *words]), ())

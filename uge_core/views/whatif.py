@@ -1,0 +1,451 @@
+"""What-if answers as what its page shows: numbers before and after, each with the tier that made it.
+
+An answer is a record of the what-if process (`whatif.desk`). Differences here are of two estimates with
+intervals of their own; only a retrained run is compared in pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from uge_core.spreadsheet import FEWEST, WITHHELD, WITHHELD_LEGEND, is_withheld, to_csv
+from uge_core.views.leakage import METRIC_LABELS, as_shown, pair_as_shown
+from uge_core.views.words import interval, known, many
+
+_UNDER = f"under {FEWEST}"
+TIER_WORDS: Mapping[str, str] = {
+    "re-judge": "the embedding stays as it is; values, groups and links are judged anew",
+    "re-encode": "one pass of the run's own parameters over the edited edges; nothing is trained",
+    "re-train": "a run of its own on the edited graph, compared in pairs",
+}
+_WHO = {"worst": "strongest attacker"}
+_SHOWN_BY = {"auc": 0, "micro_f1": 1, "balanced_accuracy": 2, "usable_bits": 3, "dp": 4, "eo": 5}
+EMPTY = "Not enough evidence"
+_NO_TWIN = (
+    "No rows of unseen values: they are measured on the twin, whose parameters are not kept, so that it cannot be re-encoded. "
+    "The run trained again has a twin of its own."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedView:
+    """Before and after of one scenario.
+
+    Attributes:
+        tier: which one made the numbers.
+        sentences: the finding by attribute, in plain words.
+        table: one row a measure: before, after, difference, chance, n.
+        groups: DP and EO by group pair, before and after; of withheld cells neither value nor number.
+        weights: the weights of all training edges before and after, a row a figure.
+        cells: the cells whose edges were touched, a row each.
+        moved: how far nodes went; empty unless re-encoded.
+        remarks: what to know about single numbers.
+        why_not: why the run was not re-encoded although edges changed, or "".
+        seconds: how long the answer took.
+    """
+
+    tier: str
+    sentences: tuple[str, ...]
+    table: pd.DataFrame
+    groups: pd.DataFrame
+    weights: pd.DataFrame
+    cells: pd.DataFrame
+    moved: pd.DataFrame
+    remarks: tuple[str, ...]
+    why_not: str
+    seconds: float
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        return to_csv(self.table)
+
+
+def judged_view(answer: Mapping[str, Any]) -> JudgedView:
+    """An answer to `judge` as tables and sentences."""
+    attackers = {p["before"]["attacker"] for p in answer["rows"]} - {None, "worst"}
+    pairs = sorted(
+        # The strongest of one says the same twice.
+        (p for p in answer["rows"] if len(attackers) > 1 or p["before"]["attacker"] != "worst"),
+        key=lambda p: (
+            answer["attributes"].index(p["before"]["attribute"]) if p["before"]["attribute"] in answer["attributes"] else 99,
+            p["thresholds"] is not None, _SHOWN_BY.get(p["before"]["metric"], 9), p["before"]["attacker"] != "worst",
+            p["before"]["attacker"] or "", p["before"]["exposure"] != "unseen",
+        ),
+    )  # fmt: skip
+    rows, groups = [_row(p) for p in pairs], _groups(pairs)
+    weights, cells, remarks = _weights(answer["weights"])
+    if len(groups) and (groups[["Before, n", "After, n"]] == WITHHELD).any(axis=None):
+        remarks = (*remarks, WITHHELD_LEGEND)
+    if answer.get("twin_left"):
+        remarks = (_NO_TWIN, *remarks)
+    return JudgedView(
+        answer["tier"], tuple(_sentences(pairs)), pd.DataFrame(rows), groups, weights, cells,
+        _moved(answer["moved"]), (*_notes(pairs), *remarks), answer["why_not"] or "", answer.get("seconds", 0.0),
+    )  # fmt: skip
+
+
+def _what(pair: Mapping[str, Any]) -> str:
+    row = pair["before"]
+    label = METRIC_LABELS[row["metric"]]
+    if pair["thresholds"]:
+        first, second = pair["thresholds"]
+        return f"{label} of predicted links, threshold {first:g} before, {second:g} after"
+    return label
+
+
+def _of(row: Mapping[str, Any]) -> str:
+    parts = [row["attribute"], _WHO.get(row["attacker"] or "", row["attacker"]), row["exposure"]]
+    return " · ".join(p for p in parts if p)
+
+
+def _row(pair: Mapping[str, Any]) -> dict[str, Any]:
+    before, after = as_shown(pair["before"]), as_shown(pair["after"])
+    return {
+        "Measure": _what(pair),
+        "Of": _of(before),
+        "Made by": pair["tier"],
+        "Before": before["value"],
+        "Before, 95 %": interval(before["ci_low"], before["ci_high"]).strip(),
+        "After": after["value"],
+        "After, 95 %": interval(after["ci_low"], after["ci_high"]).strip(),
+        "Difference": None if None in (before["value"], after["value"]) else after["value"] - before["value"],
+        "Shows": _verdict(before, after),
+        "Chance, after": after["floor_random"],
+        "Majority, after": after["floor_majority"],
+        "n before": before["n"],
+        "n after": after["n"],
+        "Better": after["direction"],
+    }
+
+
+def _verdict(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """One of three: a change, none that is shown, or not enough evidence."""
+    if None in (before["value"], after["value"]) or "insufficient" in (before["evidence"], after["evidence"]):
+        return EMPTY
+    if before["value"] == after["value"]:
+        return "The same"
+    ends = [before["ci_low"], before["ci_high"], after["ci_low"], after["ci_high"]]
+    if not all(known(e) for e in ends):
+        return EMPTY
+    if ends[3] < ends[0] or ends[2] > ends[1]:
+        return "Lower" if after["value"] < before["value"] else "Higher"
+    return "No change is shown"
+
+
+def _sentences(pairs: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    out = []
+    said: set[tuple[Any, ...]] = set()
+    for pair in pairs:
+        before, after = as_shown(pair["before"]), as_shown(pair["after"])
+        about = (before["attribute"], before["metric"], bool(pair["thresholds"]))
+        if before["metric"] not in ("auc", "dp", "eo") or about in said:
+            continue
+        said.add(about)
+        what = {
+            "auc": f"how often the {_WHO.get(before['attacker'] or '', str(before['attacker']) + ' attacker')} tells two people apart (AUC; a coin gets 0.500)",
+            "dp": "largest gap in predicted links between groups (DP)",
+            "eo": "largest gap on links that are there (EO)",
+        }[before["metric"]]
+        if pair["thresholds"]:
+            what += f" at a threshold of {pair['thresholds'][0]:g} before and {pair['thresholds'][1]:g} after"
+        if before["metric"] == "auc" and before["exposure"]:
+            what += f", {before['exposure']} values"
+        verdict = _verdict(before, after)
+        if verdict == EMPTY:
+            out.append(f"{before['attribute']}, {what}: not enough evidence.")
+            continue
+        ends = {
+            "The same": "; it is the same", "No change is shown": "; the intervals overlap, so no change is shown",
+            "Lower": "; it is lower, the intervals do not overlap", "Higher": "; it is higher, the intervals do not overlap",
+        }[verdict]  # fmt: skip
+        out.append(
+            f"{before['attribute']}, {what}: {before['value']:.3f}{interval(before['ci_low'], before['ci_high'])} before, "
+            f"{after['value']:.3f}{interval(after['ci_low'], after['ci_high'])} after (n = {after['n']:,}){ends}."
+        )
+    return out
+
+
+def _groups(pairs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Cells of DP and EO with their values before and after; a cell of one side alone has one value."""
+    out = []
+    for pair in pairs:
+        if pair["before"]["metric"] not in ("dp", "eo"):
+            continue
+        sides = [{(c["a"], c["b"]): c for c in pair[s]["cells"]} for s in ("before", "after")]
+        for key in dict.fromkeys([*sides[0], *sides[1]]):
+            record: dict[str, Any] = {
+                "Measure": _what(pair), "Attribute": pair["before"]["attribute"],
+                "Groups": key[0] if key[1] is None else f"{key[0]} / {key[1]}", "Made by": pair["tier"],
+            }  # fmt: skip
+            values = []
+            for name, side in zip(("Before", "After"), sides, strict=True):
+                cell = side.get(key)
+                hidden = cell is not None and is_withheld(cell)
+                value = None if cell is None or hidden else cell["value"]
+                values.append(value)
+                record[name] = value
+                record[f"{name}, 95 %"] = (
+                    "" if value is None or cell is None else interval(cell["ci_low"], cell["ci_high"]).strip()
+                )
+                record[f"{name}, n"] = "no such group" if cell is None else WITHHELD if hidden else f"{cell['n']:,}"
+            before, after = values
+            record["Difference"] = None if before is None or after is None else after - before
+            cells = [c for c in (s.get(key) for s in sides) if c is not None]
+            few = WITHHELD if any(map(is_withheld, cells)) else "too few"
+            record["Counts"] = few if any(c["excluded"] for c in cells) else "yes"
+            out.append(record)
+    return pd.DataFrame(out)
+
+
+_FIGURES = {
+    "weight_mean": "mean weight R~/R", "weight_min": "smallest weight", "weight_max": "largest weight",
+    "effective_sample_size": "effective sample size", "num_edges": "training edges", "uncovered_mass": "mass in cells without an edge",
+}  # fmt: skip
+
+
+def _weights(found: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    remarks = []
+    if found["note"]:
+        remarks.append(f"Weights: {found['note']}.")
+    if found["more"]:
+        remarks.append(f"{found['more']:,} more cells were touched; those with the most edges are listed.")
+    if not found["before"]:
+        return pd.DataFrame(), pd.DataFrame(), tuple(remarks)
+    overall = pd.DataFrame(
+        [
+            {
+                "Of all training edges": label,
+                "Made by": "re-judge",
+                "Before": found["before"][name],
+                "After": found["after"][name],
+                "Difference": found["after"][name] - found["before"][name],
+            }
+            for name, label in _FIGURES.items()
+        ]
+    )
+    cells = pd.DataFrame(
+        [
+            {
+                "Cell before": c["before"],
+                "Cell after": c["after"],
+                "Edges": _UNDER + " people" if c["edges"] is None else f"{c['edges']:,}",
+                "Made by": "re-judge",
+                "R before": c["ratio_before"],
+                "R after": c["ratio_after"],
+                "Weight before": c["weight_before"],
+                "Weight after": c["weight_after"],
+            }
+            for c in found["cells"]
+        ]
+    )
+    return overall, cells, tuple(remarks)
+
+
+def _moved(found: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "Nodes": m["who"],
+                "How many": m["nodes"],
+                "Made by": "re-encode",
+                "Median move": m["median"],
+                "Largest move": m["largest"],
+                "Did not move": m["still"],
+            }
+            for m in found
+        ]
+    )
+
+
+def _notes(pairs: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    """What was said of the numbers after the edits, once each."""
+    out: dict[str, None] = {}
+    for pair in pairs:
+        note = pair["after"]["note"]
+        if note and pair["before"]["metric"] in ("auc", "dp", "eo"):
+            out[f"{_what(pair)}, {_of(pair['after'])}: {note}."] = None
+    return list(out)
+
+
+@dataclass(frozen=True, eq=False)
+class EgoView:
+    """An ego network, one record for picture and table.
+
+    Attributes:
+        nodes: `id`, `x`, `y`, `degree`, `centre`, `group` (its value of the attribute), `values` in words.
+        edges: `a`, `b` (positions), `weight`, `part`, `why` in words.
+        table: one row an edge.
+        groups: the values drawn, in order.
+        attribute: what colours the nodes, or None.
+        title: the finding.
+        caption: what is drawn.
+        alt: the drawing in words.
+    """
+
+    nodes: tuple[dict[str, Any], ...]
+    edges: tuple[dict[str, Any], ...]
+    table: pd.DataFrame
+    groups: tuple[str, ...]
+    attribute: str | None
+    title: str
+    caption: str
+    alt: str
+
+
+def ego_view(answer: Mapping[str, Any], attribute: str | None) -> EgoView:
+    """An answer to `ego` as picture and table, coloured by an attribute."""
+    nodes = [
+        {
+            **{k: n[k] for k in ("id", "x", "y", "degree", "centre")},
+            "group": n["values"].get(attribute or "", "no value"),
+            "values": ", ".join(f"{k} {v}" for k, v in n["values"].items()),
+        }
+        for n in answer["nodes"]
+    ]
+    edges = [{**{k: e[k] for k in ("a", "b", "weight", "part")}, "why": _why(e)} for e in answer["edges"]]
+    rows = []
+    for edge, raw in zip(edges, answer["edges"], strict=True):
+        reason = raw["reasons"][0] if len(raw["reasons"]) == 1 else {}
+        rows.append(
+            {
+                "From": nodes[edge["a"]]["id"],
+                "To": nodes[edge["b"]]["id"],
+                "Weight R~/R": edge["weight"],
+                "R": _told(reason, "ratio", ".3f"),
+                "R~": _told(reason, "bias_free_ratio", ".3f"),
+                "Cell": "; ".join(f"{r['a']} with {r['b']}" for r in raw["reasons"]) or "a value is missing",
+                "Edges observed": _told(reason, "observed", ",.0f"),
+                "Edges expected": _told(reason, "expected", ",.1f"),
+                "Edge": edge["part"],
+                "Why": edge["why"],
+            }
+        )
+    centres = [n["id"] for n in nodes if n["centre"]]
+    groups = tuple(dict.fromkeys(sorted(n["group"] for n in nodes)))
+    treated = ", ".join(answer["sensitive"])
+    who = centres[0] if len(centres) == 1 else f"{len(centres)} nodes"
+    lightest, heaviest = (pick(edges, key=lambda e: e["weight"]) for pick in (min, max)) if edges else (None, None)
+    title = f"{who}: no edge"
+    if lightest and heaviest:
+        title = f"Edges of {who} weigh {lightest['weight']:.2f} to {heaviest['weight']:.2f}"
+        if lightest["weight"] == heaviest["weight"]:
+            title = f"All edges of {who} weigh {lightest['weight']:.2f}"
+    caption = (
+        f"{many(len(nodes), 'node')} and {many(len(edges), 'edge')}; larger markers are the chosen nodes. Width: the weight R~/R"
+        f"{f' of {treated}' if treated else ''}, which is 1 where the sensitive values change nothing; held-out edges are dotted. "
+        "Where a node stands means nothing."
+    )
+    if answer["left_out"]:
+        caption += f" {answer['left_out']:,} more neighbours are not drawn."
+    if answer["edges_left_out"]:
+        caption += f" {answer['edges_left_out']:,} more edges between the neighbours are not drawn."
+    if answer["note"]:
+        caption += f" {answer['note'][0].upper()}{answer['note'][1:]}."
+    alt = f"{title}. {len(nodes)} nodes, {len(edges)} edges; the table beside it lists each edge with its reason."
+    return EgoView(tuple(nodes), tuple(edges), pd.DataFrame(rows), groups, attribute, title, caption, alt)
+
+
+def _told(reason: Mapping[str, Any], name: str, form: str) -> str:
+    """A count or ratio of a cell, or why it is not told."""
+    if not reason:
+        return "see why"
+    if reason["observed"] is None:
+        return "withheld"
+    return "none" if reason[name] is None else format(reason[name], form)
+
+
+def _why(edge: Mapping[str, Any]) -> str:
+    if not edge["reasons"]:
+        return "a value is missing, so the edge keeps weight 1"
+    parts = []
+    for r in edge["reasons"]:
+        cell = f"{r['a']} with {r['b']}"
+        if r["observed"] is None:
+            parts.append(f"{cell}: counts are withheld, as a group has under {FEWEST} people")
+            continue
+        parts.append(
+            f"{cell}: {r['observed']:,.0f} edges observed, {r['expected']:,.1f} expected without the sensitive values, "
+            f"R {_ratio(r['ratio'])}, R~ {_ratio(r['bias_free_ratio'])}"
+        )
+    own = "" if edge["own"] is None else f"; its own weight is {edge['own']:g}"
+    return "; ".join(parts) + own
+
+
+def _ratio(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"
+
+
+@dataclass(frozen=True, eq=False)
+class RetrainedView:
+    """A retrained run against the one it was made from.
+
+    Attributes:
+        table: one row a measure: on the graph as it is, on the scenario's, their difference with its paired interval.
+        sentence: the finding.
+        notes: what could not be paired.
+    """
+
+    table: pd.DataFrame
+    sentence: str
+    notes: tuple[str, ...]
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        return to_csv(self.table)
+
+
+def retrained_view(answer: Mapping[str, Any]) -> RetrainedView:
+    """An answer to `compare`: A is the graph as it is, B the scenario's; differences are shown as B - A."""
+    rows = []
+    for r in map(pair_as_shown, answer["rows"]):
+        rows.append(
+            {
+                "Measure": METRIC_LABELS.get(r["metric"], r["metric"]),
+                "Of": _of(r),
+                "Made by": "re-train",
+                "Before": r["a"],
+                "After": r["b"],
+                "Difference": None if r["value"] is None else -r["value"],
+                "Difference, 95 %": interval(*(None if e is None else -e for e in (r["ci_high"], r["ci_low"]))).strip(),
+                "p (Holm)": r["p_holm"],
+                "n": r["n"],
+                "Shows": _paired_verdict(r),
+                "Better": r["direction"],
+            }
+        )
+    found = [r for r in rows if r["Shows"] in ("Lower", "Higher")]
+    sentence = (
+        f"{len(found)} of {len(rows)} measures change by more than chance (p below 0.05, adjusted for all of them)."
+    )
+    if rows and all(r["Shows"] == EMPTY for r in rows):
+        sentence = "Not enough evidence to compare the two."
+    return RetrainedView(pd.DataFrame(rows), sentence, tuple(answer.get("notes", ())))
+
+
+def _paired_verdict(row: Mapping[str, Any]) -> str:
+    if row["evidence"] != "ok" or row["value"] is None or (row["p_holm"] is None and row["value"]):
+        return EMPTY
+    if row["p_holm"] is None or row["p_holm"] >= 0.05:
+        return "No change is shown"
+    return "Lower" if row["value"] > 0 else "Higher"
+
+
+def compared_scenarios(first: Mapping[str, Any], second: Mapping[str, Any], names: tuple[str, str]) -> pd.DataFrame:
+    """Two answers to `judge` about one run side by side: before, and after each."""
+    tables = [judged_view(a).table for a in (first, second)]
+    if any(t.empty for t in tables):
+        return pd.DataFrame()
+    left, right = (t.set_index(["Measure", "Of"]) for t in tables)
+    both = left.index[left.index.isin(right.index)]
+    labels = names if names[0] != names[1] else (f"{names[0]} (1)", f"{names[1]} (2)")
+    out = pd.DataFrame({"Before": left.loc[both, "Before"]})
+    for label, table in zip(labels, (left, right), strict=True):
+        out[label] = table.loc[both, "After"]
+        out[f"{label}, 95 %"] = table.loc[both, "After, 95 %"]
+        out[f"{label}, made by"] = table.loc[both, "Made by"]
+    out["Difference of the two"] = out[labels[1]] - out[labels[0]]
+    return out.reset_index()
