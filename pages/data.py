@@ -534,7 +534,7 @@ else:
         with st.spinner(
             "Looking for the graph; one that is not here yet is fetched" if fetch else "Looking for the graph"
         ):
-            stamp = uge.data_stamp(spec, store, may_fetch=fetch)
+            stamp = uge.data_stamp(spec, store.root, may_fetch=fetch)
         view = graph_of(spec, stamp, str(store.root))
     except uge.NotReadYet:
         torch_file(spec)

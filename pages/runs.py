@@ -26,7 +26,7 @@ def form_of(spec: str, root: str, stamp: str) -> Any:
 
 def stamp_of(spec: str) -> str:
     try:
-        return uge.data_stamp(spec, store)
+        return uge.data_stamp(spec, store.root)
     except uge.UgeError:
         return ""  # the form says what is wrong
 

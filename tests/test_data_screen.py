@@ -14,15 +14,14 @@ import pytest
 
 import uge_core as uge
 from uge_core.dashboard.jobs import reading
+from uge_core.datasets.stamp import data_stamp
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
 from uge_core.graph.graph import Attribute, AttributedGraph
-from uge_core.graph.suppression import never_one
+from uge_core.graph.suppression import FEWEST, never_one
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import save_upload
-from uge_core.spreadsheet import FEWEST
 from uge_core.views.data import (
     BESIDE,
-    data_stamp,
     data_view,
     groups_csv,
     groups_view,
@@ -275,9 +274,9 @@ def test_marked_attributes_come_first(town: Path, store: RunStore, tmp_path: Pat
         (tmp_path / name).write_bytes((town / name).read_bytes())
     (tmp_path / "dataset.yaml").write_text("edges: edges.csv\nnodes: nodes.csv\nsensitive: [gender]\n")
     assert data_view(str(tmp_path), store).sensitive == ("gender", "city", "age")
-    before = data_stamp(str(tmp_path), store)
+    before = data_stamp(str(tmp_path), store.root)
     (tmp_path / "nodes.csv").write_bytes((town / "nodes.csv").read_bytes() + b"\n")
-    assert data_stamp(str(tmp_path), store) != before
+    assert data_stamp(str(tmp_path), store.root) != before
 
 
 def test_small_groups_are_named_without_their_size(tmp_path: Path, store: RunStore) -> None:
@@ -312,7 +311,7 @@ def test_places_that_hold_no_graph(
     folder = tmp_path / "empty"
     folder.mkdir()
     with pytest.raises(GraphError, match=said):
-        data_stamp(str(prepare(folder)), store)
+        data_stamp(str(prepare(folder)), store.root)
 
 
 def test_a_file_nobody_may_read(town: Path, tmp_path: Path, store: RunStore) -> None:
@@ -338,7 +337,7 @@ def save_torch(path: Path) -> str:
 
 def test_a_file_of_torch_is_read_by_a_worker_and_shown_without_torch(tmp_path: Path, store: RunStore) -> None:
     spec = save_torch(tmp_path / "g.pt")
-    stamp = data_stamp(spec, store)
+    stamp = data_stamp(spec, store.root)
     for read in (lambda: data_view(spec, store), lambda: uge.training_form(spec, store)):
         with pytest.raises(uge.NotReadYet, match=r"g.pt: a file of torch"):
             read()
@@ -361,7 +360,7 @@ def test_a_file_of_torch_is_read_by_a_worker_and_shown_without_torch(tmp_path: P
     (kept,) = store.tensors.iterdir()
     assert kept.stat().st_mode & 0o077 == 0 and store.tensors.stat().st_mode & 0o077 == 0
     os.utime(tmp_path / "g.pt", ns=(1, 1))
-    assert data_stamp(spec, store) != stamp
+    assert data_stamp(spec, store.root) != stamp
     with pytest.raises(uge.NotReadYet):
         data_view(spec, store)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import uge_core as uge
-from uge_core import machine as environment
+from uge_core import machine
 from uge_core.cli import commands as cli
 from uge_core.cli import doctor
 
@@ -53,7 +53,7 @@ def test_a_taken_port_names_another(tmp_path: Path) -> None:
 
 
 def test_an_old_and_a_missing_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    real = environment.version
+    real = machine.version
     asked = {"umap-learn": None, "plotly": "5.24.1"}
     monkeypatch.setattr(doctor, "version", lambda name: asked.get(name, real(name)))
     found = verdicts(uge.RunStore(tmp_path / "s"))

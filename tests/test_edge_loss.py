@@ -10,13 +10,17 @@ from strategies import graphs
 from test_bias_free import PLAIN, evidence
 
 from uge_core.debias.bias_free import CellTable, offset_cells, weight_cells
-from uge_core.training.edge_loss import loss as edge_loss
+from uge_core.training.edge_loss.compiled import CompiledPasses
+from uge_core.training.edge_loss.loss import Bpr, CrossEntropy, NoFactors, build
+from uge_core.training.edge_loss.negatives import SharedBlock
+from uge_core.training.edge_loss.pairs import Cells, Pairs
+from uge_core.training.edge_loss.plain import TorchPasses
 
 CPU = torch.device("cpu")
 
 
 def pairs_of(graph, seed=0):
-    return edge_loss.Pairs(graph.edges, graph.num_nodes, graph.num_users, seed)
+    return Pairs(graph.edges, graph.num_nodes, graph.num_users, seed)
 
 
 def both_tables(graph):
@@ -36,7 +40,7 @@ def embeddings(graph, members=4, dim=4, seed=0):
 
 def loss_of(kind, graph, passes=None, **options):
     options = {"negatives": "shared", "block_size": 4, "num_negatives": 3, **options}
-    built = edge_loss.build(kind, pairs_of(graph), both_tables(graph), CPU, **options)
+    built = build(kind, pairs_of(graph), both_tables(graph), CPU, **options)
     if passes is not None:
         built.passes = passes(pairs_of(graph), CPU)
     return built
@@ -92,7 +96,7 @@ def test_gradient_is_the_derivative_of_the_loss(graph, kind, negatives):
 def test_torch_passes_equal_the_compiled_ones(graph, kind):
     z = embeddings(graph)
     compiled = loss_of(kind, graph)(z, 2, True)
-    plain = loss_of(kind, graph, passes=edge_loss.TorchPasses)(z, 2, True)
+    plain = loss_of(kind, graph, passes=TorchPasses)(z, 2, True)
     for a, b in zip(compiled, plain, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 
@@ -101,32 +105,24 @@ def test_torch_passes_equal_the_compiled_ones(graph, kind):
 def test_a_factor_of_each_edge_is_a_weight_of_each_edge(graph, kind, plain):
     """Beside weights of the edges' own; a factor that comes as a new array is laid out anew."""
     z, often = embeddings(graph), np.arange(1, graph.edges.shape[1] + 1, dtype=np.float32)
-    weighed = edge_loss.Pairs(graph.edges, graph.num_nodes, graph.num_users, 0, often)
-    passes = edge_loss.TorchPasses(weighed, CPU) if plain else edge_loss.CompiledPasses(weighed)
+    weighed = Pairs(graph.edges, graph.num_nodes, graph.num_users, 0, often)
+    passes = TorchPasses(weighed, CPU) if plain else CompiledPasses(weighed)
 
     class Changing:
         def in_loss(self, epoch):
             return np.full(len(often), epoch, np.float32) / often
 
-    cells = [edge_loss.Cells.of(t, CPU) for t in both_tables(graph)]
+    cells = [Cells.of(t, CPU) for t in both_tables(graph)]
     factors = [Changing()] * len(cells)
-    blocks = edge_loss.SharedBlock(weighed, 4)
-    built = (
-        edge_loss.Bpr(cells, factors, passes)
-        if kind == "bpr"
-        else edge_loss.CrossEntropy(cells, factors, passes, blocks)
-    )
-    unweighed = [edge_loss.NoFactors()] * len(cells)
+    blocks = SharedBlock(weighed, 4)
+    built = Bpr(cells, factors, passes) if kind == "bpr" else CrossEntropy(cells, factors, passes, blocks)
+    unweighed = [NoFactors()] * len(cells)
     for epoch in (1, 2):
         loss, gradient = built(z, epoch, True)
-        flat = edge_loss.Pairs(graph.edges, graph.num_nodes, graph.num_users, 0, np.full(len(often), epoch, np.float32))
+        flat = Pairs(graph.edges, graph.num_nodes, graph.num_users, 0, np.full(len(often), epoch, np.float32))
         flat.__dict__["share"] = weighed.share  # factors leave the negatives alone
-        again = edge_loss.CompiledPasses(flat)
-        other = (
-            edge_loss.Bpr(cells, unweighed, again)
-            if kind == "bpr"
-            else edge_loss.CrossEntropy(cells, unweighed, again, blocks)
-        )
+        again = CompiledPasses(flat)
+        other = Bpr(cells, unweighed, again) if kind == "bpr" else CrossEntropy(cells, unweighed, again, blocks)
         expected, slope = other(z, epoch, True)
         torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(gradient, slope, rtol=1e-4, atol=1e-6)
@@ -149,7 +145,7 @@ def test_strangers_are_fresh_each_epoch_and_the_same_for_equal_seeds():
 
     edges, _, _ = simple_edges(rng.integers(0, 200, 400), rng.integers(0, 200, 400), 200)
     graph = AttributedGraph("g", 200, edges)
-    draw = lambda seed, epoch: edge_loss.CompiledPasses(pairs_of(graph, seed)).triples(epoch)[2]  # noqa: E731
+    draw = lambda seed, epoch: CompiledPasses(pairs_of(graph, seed)).triples(epoch)[2]  # noqa: E731
     assert (draw(0, 1) == draw(0, 1)).all()
     assert (draw(0, 1) != draw(0, 2)).mean() > 0.9 and (draw(0, 1) != draw(1, 1)).mean() > 0.9
     # uniform over strangers: every node is drawn about equally often
@@ -182,7 +178,7 @@ def test_a_large_score_overflows_nothing():
 def test_staged_draws_are_those_of_their_epoch(graph, kind, negatives):
     """In places that stay, filled up to one size; nothing but what `load` puts there is read."""
     z = embeddings(graph)
-    plain, staged = (loss_of(kind, graph, passes=edge_loss.TorchPasses, negatives=negatives) for _ in range(2))
+    plain, staged = (loss_of(kind, graph, passes=TorchPasses, negatives=negatives) for _ in range(2))
     load = staged.stage()
     for epoch in (3, 1, 2):
         load(epoch)

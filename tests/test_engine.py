@@ -14,8 +14,9 @@ from test_training import config, run, town
 
 from uge_core.errors import ConfigError
 from uge_core.graph.split import split_links
-from uge_core.runs import sweep as runs
-from uge_core.training.fit import ensembles, fit
+from uge_core.runs.plan import plan
+from uge_core.training.ensembles import ensembles
+from uge_core.training.fit import fit
 from uge_core.training.validation import QuickProbe
 
 
@@ -71,7 +72,7 @@ def test_warm_starts_bring_their_twins():
 
 def test_a_warm_path_is_planned_from_the_middle_lambda():
     graph = town()
-    planned = runs.plan(graph, sensitive="city", methods=("none", "uge-c"), lams=(0.1, 1.9, 0.5), warm=True, epochs=50)
+    planned = plan(graph, sensitive="city", methods=("none", "uge-c"), lams=(0.1, 1.9, 0.5), warm=True, epochs=50)
     found = {(p.config.method, p.config.lam): (p.config.warm_from, p.config.warm_epochs) for p in planned}
     assert found == {
         ("none", None): (None, 0),
@@ -80,10 +81,10 @@ def test_a_warm_path_is_planned_from_the_middle_lambda():
         ("uge-c", 0.5): (None, 0),
     }
     assert len(ensembles([p.config for p in planned])) == 1
-    cold = runs.plan(graph, sensitive="city", methods=("uge-c",), lams=(0.5,), epochs=50)
+    cold = plan(graph, sensitive="city", methods=("uge-c",), lams=(0.5,), epochs=50)
     assert cold[0].run_id in {p.run_id for p in planned}
     with pytest.raises(ConfigError, match="two lambdas or more"):
-        runs.plan(graph, sensitive="city", methods=("uge-c",), lams=(0.5,), warm=True)
+        plan(graph, sensitive="city", methods=("uge-c",), lams=(0.5,), warm=True)
 
 
 def test_warm_runs_of_different_length_train_apart():
@@ -148,11 +149,11 @@ def test_a_pass_that_does_not_fit_is_halved(tmp_path):
     found = python(
         """
         graph = plant(recipe("town", nodes=4000), 0).observed
-        data = runs.dataset_record(graph) | {"source": None}
+        data = dataset_record(graph) | {"source": None}
         store, said = RunStore(sys.argv[1]), []
-        plan = lambda seeds: runs.plan(graph, seeds=seeds, epochs=2, options={"dim": 512})
+        plan = lambda seeds: plan(graph, seeds=seeds, epochs=2, options={"dim": 512})
         go = lambda todo: runs._train(
-            graph, todo, store, runs._Splits(graph), data, device="cpu", deterministic=False, solo=False,
+            graph, todo, store, Splits(graph), data, device="cpu", deterministic=False, solo=False,
             on_step=lambda s: said.append(s.text),
         )
         go(plan((99,)))
@@ -174,7 +175,7 @@ def test_members_are_measured():
     """By one epoch of one and of three: at least the table, its gradient and Adam's two moments."""
     # In a process of its own: what earlier tests gave back would be taken again without the peak rising.
     script = """
-        member_bytes = importlib.import_module("uge_core.training.fit")._member_bytes
+        member_bytes = importlib.import_module("uge_core.training.capacity")._member_bytes
         graph = plant(recipe("town", nodes=20_000), 0).observed
         print(json.dumps(member_bytes(runs.RunConfig.resolve(graph, options={"dim": 128}), graph)))
         """
@@ -189,9 +190,9 @@ def test_a_busy_neighbour_slows_a_step_no_more_than_its_share(tmp_path):
     script = """
         fit = importlib.import_module("uge_core.training.fit").fit
         graph = plant(recipe("town", nodes=20_000), 0).observed
-        config = runs.plan(graph, epochs=150)[0].config
+        config = plan(graph, epochs=150)[0].config
         ticks = []
-        fit([config], graph, runs._Splits(graph)(config), device="cpu", on_epoch=lambda p: ticks.append(time.perf_counter()))
+        fit([config], graph, Splits(graph)(config), device="cpu", on_epoch=lambda p: ticks.append(time.perf_counter()))
         print(json.dumps(float(np.median(np.diff(ticks[20:])))))
         """
     quiet = python(script)

@@ -9,20 +9,20 @@ import textwrap
 
 import pytest
 
-from uge_core import machine as environment
+from uge_core import machine
 
 
 def test_stamp_has_versions_and_device() -> None:
-    stamp = environment.stamp("cpu")
+    stamp = machine.stamp("cpu")
     assert stamp["python"] == platform.python_version()
-    assert (stamp["device"], stamp["threads"]) == ("cpu", environment.cores())
+    assert (stamp["device"], stamp["threads"]) == ("cpu", machine.cores())
     assert set(stamp["packages"]) >= {"torch", "numpy", "scikit-learn"}
     assert all(stamp["packages"].values())
     json.dumps(stamp)
 
 
 def test_stamp_names_no_machine_and_no_user() -> None:
-    text = json.dumps(environment.stamp("cpu")).lower()
+    text = json.dumps(machine.stamp("cpu")).lower()
     assert platform.node().lower() not in text
     assert f'"{getpass.getuser().lower()}"' not in text
 

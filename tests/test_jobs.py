@@ -21,14 +21,15 @@ import uge_core as uge
 from uge_core.cli import commands as cli
 from uge_core.dashboard.jobs.queue import Job, Queue
 from uge_core.dashboard.jobs.worker import _Pulse
-from uge_core.dashboard.training_form import duration, training_form
+from uge_core.dashboard.training_form import training_form
 from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.whatif.edits import FlipValue
 from uge_core.explore.whatif.scenario import Scenario
-from uge_core.files import alive, birth
 from uge_core.graph.split import split_links
+from uge_core.machine import alive, birth
 from uge_core.progress import Step
 from uge_core.runs.store import RunStore
+from uge_core.runs.timing import duration
 from uge_core.training import checkpoint
 from uge_core.training.config import RunConfig
 from uge_core.training.fit import fit
@@ -431,19 +432,19 @@ def test_a_choice_is_measured_where_nothing_like_it_was(
 
 
 def test_rates_are_of_this_machine_and_of_the_nearest_kind() -> None:
-    from uge_core.runs import timing as rates
+    from uge_core.runs import timing
 
-    def made(work: float = 10.0, seconds: float = 20.0, **given: Any) -> rates.Rate:
-        known = {"what": "train", "graph": "g", "kind": "cpu/gcn/none", "machine": rates.machine(), "at": 1.0}
-        return rates.Rate(**known | {"work": work, "seconds": seconds} | given)  # type: ignore[arg-type]
+    def made(work: float = 10.0, seconds: float = 20.0, **given: Any) -> timing.Rate:
+        known = {"what": "train", "graph": "g", "kind": "cpu/gcn/none", "machine": timing.machine(), "at": 1.0}
+        return timing.Rate(**known | {"work": work, "seconds": seconds} | given)  # type: ignore[arg-type]
 
-    def low(*there: rates.Rate) -> float:
-        return rates.span(there, "train", 10.0, graph="g", kind="cpu/gcn/none").low
+    def low(*there: timing.Rate) -> float:
+        return timing.span(there, "train", 10.0, graph="g", kind="cpu/gcn/none").low
 
     assert low(made()) == low(made(), made(kind="cpu/gcn/uge-c", seconds=1.0)) > low(made(kind="cpu/gcn/uge-c"))
-    assert not rates.span([made(machine="other")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
-    assert not rates.span([made(kind="gpu/gcn/none")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
-    other = rates.span([made(graph="h")], "train", 10.0, graph="g", kind="cpu/gcn/none")
+    assert not timing.span([made(machine="other")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
+    assert not timing.span([made(kind="gpu/gcn/none")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
+    other = timing.span([made(graph="h")], "train", 10.0, graph="g", kind="cpu/gcn/none")
     assert other.known and other.low < low(made()) and "other graphs" in other.source
 
 

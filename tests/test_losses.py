@@ -21,8 +21,10 @@ from uge_core.debias.edge_factors import NoFactors
 from uge_core.debias.methods.fairdrop import FairDrop
 from uge_core.debias.methods.fairwalk import Fairwalk
 from uge_core.graph.walks import StepRule
-from uge_core.training import objective as losses
-from uge_core.training.edge_loss import loss as edge_loss
+from uge_core.training import objective
+from uge_core.training.edge_loss.loss import build
+from uge_core.training.edge_loss.pairs import Pairs
+from uge_core.training.edge_loss.plain import TorchPasses
 
 SHARED = {"negatives": "shared", "block_size": 4, "num_negatives": 3}
 WALKS = DeepWalk(walk_length=4, window=2, walks=3.0, p=0.5, q=2.0)
@@ -30,7 +32,7 @@ WALKS = DeepWalk(walk_length=4, window=2, walks=3.0, p=0.5, q=2.0)
 
 def built(backbone, graph, tables=None, pairs=None, factors=None, rules=None, dim=4, **options):
     tables = tables or both_tables(graph)
-    return losses.build(
+    return objective.build(
         backbone, pairs or pairs_of(graph), tables, CPU,
         factors=factors or [NoFactors()] * len(tables), rules=rules or [None] * len(tables), directions=None,
         dim=dim,
@@ -69,7 +71,7 @@ def test_second_order_equals_the_loops(graph, epoch, weighted):
         pairs = replace(pairs, weights=own)
     z, context = embeddings(graph), embeddings(graph, seed=1)
     found = built(LINE(order="2"), graph, pairs=pairs)(z, context, epoch, True)
-    blocks, n = blocks_of(losses.doubled(pairs), epoch), graph.num_nodes
+    blocks, n = blocks_of(objective.doubled(pairs), epoch), graph.num_nodes
     blocks = [[v % n for v in block] for block in blocks]
     for k, table in enumerate(both_tables(graph)):
         a, b = (x[k].double().numpy() for x in (z, context))
@@ -84,7 +86,7 @@ def test_both_orders_add_up_each_on_its_columns(graph, epoch):
     first = built(LINE(order="1"), graph)(z[:, :, :4], None, epoch, True)
     second = built(LINE(order="2"), graph, dim=2)(z[:, :, 4:], context, epoch, True)
     torch.testing.assert_close(both, first + second)
-    node2vec = edge_loss.build("cross-entropy", pairs_of(graph), both_tables(graph), CPU, **SHARED)
+    node2vec = build("cross-entropy", pairs_of(graph), both_tables(graph), CPU, **SHARED)
     assert torch.equal(first, node2vec(z[:, :, :4], epoch, True)[0])
 
 
@@ -130,10 +132,10 @@ def test_walks_of_one_step_are_node2vec(weighted):
 
     graph = town()
     own = np.random.default_rng(0).choice([1.0, 3.0], graph.num_edges).astype(np.float32) if weighted else None
-    pairs = edge_loss.Pairs(graph.edges, graph.num_nodes, None, 0, None if own is None else own / own.mean())
+    pairs = Pairs(graph.edges, graph.num_nodes, None, 0, None if own is None else own / own.mean())
     tables = [CellTable.neutral(graph.num_nodes)]
     z = embeddings(graph, members=1)
-    plain = edge_loss.build("cross-entropy", pairs, tables, CPU, **SHARED)
+    plain = build("cross-entropy", pairs, tables, CPU, **SHARED)
     want, gradient = plain(z, 1, True)
     leaf = z.clone().requires_grad_()
     found = built(DeepWalk(walk_length=1, window=1, walks=2000.0), graph, tables, pairs)(leaf, None, 1, True)
@@ -186,10 +188,10 @@ def test_torch_passes_equal_the_compiled_ones(graph, backbone):
     z, context = embeddings(graph), embeddings(graph, dim=2, seed=1) if backbone.has_context else None
     compiled, plain = built(backbone, graph), built(backbone, graph)
     if backbone.has_context:
-        for part, pairs in ((plain.first, pairs_of(graph)), (plain.second, losses.doubled(pairs_of(graph)))):
-            part.passes = edge_loss.TorchPasses(pairs, CPU)
+        for part, pairs in ((plain.first, pairs_of(graph)), (plain.second, objective.doubled(pairs_of(graph)))):
+            part.passes = TorchPasses(pairs, CPU)
     else:
-        plain.inner._passes = lambda pairs: edge_loss.TorchPasses(pairs, CPU)
+        plain.inner._passes = lambda pairs: TorchPasses(pairs, CPU)
     leaves = [z.clone().requires_grad_() for _ in range(2)]
     found = [loss(leaf, context, 2, True) for loss, leaf in zip((compiled, plain), leaves, strict=True)]
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-6)

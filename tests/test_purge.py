@@ -19,7 +19,7 @@ from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError
 from uge_core.explore.whatif.edits import MergeValues
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
-from uge_core.files import birth
+from uge_core.machine import birth
 from uge_core.runs.uploads import list_uploads, save_upload
 from uge_core.training.checkpoint import Checkpoint, kept
 

@@ -27,7 +27,7 @@ from uge_core.cli.commands import run
 from uge_core.datasets.planted.samples import make_sample
 from uge_core.errors import ConfigError, RecordError
 from uge_core.registry import names
-from uge_core.runs import sweep as runs
+from uge_core.runs.audits import audit_record
 from uge_core.runs.external import add_external
 from uge_core.runs.store import RunStore
 from uge_core.runs.verify import verify
@@ -63,7 +63,7 @@ def audits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
     external = add_external(
         rng.normal(size=(town.num_nodes, 8)).astype(np.float32), town, store, file="z.npy", score="cosine"
     )
-    found["external"] = runs.audit_record(external, town, store)
+    found["external"] = audit_record(external, town, store)
     return found
 
 

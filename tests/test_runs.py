@@ -11,6 +11,8 @@ import uge_core as uge
 from uge_core.errors import ConfigError, GraphError, StoreError, TrainingDiverged
 from uge_core.graph.graph import AttributedGraph
 from uge_core.runs import sweep as runs
+from uge_core.runs.audits import attributes_read
+from uge_core.runs.data import check_data
 from uge_core.runs.store import RunStore
 
 FAST = {"epochs": 3, "device": "cpu"}
@@ -168,16 +170,16 @@ def test_a_reused_run_takes_over_where_its_data_lie_now(plain_town: Path, tmp_pa
     assert uge.train(graph, store=store, **FAST).dataset == first.dataset
     copy = relabelled(graph)
     assert copy.fingerprint == graph.fingerprint
-    runs.check_data(first, copy)
+    check_data(first, copy)
     with pytest.raises(StoreError, match=r"other ids.*--data"):
-        runs.check_data(first, copy, ids=True)
+        check_data(first, copy, ids=True)
     again = uge.train(copy, store=store, source={"spec": "there", "attributes": None}, **FAST)
     assert again.id == first.id and again.dataset["source"]["spec"] == "there" and again.dataset["name"] == "copy"
     assert again.audit is not None and again.audit["dataset"]["name"] == "copy"
     assert again.audit["rows"] == (first.audit or {})["rows"]
-    runs.check_data(again, copy, ids=True)
+    check_data(again, copy, ids=True)
     with pytest.raises(StoreError, match="other ids"):
-        runs.check_data(again, graph, ids=True)
+        check_data(again, graph, ids=True)
     assert uge.train(graph, store=store, **FAST).dataset["source"] is None
 
 
@@ -254,7 +256,7 @@ def test_the_audit_is_told_which_values_training_read(
 ) -> None:
     graph = uge.load(town)
     (planned,) = uge.plan(graph, sensitive="city", methods=(method,), options=options)
-    assert runs.attributes_read(planned.config, graph) == read
+    assert attributes_read(planned.config, graph) == read
 
 
 def test_remarks_of_training_are_told_once(plain_town: Path, tmp_path: Path) -> None:

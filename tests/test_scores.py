@@ -37,11 +37,17 @@ from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Cosine, Distance, Dot, Factors, scorer
 from uge_core.graph.split import split_links
 from uge_core.registry import find
-from uge_core.runs import sweep as runs
-from uge_core.training import objective as losses
+from uge_core.runs.audits import score_of
+from uge_core.runs.sweep import resume
+from uge_core.training import objective
 from uge_core.training.config import RunConfig
-from uge_core.training.edge_loss import loss as edge_loss
-from uge_core.training.fit import ensembles, fit
+from uge_core.training.edge_loss.compiled import CompiledPasses
+from uge_core.training.edge_loss.loss import CrossEntropy, evaluate
+from uge_core.training.edge_loss.negatives import strangers
+from uge_core.training.edge_loss.pairs import Cells
+from uge_core.training.edge_loss.plain import TorchPasses
+from uge_core.training.ensembles import ensembles
+from uge_core.training.fit import fit
 
 SIGMAS = st.sampled_from([1.2, 2.0, 7.5])
 
@@ -100,7 +106,7 @@ def test_names():
 
 def built(backbone, graph, scorer):
     tables = both_tables(graph)
-    return losses.build(
+    return objective.build(
         backbone, pairs_of(graph), tables, CPU, factors=[NoFactors()] * 4, rules=[None] * 4, directions=None,
         dim=4, scorer=scorer, **SHARED,
     )  # fmt: skip
@@ -108,9 +114,9 @@ def built(backbone, graph, scorer):
 
 def plain_passes(loss, graph, scorer):
     """The same loss with torch's passes in place of the compiled ones."""
-    make = lambda pairs: edge_loss.TorchPasses(pairs, CPU, scorer)  # noqa: E731
+    make = lambda pairs: TorchPasses(pairs, CPU, scorer)  # noqa: E731
     if hasattr(loss, "second"):
-        loss.first.passes, loss.second.passes = make(pairs_of(graph)), make(losses.doubled(pairs_of(graph)))
+        loss.first.passes, loss.second.passes = make(pairs_of(graph)), make(objective.doubled(pairs_of(graph)))
     elif hasattr(loss.inner, "walkers"):
         loss.inner._passes = make
     else:
@@ -125,7 +131,7 @@ def test_losses_equal_the_loops(graph, epoch, sigma, plain):
     cross, ranked, walked = (built(b, graph, given) for b in (Node2Vec(), MatrixFactorisation(), WALKS))
     if plain:
         cross, ranked, walked = (plain_passes(loss, graph, given) for loss in (cross, ranked, walked))
-    u, i, j = edge_loss.CompiledPasses(pairs_of(graph)).triples(epoch)
+    u, i, j = CompiledPasses(pairs_of(graph)).triples(epoch)
     triples = list(zip(u.tolist(), i.tolist(), j.tolist(), strict=True))
     blocks = blocks_of(pairs_of(graph), epoch)
     found = [loss(z, None, epoch, True).tolist() for loss in (cross, ranked, walked)]
@@ -150,7 +156,7 @@ def test_contexts_are_met_at_a_distance_too(graph, epoch, sigma):
     z, context = embeddings(graph), embeddings(graph, seed=1)
     found = built(LINE(order="2"), graph, Distance(sigma))(z, context, epoch, True)
     n = graph.num_nodes
-    blocks = [[v % n for v in b] for b in blocks_of(losses.doubled(pairs_of(graph)), epoch)]
+    blocks = [[v % n for v in b] for b in blocks_of(objective.doubled(pairs_of(graph)), epoch)]
     nothing = np.zeros((n, 1))
     for k, table in enumerate(both_tables(graph)):
         both = torch.cat([z[k], context[k]]).double().numpy()
@@ -166,16 +172,14 @@ def test_the_gradient_is_autograds(negatives, graph, sigma, plain):
     """Of the same sums over explicit distances in double precision."""
     given = Distance(sigma)
     pairs, tables = pairs_of(graph), both_tables(graph)
-    passes = edge_loss.TorchPasses(pairs, CPU, given) if plain else edge_loss.CompiledPasses(pairs, scorer=given)
+    passes = TorchPasses(pairs, CPU, given) if plain else CompiledPasses(pairs, scorer=given)
     try:
-        drawn = edge_loss.strangers(negatives, pairs, passes, 4, 3)
+        drawn = strangers(negatives, pairs, passes, 4, 3)
     except ConfigError:  # everyone is linked to everyone
         reject()
-    loss = edge_loss.CrossEntropy(
-        [edge_loss.Cells.of(t, CPU) for t in tables], [NoFactors()] * len(tables), passes, drawn
-    )
+    loss = CrossEntropy([Cells.of(t, CPU) for t in tables], [NoFactors()] * len(tables), passes, drawn)
     z = embeddings(graph).requires_grad_()
-    (ours,) = torch.autograd.grad(edge_loss.evaluate(loss, z, 3, False, given).sum(), z)
+    (ours,) = torch.autograd.grad(evaluate(loss, z, 3, False, given).sum(), z)
     exact = z.detach().double().requires_grad_()
     k = (1 - sigma**-2) / 2
     start, neighbour = pairs.rows
@@ -439,7 +443,7 @@ def test_a_stored_run_is_audited_verified_and_compared_by_its_score(stored, plai
     assert far.audit is not None
     (row,) = [r for r in far.audit["rows"] if all(r[k] == v for k, v in key.items())]
     assert row["value"] == again.find(**key).value and "squared distance" in row["note"]
-    assert runs.score_of(far) == "distance" and runs.score_of(dot) == "dot"
+    assert score_of(far) == "distance" and score_of(dot) == "dot"
     report = tmp_path / "report.json"
     report.write_text(json.dumps(far.audit))
     code, out, _ = said(capsys, "verify", report, "--store", store.root)
@@ -531,7 +535,7 @@ def test_a_training_that_was_cut_off_ends_with_the_same_bits(plain_town, tmp_pat
 
     with pytest.raises(Cut):
         uge.sweep(graph, store=store, on_step=stop, **given)
-    resumed = runs.resume(whole[0].id, graph, store, device="cpu")
+    resumed = resume(whole[0].id, graph, store, device="cpu")
     assert {r.id for r in resumed} == {r.id for r in whole}
     for first in whole:
         again = store.load(first.id)

@@ -14,16 +14,17 @@ from scipy import stats
 import uge_core as uge
 from uge_core.audit.base import METRICS
 from uge_core.cli import commands as cli
+from uge_core.files import to_csv
+from uge_core.graph.suppression import WITHHELD_LEGEND
 from uge_core.registry import names
+from uge_core.runs.names import method_class
 from uge_core.runs.store import RunStore
-from uge_core.spreadsheet import WITHHELD_LEGEND, to_csv
 from uge_core.views.fairness import fairness_view, ranked_cells
 from uge_core.views.figures.gaps import gap_bars, gap_map, rough_count
 from uge_core.views.figures.light import gap_light, leakage_light
 from uge_core.views.figures.look import readable_on
 from uge_core.views.figures.tradeoff import ring_style, tradeoff_figure
 from uge_core.views.frame import frame
-from uge_core.views.leakage import method_class
 from uge_core.views.method import method_page
 from uge_core.views.points import gap_row, points, reading, settings
 from uge_core.views.tradeoff import lambda_view, tradeoff_view

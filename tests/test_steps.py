@@ -10,19 +10,21 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from uge_core.graph.scores import DOT
 from uge_core.graph.split import split_links
-from uge_core.training import cuda_graph as steps
+from uge_core.training import cuda_graph
 from uge_core.training.config import RunConfig
 from uge_core.training.edge_loss import loss as edge_loss
+from uge_core.training.edge_loss.compiled import CompiledPasses
+from uge_core.training.edge_loss.plain import TorchPasses
 from uge_core.training.fit import fit
 
 CPU = torch.device("cpu")
 WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "unique", "item")
 
 
-class Plain(edge_loss.TorchPasses):
+class Plain(TorchPasses):
     """The passes a GPU takes, on the CPU."""
 
-    compiled = edge_loss.CompiledPasses
+    compiled = CompiledPasses
 
     def __init__(self, pairs, pool=None, scorer=DOT):
         super().__init__(pairs, CPU, scorer)
@@ -61,15 +63,15 @@ def called_again(call):
 
 def trained(graph, backbone, monkeypatch, record):
     chosen = []
-    choose = steps.choose
+    choose = cuda_graph.choose
 
     def spied(*args, **kwargs):
         chosen.append(choose(*args, record=record, **kwargs))
         return chosen[-1]
 
-    monkeypatch.setattr(steps, "choose", spied)
+    monkeypatch.setattr(cuda_graph, "choose", spied)
     fitted = fit(configs(graph, backbone), graph, split_links(graph), device="cpu")
-    monkeypatch.setattr(steps, "choose", choose)
+    monkeypatch.setattr(cuda_graph, "choose", choose)
     return fitted, chosen[0].how
 
 

@@ -11,7 +11,10 @@ from uge_core.errors import ConfigError, TrainingDiverged
 from uge_core.graph.graph import AttributedGraph, simple_edges
 from uge_core.graph.split import probe_split, split_links
 from uge_core.training.config import RunConfig
-from uge_core.training.fit import Progress, bias_free_gains, edge_weights, ensembles, fit
+from uge_core.training.ensembles import ensembles
+from uge_core.training.fit import fit
+from uge_core.training.loop import Progress
+from uge_core.training.weights import bias_free_gains, edge_weights
 
 BACKBONES, METHODS = registry.names("backbones"), registry.names("debias.methods")
 PEOPLE_ALONE = ("crosswalk", "fairdrop")  # they speak of edges between people, of which a bipartite graph has none
@@ -161,7 +164,7 @@ def test_two_runs_are_equal_to_the_bit_and_seeds_differ(backbone):
 def test_work_done_in_turn_gives_the_bits_of_threads(backbone, monkeypatch):
     graph = town()
     alone = run(graph, config(graph, "uge-c", backbone))[0]
-    for module in ("training.edge_loss.loss", "graph.walks", "backbones._attention"):
+    for module in ("training.edge_loss.compiled", "graph.walks", "backbones._attention"):
         monkeypatch.setattr(importlib.import_module(f"uge_core.{module}"), "_WORTH", 0)
     spread = run(graph, config(graph, "uge-c", backbone))[0]
     assert (alone.embedding == spread.embedding).all() and (alone.twin == spread.twin).all()

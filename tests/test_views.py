@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from uge_core.runs.names import config_words, labels
 from uge_core.runs.store import RunStore
 from uge_core.views.figures.leakage import leakage_figure
-from uge_core.views.leakage import config_words, labels, leakage_choices, leakage_view, overview, pair_as_shown
+from uge_core.views.leakage import leakage_choices, leakage_view
+from uge_core.views.overview import overview
+from uge_core.views.rows import pair_as_shown
 
 
 def row(**given: Any) -> dict[str, Any]:

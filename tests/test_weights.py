@@ -19,8 +19,12 @@ from uge_core.cli.commands import run as uge
 from uge_core.debias.bias_free import CellTable, offset_cells, weight_cells
 from uge_core.graph.split import split_links
 from uge_core.registry import find
-from uge_core.training.edge_loss import loss as edge_loss
-from uge_core.training.fit import bias_free_gains, edge_weights, ensembles, fit
+from uge_core.training.edge_loss.loss import build
+from uge_core.training.edge_loss.pairs import Pairs
+from uge_core.training.edge_loss.plain import TorchPasses
+from uge_core.training.ensembles import ensembles
+from uge_core.training.fit import fit
+from uge_core.training.weights import bias_free_gains, edge_weights
 
 CPU = torch.device("cpu")
 SIZES = {"negatives": "shared", "block_size": 4, "num_negatives": 3}
@@ -60,11 +64,11 @@ def tables_of(graph, often):
 
 
 def pairs_of(graph, often):
-    return edge_loss.Pairs(graph.edges, graph.num_nodes, graph.num_users, 0, scaled(often))
+    return Pairs(graph.edges, graph.num_nodes, graph.num_users, 0, scaled(often))
 
 
 def loss_of(kind, graph, often, passes=None, **options):
-    built = edge_loss.build(kind, pairs_of(graph, often), tables_of(graph, often), CPU, **{**SIZES, **options})
+    built = build(kind, pairs_of(graph, often), tables_of(graph, often), CPU, **{**SIZES, **options})
     if passes is not None:
         built.passes = passes(pairs_of(graph, often), CPU)
     return built
@@ -174,7 +178,7 @@ def test_torch_passes_equal_the_compiled_ones(drawn, kind):
     graph, often = drawn
     z = embeddings(graph)
     compiled = loss_of(kind, graph, often)(z, 2, True)
-    plain = loss_of(kind, graph, often, passes=edge_loss.TorchPasses)(z, 2, True)
+    plain = loss_of(kind, graph, often, passes=TorchPasses)(z, 2, True)
     for a, b in zip(compiled, plain, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 

@@ -22,9 +22,19 @@ if TYPE_CHECKING:
     from uge_core.dashboard.jobs.comparison import comparing, enqueue_comparison
     from uge_core.dashboard.jobs.measure import enqueue_measure, measuring
     from uge_core.dashboard.jobs.projection import enqueue_projection, projection_estimate, projection_graph
-    from uge_core.dashboard.jobs.reading import enqueue_reading, reading
+    from uge_core.dashboard.jobs.reading import enqueue_reading
     from uge_core.dashboard.lambda_offer import LambdaOffer, enqueue_lambda, lambda_offer
-    from uge_core.dashboard.queue import cancel, delete, forget, history_view, jobs_view, queue_words, removal, resume
+    from uge_core.dashboard.queue import (
+        cancel,
+        delete,
+        forget,
+        history_view,
+        jobs_view,
+        queue_words,
+        reading,
+        removal,
+        resume,
+    )
     from uge_core.dashboard.retrain import named_scenario, retrain, retrain_offer, retrained, retraining
     from uge_core.dashboard.startup import warm_up
     from uge_core.dashboard.training_form import enqueue, estimate, training_form
@@ -63,6 +73,7 @@ if TYPE_CHECKING:
         write_card,
         written_mapping,
     )
+    from uge_core.datasets.stamp import data_stamp
     from uge_core.errors import (
         ConfigError,
         DatasetMissing,
@@ -76,9 +87,12 @@ if TYPE_CHECKING:
     from uge_core.explore.comparison import compare
     from uge_core.explore.whatif.client import WhatifEnded
     from uge_core.explore.whatif.scenario import Scenario
+    from uge_core.runs.audits import audit
+    from uge_core.runs.plan import plan
     from uge_core.runs.sample_audit import first_start
-    from uge_core.runs.store import RunStore, StoredRun
-    from uge_core.runs.sweep import audit, plan, sweep, train
+    from uge_core.runs.store import RunStore
+    from uge_core.runs.stored_run import StoredRun
+    from uge_core.runs.sweep import sweep, train
     from uge_core.runs.uploads import (
         LARGEST_MB,
         list_uploads,
@@ -91,7 +105,6 @@ if TYPE_CHECKING:
     from uge_core.views.comparison import ComparisonView, comparison_view
     from uge_core.views.data import (
         DataView,
-        data_stamp,
         data_view,
         groups_csv,
         groups_view,
@@ -109,9 +122,10 @@ if TYPE_CHECKING:
     from uge_core.views.figures.projection import PROJECTION_CONFIG, projection_alt, projection_figure
     from uge_core.views.figures.tradeoff import ring_style, tradeoff_figure
     from uge_core.views.frame import frame
-    from uge_core.views.leakage import leakage_choices, leakage_view, overview
+    from uge_core.views.leakage import leakage_choices, leakage_view
     from uge_core.views.live import live_assets, live_data
     from uge_core.views.method import method_page, metric_help
+    from uge_core.views.overview import overview
     from uge_core.views.projection import (
         CONFIDENCE_NOTE,
         ProjectionView,
@@ -133,108 +147,26 @@ if TYPE_CHECKING:
     from uge_core.views.words import plain_text
 
 _HOMES = {
-    "explore.comparison": ("compare",),
-    "datasets": ("describe", "inspect", "load"),
-    "datasets.mapping": (
-        "TableMap",
-        "TablePair",
-        "Use",
-        "begin_mapping",
-        "card_text",
-        "column_examples",
-        "join_counts",
-        "mapping_folder",
-        "codes_text",
-        "codes_text",
-        "missing_codes",
-        "read_pair",
-        "readable_files",
-        "with_columns",
-        "write_card",
-        "written_mapping",
-    ),
-    "datasets.embeddings": ("read_embedding",),
-    "errors": (
-        "ConfigError",
-        "DatasetMissing",
-        "EmbeddingError",
-        "GraphError",
-        "NotReadYet",
-        "RunNotFound",
-        "StoreError",
-        "UgeError",
-    ),
-    "views.figures.leakage": ("CHART_CONFIG", "leakage_figure"),
     "dashboard.jobs.comparison": ("comparing", "enqueue_comparison"),
-    "dashboard.training_form": ("enqueue", "estimate", "training_form"),
-    "dashboard.jobs.projection": ("enqueue_projection", "projection_estimate", "projection_graph"),
     "dashboard.jobs.measure": ("enqueue_measure", "measuring"),
+    "dashboard.jobs.projection": ("enqueue_projection", "projection_estimate", "projection_graph"),
+    "dashboard.jobs.reading": ("enqueue_reading",),
     "dashboard.lambda_offer": ("LambdaOffer", "enqueue_lambda", "lambda_offer"),
-    "dashboard.queue": ("cancel", "delete", "forget", "history_view", "jobs_view", "queue_words", "removal", "resume"),
-    "views.report": ("Sheet", "browser", "contents", "report"),
-    "views.figures.data": ("groups_figure", "mixing_map", "weights_figure"),
-    "views.figures.gaps": ("gap_bars", "gap_map"),
-    "views.figures.light": ("gap_light", "leakage_light"),
-    "views.figures.losses": ("loss_figure",),
-    "views.figures.projection": ("PROJECTION_CONFIG", "projection_alt", "projection_figure"),
-    "views.figures.tradeoff": ("ring_style", "tradeoff_figure"),
-    "runs.sweep": ("audit", "plan", "sweep", "train"),
-    "runs.sample_audit": ("first_start",),
-    "views.comparison": ("ComparisonView", "comparison_view"),
-    "views.data": (
-        "DataView",
-        "data_stamp",
-        "data_view",
-        "groups_csv",
-        "groups_view",
-        "known_graphs",
-        "mixing_view",
-        "weights_view",
+    "dashboard.queue": (
+        "cancel",
+        "delete",
+        "forget",
+        "history_view",
+        "jobs_view",
+        "queue_words",
+        "reading",
+        "removal",
+        "resume",
     ),
-    "views.fairness": ("GapView", "fairness_view", "ranked_cells"),
-    "views.frame": ("frame",),
-    "views.live": ("live_assets", "live_data"),
-    "views.method": ("method_page", "metric_help"),
-    "views.projection": (
-        "CONFIDENCE_NOTE",
-        "ProjectionView",
-        "colour_choices",
-        "colouring",
-        "full_space",
-        "projection_data",
-        "projection_methods",
-        "projection_sizes",
-        "projection_view",
-        "selected_groups",
-        "selected_ids",
-        "selection_view",
-        "slow_projections",
-    ),
-    "views.words": ("plain_text",),
-    "views.tradeoff": ("TRADEOFF_METRICS", "TradeoffView", "lambda_view", "tradeoff_view"),
+    "dashboard.retrain": ("named_scenario", "retrain", "retrain_offer", "retrained", "retraining"),
     "dashboard.startup": ("warm_up",),
-    "runs.store": ("RunStore", "StoredRun"),
-    "runs.uploads": (
-        "LARGEST_MB",
-        "list_uploads",
-        "remove_upload",
-        "save_upload",
-        "stands_alone",
-        "upload_removal",
-        "uploads_folder",
-    ),
-    "views.leakage": ("leakage_choices", "leakage_view", "overview"),
+    "dashboard.training_form": ("enqueue", "estimate", "training_form"),
     "dashboard.web": ("answer_at_once", "web_routes"),
-    "views.figures.ego": ("ego_figure",),
-    "dashboard.jobs.reading": ("enqueue_reading", "reading"),
-    "dashboard.retrain": (
-        "named_scenario",
-        "retrain",
-        "retrain_offer",
-        "retrained",
-        "retraining",
-    ),
-    "explore.whatif.client": ("WhatifEnded",),
     "dashboard.whatif": (
         "WhatifGraph",
         "whatif_compare",
@@ -250,13 +182,89 @@ _HOMES = {
         "whatif_stored",
         "whatif_warm",
     ),
-    "explore.whatif.scenario": ("Scenario",),
-    "views.whatif": (
-        "TIER_WORDS",
-        "EgoView",
-        "JudgedView",
-        "RetrainedView",
+    "datasets": ("describe", "inspect", "load"),
+    "datasets.embeddings": ("read_embedding",),
+    "datasets.mapping": (
+        "TableMap",
+        "TablePair",
+        "Use",
+        "begin_mapping",
+        "card_text",
+        "codes_text",
+        "column_examples",
+        "join_counts",
+        "mapping_folder",
+        "missing_codes",
+        "read_pair",
+        "readable_files",
+        "with_columns",
+        "write_card",
+        "written_mapping",
     ),
+    "datasets.stamp": ("data_stamp",),
+    "errors": (
+        "ConfigError",
+        "DatasetMissing",
+        "EmbeddingError",
+        "GraphError",
+        "NotReadYet",
+        "RunNotFound",
+        "StoreError",
+        "UgeError",
+    ),
+    "explore.comparison": ("compare",),
+    "explore.whatif.client": ("WhatifEnded",),
+    "explore.whatif.scenario": ("Scenario",),
+    "runs.audits": ("audit",),
+    "runs.plan": ("plan",),
+    "runs.sample_audit": ("first_start",),
+    "runs.store": ("RunStore",),
+    "runs.stored_run": ("StoredRun",),
+    "runs.sweep": ("sweep", "train"),
+    "runs.uploads": (
+        "LARGEST_MB",
+        "list_uploads",
+        "remove_upload",
+        "save_upload",
+        "stands_alone",
+        "upload_removal",
+        "uploads_folder",
+    ),
+    "views.comparison": ("ComparisonView", "comparison_view"),
+    "views.data": ("DataView", "data_view", "groups_csv", "groups_view", "known_graphs", "mixing_view", "weights_view"),
+    "views.fairness": ("GapView", "fairness_view", "ranked_cells"),
+    "views.figures.data": ("groups_figure", "mixing_map", "weights_figure"),
+    "views.figures.ego": ("ego_figure",),
+    "views.figures.gaps": ("gap_bars", "gap_map"),
+    "views.figures.leakage": ("CHART_CONFIG", "leakage_figure"),
+    "views.figures.light": ("gap_light", "leakage_light"),
+    "views.figures.losses": ("loss_figure",),
+    "views.figures.projection": ("PROJECTION_CONFIG", "projection_alt", "projection_figure"),
+    "views.figures.tradeoff": ("ring_style", "tradeoff_figure"),
+    "views.frame": ("frame",),
+    "views.leakage": ("leakage_choices", "leakage_view"),
+    "views.live": ("live_assets", "live_data"),
+    "views.method": ("method_page", "metric_help"),
+    "views.overview": ("overview",),
+    "views.projection": (
+        "CONFIDENCE_NOTE",
+        "ProjectionView",
+        "colour_choices",
+        "colouring",
+        "full_space",
+        "projection_data",
+        "projection_methods",
+        "projection_sizes",
+        "projection_view",
+        "selected_groups",
+        "selected_ids",
+        "selection_view",
+        "slow_projections",
+    ),
+    "views.report": ("Sheet", "browser", "contents", "report"),
+    "views.tradeoff": ("TRADEOFF_METRICS", "TradeoffView", "lambda_view", "tradeoff_view"),
+    "views.whatif": ("TIER_WORDS", "EgoView", "JudgedView", "RetrainedView"),
+    "views.words": ("plain_text",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    import pandas as pd
+from uge_core.machine import birth
 
 
 def write_aside(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
@@ -32,22 +37,41 @@ def abandoned(path: Path) -> bool:
     return found is not None and birth(int(found[1])) is None
 
 
-def birth(pid: int) -> str | None:
-    """When a process started, as text that differs when its number is used again; None: no such process."""
-    stat = Path(f"/proc/{pid}/stat")
-    if stat.exists():
-        try:
-            # The name in parentheses may hold spaces; state is field 3, the start time field 22.
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            return None
-        return None if fields[0] in "ZX" else fields[19]
-    if Path("/proc/self/stat").exists():
-        return None
-    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return re.sub(r"\s+", " ", done.stdout.strip()) or None
+class StrictLoader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]
+    """The safe loader without aliases, which can unpack into too much, and without repeated keys."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """A node that is no alias."""
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(
+                problem="aliases (*name) are not allowed", problem_mark=self.peek_event().start_mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """A mapping whose keys stand once."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            # A key that is a list or a mapping is refused below.
+            if isinstance(key.value, str):
+                if key.value in seen:
+                    raise yaml.MarkedYAMLError(problem=f"key {key.value!r} stands twice", problem_mark=key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
-def alive(pid: int | None, born: str | None) -> bool:
-    """Whether the process that had number `pid` and was `born` then is still there."""
-    return pid is not None and (now := birth(pid)) is not None and now == born
+def quoted(value: Any) -> Any:
+    """A cell as a spreadsheet may see it; numbers, and text that is one, stay as they are."""
+    if not isinstance(value, str) or value[:1] not in ("=", "+", "-", "@", "\t", "\r", "\n"):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return "'" + value
+    return value
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """The table as CSV."""
+    text: str = table.map(quoted).to_csv(index=False)
+    return text

@@ -8,11 +8,15 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 import subprocess
+import sys
+import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 # glibc's malloc.h
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
@@ -98,3 +102,43 @@ def _commit(root: Path) -> str | None:
 def _git(root: Path, *arguments: str) -> str:
     done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=10)
     return done.stdout.strip()
+
+
+def birth(pid: int) -> str | None:
+    """When a process started, as text that differs when its number is used again; None: no such process."""
+    stat = Path(f"/proc/{pid}/stat")
+    if stat.exists():
+        try:
+            # The name in parentheses may hold spaces; state is field 3, the start time field 22.
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            return None
+        return None if fields[0] in "ZX" else fields[19]
+    if Path("/proc/self/stat").exists():
+        return None
+    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return re.sub(r"\s+", " ", done.stdout.strip()) or None
+
+
+def alive(pid: int | None, born: str | None) -> bool:
+    """Whether the process that had number `pid` and was `born` then is still there."""
+    return pid is not None and (now := birth(pid)) is not None and now == born
+
+
+def spawn(command: Sequence[str], log: IO[bytes], **environment: str) -> int:
+    """Starts ``python -m uge_core COMMAND`` and returns its process id.
+
+    Args:
+        command: what follows ``uge`` on a command line.
+        log: where what it writes goes.
+        environment: variables it has besides those of this process.
+    """
+    package = str(Path(__file__).resolve().parents[1])
+    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "uge_core", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))} | environment,
+    )  # fmt: skip
+    # Somebody has to wait for it, or it stays in the list of processes when it has ended.
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process.pid

@@ -24,7 +24,7 @@ from uge_core.explore.comparison import compare_seeds
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors
 from uge_core.graph.split import split_links
-from uge_core.runs.store import StoredRun
+from uge_core.runs.stored_run import StoredRun
 
 
 def predicted(truth, probability, train_size=100):

@@ -27,7 +27,8 @@ from uge_core.graph.graph import AttributedGraph, simple_edges
 from uge_core.graph.split import split_links
 from uge_core.registry import find
 from uge_core.training.config import RunConfig
-from uge_core.training.fit import edge_weights, fit
+from uge_core.training.fit import fit
+from uge_core.training.weights import edge_weights
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")

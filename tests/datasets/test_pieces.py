@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uge_core.datasets import tables as _tables
-from uge_core.datasets.tables import as_numbers, by_id, read_lines, read_table
+from uge_core.datasets import tables
+from uge_core.datasets.ids import by_id
+from uge_core.datasets.tables import as_numbers, read_lines, read_table
 from uge_core.errors import GraphError
 
 ROWS = [f"{i},{'' if i % 7 == 3 else i / 2},{'xyz'[i % 3]}" for i in range(40)]
@@ -29,7 +30,7 @@ def test_pieces_make_the_whole(tmp_path, monkeypatch, kind, text):
     path = tmp_path / "nodes.csv"
     path.write_text("\n".join(TABLES[kind]) + "\n")
     whole = read_table(path, text=text).frame
-    monkeypatch.setattr(_tables, "_CELLS", 12)
+    monkeypatch.setattr(tables, "_CELLS", 12)
     pieces = read_table(path, text=text).frame
     pd.testing.assert_frame_equal(pieces, whole, check_index_type=False)
 
@@ -39,13 +40,13 @@ def test_pieces_make_the_whole(tmp_path, monkeypatch, kind, text):
 def test_a_long_row_is_named_in_whichever_piece_it_is(tmp_path, monkeypatch, row, excess):
     path = tmp_path / "nodes.csv"
     path.write_text("\n".join(["id,x,g", *ROWS[:row], ROWS[row] + ",9" * excess, *ROWS[row + 1 :]]) + "\n")
-    monkeypatch.setattr(_tables, "_CELLS", 12)
+    monkeypatch.setattr(tables, "_CELLS", 12)
     with pytest.raises(GraphError, match=rf"^nodes.csv: line {row + 2} has more than the 3 fields expected"):
         read_table(path)
 
 
 def test_damaged_ends_are_found_in_later_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(_tables, "_CELLS", 12)
+    monkeypatch.setattr(tables, "_CELLS", 12)
     path = tmp_path / "nodes.csv.gz"
     rows = "\n".join(["id,x,g", *ROWS * 500]).encode()
     path.write_bytes(gzip.compress(rows)[:-20])
@@ -57,7 +58,7 @@ def test_damaged_ends_are_found_in_later_pieces(tmp_path, monkeypatch):
 
 
 def test_a_list_of_titles_has_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(_tables, "_LONGEST_LIST", 1000)
+    monkeypatch.setattr(tables, "_LONGEST_LIST", 1000)
     path = tmp_path / "movies.dat.gz"
     path.write_bytes(gzip.compress(b"1::A::Drama\n" * 100))
     with pytest.raises(GraphError, match=r"movies.dat.gz: has more than the 1,000 bytes"):
@@ -70,6 +71,6 @@ def test_numbers_and_ids_are_the_same_in_long_columns():
     np.testing.assert_array_equal(few, [1, 1, np.nan, np.nan, np.nan, -2000, 7])
     np.testing.assert_array_equal(as_numbers(cells), np.tile(few, 1000))
     ids = pd.Index(["b", "7", "007", "NA"])
-    edges = _tables.Table("edges.csv", pd.DataFrame({"source": ["007", "c", "b", "NA", "7", "7.0"]}, dtype="str"))
+    edges = tables.Table("edges.csv", pd.DataFrame({"source": ["007", "c", "b", "NA", "7", "7.0"]}, dtype="str"))
     assert by_id(edges, "source", ids).tolist() == [2, -1, 0, 3, 1, -1]
     assert by_id(edges, "source", ids.astype(object)).tolist() == [2, -1, 0, 3, 1, -1]

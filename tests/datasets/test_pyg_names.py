@@ -21,8 +21,7 @@ import numpy as np
 import pytest
 
 from uge_core.cli.commands import run
-from uge_core.datasets import download as _download
-from uge_core.datasets import load
+from uge_core.datasets import download, load
 from uge_core.datasets.layouts import pyg_names
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
 
@@ -286,7 +285,7 @@ def outside() -> np.ndarray:
 )  # fmt: skip
 def test_what_came_is_not_it(host, made, tmp_path, monkeypatch, answer, text):
     # A busy machine answers late, too: only where nothing is to come is it not waited for.
-    monkeypatch.setattr(_download, "TIMEOUT", 0.2 if "no answer" in text else 20)
+    monkeypatch.setattr(download, "TIMEOUT", 0.2 if "no answer" in text else 20)
     host.files[LASTFM] = answer(made)
     with pytest.raises(DatasetMissing) as error:
         load("pyg:LastFMAsia", on_step=lambda step: None)
@@ -315,11 +314,11 @@ def test_no_object_is_loaded(host, tmp_path):
 
 @pytest.mark.parametrize("length", [-1, None])
 def test_what_is_too_large(host, made, tmp_path, monkeypatch, length):
-    monkeypatch.setattr(_download, "LARGEST", 70_000)
+    monkeypatch.setattr(download, "LARGEST", 70_000)
     host.files[LASTFM] = Answer(made, length=length)
     with pytest.raises(DatasetMissing, match="70,000"):
         load("pyg:LastFMAsia")
-    monkeypatch.setattr(_download, "LARGEST", 2**28)
+    monkeypatch.setattr(download, "LARGEST", 2**28)
     monkeypatch.setenv("UGE_MAX_UNPACKED", "100000")
     with pytest.raises(DatasetMissing, match="unpacks into more than 100,000 bytes"):
         load("pyg:LastFMAsia")
@@ -465,9 +464,9 @@ def test_mirrors_that_are_not_allowed(mirror, monkeypatch, tmp_path):
 def test_mirrors_that_are_allowed(monkeypatch):
     for mirror in ("https://192.0.2.1/copies/", "http://localhost:8000", "http://[::1]:80", "http://127.0.0.1"):
         monkeypatch.setenv("UGE_MIRROR", mirror)
-        assert _download.at_mirror("https://192.0.2.9/a/b.npz") == mirror.rstrip("/") + "/a/b.npz"
+        assert download.at_mirror("https://192.0.2.9/a/b.npz") == mirror.rstrip("/") + "/a/b.npz"
     monkeypatch.setenv("UGE_MIRROR", "")
-    assert all(_download.at_mirror(known.url) == known.url for known in pyg_names.KNOWN.values())
+    assert all(download.at_mirror(known.url) == known.url for known in pyg_names.KNOWN.values())
     assert {urlsplit(known.url).scheme for known in pyg_names.KNOWN.values()} == {"https"}
 
 

@@ -12,7 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
 from uge_core.cli.commands import run
-from uge_core.views.leakage import config_words, leakage_choices, leakage_view, overview
+from uge_core.runs.names import config_words
+from uge_core.views.leakage import leakage_choices, leakage_view
+from uge_core.views.overview import overview
 
 ROOT = Path(__file__).resolve().parents[2]
 

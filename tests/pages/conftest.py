@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from uge_core.files import alive
+from uge_core.machine import alive
 from uge_core.runs.store import RunStore
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import uge_core as uge
 from uge_core.cli import commands as cli
 from uge_core.registry import names
-from uge_core.views.leakage import method_class
+from uge_core.runs.names import method_class
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {

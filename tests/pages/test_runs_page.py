@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 import uge_core as uge
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.dashboard.training_form import training_form
-from uge_core.files import alive
+from uge_core.machine import alive
 from uge_core.progress import Step
 from uge_core.runs.store import RunStore
 

@@ -32,10 +32,11 @@ from uge_core.explore.projection.sample import draw_sample
 from uge_core.explore.whatif.edits import DropEdges
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.explore.whatif.source import scenario_graph
-from uge_core.files import alive
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph, simple_edges
+from uge_core.machine import alive
 from uge_core.registry import find, names
-from uge_core.runs.store import RunStore, StoredRun
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 from uge_core.views.figures.projection import projection_figure
 from uge_core.views.projection import _wilson, hypergeometric_p
 

@@ -16,7 +16,8 @@ import pytest
 import uge_core as uge
 from uge_core.audit.record import canonical, digest
 from uge_core.errors import ConfigError, RunNotFound
-from uge_core.spreadsheet import WITHHELD_LEGEND, quoted
+from uge_core.files import quoted
+from uge_core.graph.suppression import WITHHELD_LEGEND
 from uge_core.views.report.pdf import browser
 from uge_core.views.report.table import rows_csv
 

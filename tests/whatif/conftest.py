@@ -7,7 +7,7 @@ import pytest
 import uge_core as uge
 from uge_core.explore.whatif.answers import Desk
 from uge_core.graph.split import split_links
-from uge_core.runs.sweep import dataset_record
+from uge_core.runs.data import dataset_record
 from uge_core.training.config import RunConfig
 from uge_core.training.fit import fit
 

@@ -31,10 +31,12 @@ from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.explore.whatif.weights import weights_of_run
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.split import split_links
-from uge_core.runs.sweep import attributes_read
-from uge_core.spreadsheet import WITHHELD_LEGEND
+from uge_core.graph.suppression import WITHHELD_LEGEND
+from uge_core.runs.audits import attributes_read
 from uge_core.training.config import RunConfig
-from uge_core.training.fit import edge_weights, encode, fit
+from uge_core.training.encode import encode
+from uge_core.training.fit import fit
+from uge_core.training.weights import edge_weights
 from uge_core.views.whatif import compared_scenarios, ego_view, judged_view
 
 

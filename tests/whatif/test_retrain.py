@@ -23,9 +23,9 @@ from uge_core.explore.whatif.answers import Desk
 from uge_core.explore.whatif.edits import DropEdges, Edit, FlipValue, Threshold
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.explore.whatif.source import scenario_graph
-from uge_core.files import alive
 from uge_core.graph.graph import AttributedGraph
-from uge_core.runs.sweep import check_data, dataset_record
+from uge_core.machine import alive
+from uge_core.runs.data import check_data, dataset_record
 from uge_core.training.config import RunConfig
 from uge_core.views.whatif import judged_view, retrained_view
 

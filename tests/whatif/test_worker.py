@@ -25,7 +25,7 @@ from uge_core.explore.whatif.client import WhatifEnded, ask, warm
 from uge_core.explore.whatif.edits import DropEdges, DropValue
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.explore.whatif.server import serve
-from uge_core.files import alive, birth
+from uge_core.machine import alive, birth
 from uge_core.runs.external import add_external
 
 ROOT = Path(__file__).resolve().parents[2]

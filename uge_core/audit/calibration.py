@@ -13,15 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from uge_core.graph.graph import IntArray
+from uge_core.arrays import Float64, IntArray
 from uge_core.kernels.logistic import settled
 
 FLOOR = 1e-3
-_Float64 = npt.NDArray[np.float64]
 _SMALLEST = 1e-12  # of p, before its logarithm
 
 
@@ -37,16 +35,16 @@ class Calibration:
 
     power: float
     mix: float
-    prior: _Float64
+    prior: Float64
 
-    def apply(self, probability: _Float64) -> _Float64:
+    def apply(self, probability: Float64) -> Float64:
         """(n, K) calibrated, from (n, K) as the attacker gives them."""
         logits = self.power * _logs(probability) + self.mix * np.log(self.prior)
         q = np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
         return np.asarray((1.0 - FLOOR) * q + FLOOR * self.prior)
 
 
-def fit_calibration(probability: _Float64, y: IntArray, prior: _Float64) -> Calibration:
+def fit_calibration(probability: Float64, y: IntArray, prior: Float64) -> Calibration:
     """Fits a and b.
 
     Args:
@@ -57,13 +55,13 @@ def fit_calibration(probability: _Float64, y: IntArray, prior: _Float64) -> Cali
     terms = np.stack([_logs(probability), np.broadcast_to(np.log(prior), probability.shape)])
     true = terms[:, np.arange(len(y)), y]
 
-    def loss(theta: _Float64) -> tuple[float, _Float64]:
+    def loss(theta: Float64) -> tuple[float, Float64]:
         logits = np.tensordot(theta, terms, 1)
         total = logsumexp(logits, axis=1)
         expected = (np.exp(logits - total[:, None]) * terms).sum(axis=2)
         return float((total - theta @ true).mean()), (expected - true).mean(axis=1)
 
-    def second(theta: _Float64) -> _Float64:
+    def second(theta: Float64) -> Float64:
         logits = np.tensordot(theta, terms, 1)
         q = np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
         apart = terms - (q * terms).sum(axis=2, keepdims=True)
@@ -76,5 +74,5 @@ def fit_calibration(probability: _Float64, y: IntArray, prior: _Float64) -> Cali
     return Calibration(float(power), float(mix), prior)
 
 
-def _logs(probability: _Float64) -> _Float64:
+def _logs(probability: Float64) -> Float64:
     return np.asarray(np.log(np.maximum(probability, _SMALLEST)))

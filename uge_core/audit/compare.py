@@ -18,22 +18,21 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import norm, rankdata, t
 
+from uge_core.arrays import Float64, FloatArray
 from uge_core.audit import ndcg
 from uge_core.audit.base import METRICS, Evidence
 from uge_core.audit.leakage import MIN_CLASS, MIN_TEST, Prediction, attack
 from uge_core.audit.run import checked_embedding
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import AttributedGraph, FloatArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored, scorer
 from uge_core.graph.split import LinkSplit, probe_split, ranking_task
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_Float64 = npt.NDArray[np.float64]
 _LEVEL = 0.95
 
 
@@ -256,7 +255,7 @@ def adjusted(rows: Iterable[Difference]) -> Comparison:
     return Comparison(tuple(r if r.p_value is None else replace(r, p_holm=float(next(values))) for r in rows))
 
 
-def holm(p_values: Sequence[float]) -> _Float64:
+def holm(p_values: Sequence[float]) -> Float64:
     """Holm's step-down adjustment: with the p-values ascending, max over j <= i of (m - j) p_j (j from 0), at most 1."""
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")
@@ -381,7 +380,7 @@ def _named(found: Paired, first: str, second: str) -> Paired:
     return replace(found, note="; ".join(filter(None, (who, found.note))))
 
 
-def _auc_influence(prediction: Prediction) -> tuple[float | None, _Float64]:
+def _auc_influence(prediction: Prediction) -> tuple[float | None, Float64]:
     """The macro AUC, and each tested node's influence on it with the n / (n - 1) of a sample variance."""
     truth = prediction.truth
     n = len(truth)

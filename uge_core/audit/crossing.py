@@ -7,8 +7,9 @@ from itertools import combinations
 
 import numpy as np
 
+from uge_core.arrays import IntArray
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, IntArray
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.split import probe_classes
 
 FEWEST = 10

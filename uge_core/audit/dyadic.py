@@ -39,7 +39,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.stats import norm, t
 
-from uge_core.graph.graph import IntArray
+from uge_core.arrays import Float64, IntArray
 
 DRAWS = 1_000
 LEVEL = 0.95
@@ -47,7 +47,6 @@ MIN_PEOPLE = 10
 MOST_CELLS = 300
 """Cells above which differences are bounded by simultaneous bands of the single cells, which is wider but quick."""
 
-_Float64 = npt.NDArray[np.float64]
 _LARGEST_DF = 1_000
 _LITTLE = 1e-10  # of the largest variance in a group's draws
 
@@ -63,11 +62,11 @@ class Side:
     """
 
     cells: IntArray
-    gram: _Float64
-    people: _Float64
+    gram: Float64
+    people: Float64
 
 
-def edge_sides(node: IntArray, part: IntArray, cell: IntArray, residual: _Float64, n: _Float64) -> tuple[Side, ...]:
+def edge_sides(node: IntArray, part: IntArray, cell: IntArray, residual: Float64, n: Float64) -> tuple[Side, ...]:
     """The sides of listed pairs.
 
     Args:
@@ -105,13 +104,13 @@ class Noise:
         borrowed: how many cells took the variance between all people on a side.
     """
 
-    variance: _Float64
-    df: _Float64
-    spread: _Float64
-    draws: _Float64
+    variance: Float64
+    df: Float64
+    spread: Float64
+    draws: Float64
     borrowed: int
 
-    def scaled(self, factor: _Float64) -> Noise:
+    def scaled(self, factor: Float64) -> Noise:
         """That of the means times (k,) factors."""
         return replace(
             self,
@@ -121,18 +120,18 @@ class Noise:
         )
 
     @property
-    def deviations(self) -> _Float64:
+    def deviations(self) -> Float64:
         """(k, B) draws with the variances of the means."""
         ratio = np.divide(self.variance, self.spread, out=np.zeros(len(self.spread)), where=self.spread > 0)
         return np.asarray(self.draws * np.sqrt(ratio)[:, None])
 
-    def half_width(self) -> _Float64:
+    def half_width(self) -> Float64:
         """(k,) half the 95 % interval of each mean by itself."""
         return np.asarray(t.ppf(0.5 + LEVEL / 2, self.df) * np.sqrt(self.variance))
 
 
 def cell_noise(
-    sides: Sequence[Side], own: _Float64, n: IntArray, kept: IntArray, *, draws: int = DRAWS, seed: int = 0
+    sides: Sequence[Side], own: Float64, n: IntArray, kept: IntArray, *, draws: int = DRAWS, seed: int = 0
 ) -> Noise | None:
     """The uncertainty of the cells `kept`.
 
@@ -231,7 +230,7 @@ class Apart:
     p_value: float
 
 
-def compare_range(values: _Float64, noise: Noise) -> Apart:
+def compare_range(values: Float64, noise: Noise) -> Apart:
     """Max - min of the values, with the interval that holds for all their differences at once.
 
     It goes from the largest lower bound of any difference, at least 0, to the largest upper bound. The p-value is
@@ -247,7 +246,7 @@ def compare_range(values: _Float64, noise: Noise) -> Apart:
     return Apart(max(0.0, low), high, float(chance.mean()), float(np.exp(-chance).mean()), p_value)
 
 
-def compare_norm(values: _Float64, noise: Noise, norm_of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Apart:
+def compare_norm(values: Float64, noise: Noise, norm_of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Apart:
     """A seminorm of the values, such as their weighted standard deviation.
 
     |norm(x) - norm(y)| <= norm(x - y), so the norm of the noise, 95 % of the draws, bounds the error.
@@ -271,7 +270,7 @@ def _apart(low: float, high: float, chance: npt.NDArray[Any], value: float) -> A
     return Apart(low, high, float(chance.mean()), float(np.exp(-chance).mean()), float(p_value))
 
 
-def _student(normal: float) -> _Float64:
+def _student(normal: float) -> Float64:
     """By degrees of freedom the t quantile that leaves as much above it as `normal` does of a normal variable."""
     return np.asarray(np.append(np.inf, t.isf(norm.sf(normal), np.arange(1, _LARGEST_DF + 1))))
 
@@ -283,7 +282,7 @@ class _Bands:
         largest: (B,) per draw the largest deviation of a mean in its own standard deviations.
     """
 
-    def __init__(self, values: _Float64, noise: Noise) -> None:
+    def __init__(self, values: Float64, noise: Noise) -> None:
         spread = np.sqrt(np.where(noise.spread > 0, noise.spread, np.inf))
         self.largest = np.abs(noise.draws / spread[:, None]).max(axis=0)
         self._values, self._width = values, np.sqrt(noise.variance)
@@ -303,7 +302,7 @@ class _Differences:
         largest: (B,) per draw the largest difference in its own standard deviations.
     """
 
-    def __init__(self, values: _Float64, noise: Noise) -> None:
+    def __init__(self, values: Float64, noise: Noise) -> None:
         # Both divided by sqrt(V_c + V_c') without the covariance, which the draws have: its estimate in a difference
         # of two cells that share people can be far too small, and the largest ratio would be that one.
         spread, variance = noise.spread[:, None] + noise.spread, noise.variance[:, None] + noise.variance
@@ -323,7 +322,7 @@ class _Differences:
         return float((self._apart - half).max()), float((self._apart + half).max())
 
 
-def _largest_differences(draws: _Float64, scale: _Float64) -> _Float64:
+def _largest_differences(draws: Float64, scale: Float64) -> Float64:
     """(B,) per draw the largest scale_ij |draw_i - draw_j| over pairs of cells."""
     most = np.zeros(draws.shape[1])
     for i in range(len(draws) - 1):

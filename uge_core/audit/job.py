@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit.base import METRICS, Row
 from uge_core.audit.leakage import Estimate
 from uge_core.audit.ndcg import BiasFree
-from uge_core.graph.graph import Attribute, AttributedGraph, FloatArray, IntArray
+from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.scores import Factors, Scorer
 from uge_core.graph.split import LinkSplit
 

@@ -20,13 +20,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logit
 from scipy.stats import beta, rankdata
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.audit.calibration import fit_calibration
-from uge_core.graph.graph import Attribute, FloatArray, IntArray
+from uge_core.graph.graph import Attribute
 from uge_core.graph.split import probe_split
 from uge_core.registry import find
 
@@ -37,8 +37,6 @@ DEFAULT_ATTACKERS = ("linear", "trees")
 MIN_TEST = 20  # fewer tested nodes are no evidence
 MIN_CLASS = 10  # fewer nodes of a class in training or test, or of the others, give no AUC
 MIN_CALIBRATION = 10  # fewer nodes set aside say nothing about probabilities
-
-_Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +56,9 @@ class Prediction:
     truth: IntArray
     classes: IntArray
     train_size: IntArray
-    probability: _Float64
+    probability: Float64
     label: IntArray
-    calibrated: _Float64 | None = None
+    calibrated: Float64 | None = None
     note: str | None = None
 
 
@@ -137,7 +135,7 @@ def attack(
     return Prediction(classes[test], known, train_size, probability, label, calibrated, last.note)
 
 
-def _rounded(probability: _Float64) -> _Float64:
+def _rounded(probability: Float64) -> Float64:
     """To 40 significant bits.
 
     What is equal by its formula (equal vectors, neighbours all of one value) comes out of library sums with other last

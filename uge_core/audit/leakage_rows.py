@@ -11,12 +11,13 @@ from importlib import import_module
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit import leakage
 from uge_core.audit.base import Row
 from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate, LeakageMetric
 from uge_core.audit.permutation import pillai_test
-from uge_core.graph.graph import Attribute, FloatArray, IntArray
+from uge_core.graph.graph import Attribute
 from uge_core.graph.split import ProbeSplit, probe_classes, probe_split
 from uge_core.machine import cores
 from uge_core.registry import find

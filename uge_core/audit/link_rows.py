@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import IntArray
 from uge_core.audit import ndcg, ndkl
 from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate
-from uge_core.graph.graph import IntArray
 from uge_core.graph.scores import Factors
 from uge_core.graph.split import RankingTask, probe_classes, ranking_task
-from uge_core.spreadsheet import FEWEST
+from uge_core.graph.suppression import FEWEST
 
 
 def link_rows(job: Job) -> list[Row]:

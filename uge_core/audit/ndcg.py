@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.audit.dyadic import Apart, Noise, Side, cell_noise, compare_range, edge_sides
-from uge_core.graph.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored
 from uge_core.graph.split import RankingTask, fill_strangers, ranking_task
 
@@ -25,7 +26,6 @@ TOP = 10
 MAX_POSITIVES = 100  # the authors' script leaves out nodes with as many
 MIN_TARGETS = 20  # fewer lists are no evidence
 
-_Float64 = npt.NDArray[np.float64]
 _CHUNK = 2048
 
 
@@ -71,7 +71,7 @@ def rank_candidates(embedding: Scored, task: RankingTask, *, seed: int = 0) -> R
     return Ranking(np.concatenate(targets), np.concatenate(columns), np.concatenate(ranks).astype(np.int64))
 
 
-def ndcg_per_target(ranking: Ranking, gain: _Float64, num_targets: int) -> _Float64:
+def ndcg_per_target(ranking: Ranking, gain: Float64, num_targets: int) -> Float64:
     """NDCG@10 of each list.
 
     Args:
@@ -86,7 +86,7 @@ def ndcg_per_target(ranking: Ranking, gain: _Float64, num_targets: int) -> _Floa
     return _share(dcg, _ideal(ranking.target, gain, num_targets))
 
 
-def random_ndcg_per_target(task: RankingTask, ranking: Ranking, gain: _Float64) -> _Float64:
+def random_ndcg_per_target(task: RankingTask, ranking: Ranking, gain: Float64) -> Float64:
     """What a random order of the same lists gives on average, exactly.
 
     Each candidate of a list of C is at each rank with probability 1 / C, so the expected DCG is
@@ -102,19 +102,19 @@ def random_ndcg_per_target(task: RankingTask, ranking: Ranking, gain: _Float64) 
     return _share(expected, _ideal(ranking.target, gain, num))
 
 
-def _share(dcg: npt.NDArray[Any], ideal: npt.NDArray[Any]) -> _Float64:
+def _share(dcg: npt.NDArray[Any], ideal: npt.NDArray[Any]) -> Float64:
     """The DCG over the ideal one, NaN where nothing can be gained."""
     out = np.full(len(dcg), np.nan)
     np.divide(dcg, ideal, out=out, where=ideal > 0)
     return out
 
 
-def _discount(rank: IntArray) -> _Float64:
+def _discount(rank: IntArray) -> Float64:
     """1 / log2(rank + 2) within the top ten, else 0; rank counts from 0."""
     return np.where(rank < TOP, 1.0 / np.log2(rank + 2.0), 0.0)
 
 
-def _ideal(target: IntArray, gain: _Float64, num_targets: int) -> _Float64:
+def _ideal(target: IntArray, gain: Float64, num_targets: int) -> Float64:
     """(T,) the DCG of the best order."""
     order = np.lexsort((-gain, target))
     size = np.bincount(target, minlength=num_targets)
@@ -133,20 +133,20 @@ class GroupMeans:
         apart: how far the groups with `MIN_TARGETS` lie apart; None with fewer than two of them.
     """
 
-    mean: _Float64
+    mean: Float64
     n: IntArray
     ends: tuple[tuple[float | None, float | None], ...]
     apart: Apart | None
 
 
 def group_means(
-    value: _Float64,
+    value: Float64,
     group: IntArray,
     num_groups: int,
     task: RankingTask,
     ranking: Ranking,
     *,
-    weight: _Float64 | None = None,
+    weight: Float64 | None = None,
     seed: int = 0,
 ) -> GroupMeans:
     """sum_u W_u NDCG_u / sum_u W_u by group, with intervals over people.
@@ -178,7 +178,7 @@ def group_means(
 
 
 def list_noise(
-    deviation: _Float64, group: IntArray, num_groups: int, task: RankingTask, ranking: Ranking, *, seed: int = 0
+    deviation: Float64, group: IntArray, num_groups: int, task: RankingTask, ranking: Ranking, *, seed: int = 0
 ) -> Noise | None:
     """How uncertain means over lists are, over people.
 
@@ -246,8 +246,8 @@ class EdgeGains:
         target_weight: (T,) W_u, the mean w_e over all of the target's held-out edges.
     """
 
-    gain: _Float64
-    target_weight: _Float64
+    gain: Float64
+    target_weight: Float64
 
 
 def edge_gains(

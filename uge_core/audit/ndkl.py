@@ -24,17 +24,15 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import comb
 from scipy.stats import t
 
-from uge_core.graph.graph import IntArray
+from uge_core.arrays import Float64, IntArray
 from uge_core.graph.scores import Factors, Scored
 from uge_core.graph.split import RankingTask
 
 TOP = 10
 
-_Float64 = npt.NDArray[np.float64]
 BLOCKS = 20
 _LISTS = 4_000  # lists behind an interval at most
 _CHUNK = 2048
@@ -42,7 +40,7 @@ _CHUNK = 2048
 
 def ndkl_per_target(
     embedding: Scored, task: RankingTask, group: IntArray, *, top: int = TOP, seed: int = 0
-) -> tuple[_Float64, _Float64]:
+) -> tuple[Float64, Float64]:
     """NDKL of every list, and what a random order of it gives on average.
 
     Args:
@@ -64,7 +62,7 @@ def ndkl_per_target(
     return found, random_ndkl_per_target(task, group, top=top)
 
 
-def random_ndkl_per_target(task: RankingTask, group: IntArray, *, top: int = TOP) -> _Float64:
+def random_ndkl_per_target(task: RankingTask, group: IntArray, *, top: int = TOP) -> Float64:
     """What a random order of the same lists gives on average, exactly; arguments as in `ndkl_per_target`.
 
     Returns:
@@ -82,7 +80,7 @@ def random_ndkl_per_target(task: RankingTask, group: IntArray, *, top: int = TOP
 
 
 @cache
-def _expected(length: int, top: int) -> _Float64:
+def _expected(length: int, top: int) -> Float64:
     """(length + 1,) by the size of a group what it adds to the NDKL of a random order of `length` candidates."""
     size, total, weight = np.arange(length + 1), np.zeros(length + 1), 0.0
     for i in range(1, min(top, length) + 1):
@@ -129,7 +127,7 @@ def _sorted(embedding: Scored, task: RankingTask, part: slice, rng: np.random.Ge
     return np.asarray(np.take_along_axis(candidates, order, axis=1))
 
 
-def _value(own: IntArray, top: int) -> _Float64:
+def _value(own: IntArray, top: int) -> Float64:
     """(t,) NDKL of lists in their order, whose candidates of no group (below 0) do not count."""
     return _ndkl(own, _reference(own), np.argsort(own < 0, axis=1, kind="stable")[:, :top])
 
@@ -141,7 +139,7 @@ def _sizes(own: IntArray) -> IntArray:
     return np.bincount(place, minlength=len(own) * num).reshape(len(own), num)
 
 
-def _reference(own: IntArray) -> _Float64:
+def _reference(own: IntArray) -> Float64:
     """(t, C) share of each candidate's own group in its list; 1 where it has none."""
     known = own >= 0
     share = np.ones(own.shape)
@@ -149,7 +147,7 @@ def _reference(own: IntArray) -> _Float64:
     return share
 
 
-def _ndkl(own: IntArray, reference: _Float64, first: IntArray) -> _Float64:
+def _ndkl(own: IntArray, reference: Float64, first: IntArray) -> Float64:
     """(t,) of lists whose `first` columns stand on top, candidates without a group last."""
     group, share = np.take_along_axis(own, first, axis=1), np.take_along_axis(reference, first, axis=1)
     length = (group >= 0).sum(axis=1)

@@ -20,14 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.graph.graph import AttributedGraph, IntArray
+from uge_core.arrays import Float64, IntArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored
 from uge_core.graph.split import LinkSplit
 
 MOST = 200_000
 """Pairs without an edge that are sampled; where there are not twice as many, all count."""
-
-_Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class PairSample:
     """
 
     pairs: IntArray
-    weight: _Float64
+    weight: Float64
     num_edges: int
 
     @property
@@ -49,7 +48,7 @@ class PairSample:
         """How many pairs a sampled one stands for."""
         return float(self.weight[-1])
 
-    def predicted(self, score: _Float64) -> tuple[_Float64, float]:
+    def predicted(self, score: Float64) -> tuple[Float64, float]:
         """(M,) 1 for the pairs predicted as links, and the threshold, which half of a balanced set reaches."""
         share = np.full(len(score), 0.5 / (len(score) - self.num_edges))
         share[: self.num_edges] = 0.5 / self.num_edges
@@ -58,7 +57,7 @@ class PairSample:
         threshold = float(score[order[reached]])
         return (score >= threshold).astype(np.float64), threshold
 
-    def place(self, score: _Float64, counted: npt.NDArray[np.bool_]) -> _Float64:
+    def place(self, score: Float64, counted: npt.NDArray[np.bool_]) -> Float64:
         """(M,) each score's place among those that are counted, ties in the middle, 0 to 1."""
         _, inverse = np.unique(score, return_inverse=True)
         at = np.bincount(inverse, self.weight * counted)
@@ -100,7 +99,7 @@ def sample_pairs(graph: AttributedGraph, split: LinkSplit, *, most: int = MOST, 
     return PairSample(pairs, weight, split.test.shape[1])
 
 
-def scores(embedding: Scored, pairs: IntArray) -> _Float64:
+def scores(embedding: Scored, pairs: IntArray) -> Float64:
     """(M,) the score of each pair."""
     return Factors.of(embedding).scores(*pairs)
 

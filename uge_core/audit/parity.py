@@ -26,8 +26,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.audit.dyadic import Side, edge_sides
-from uge_core.graph.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored
 from uge_core.machine import cores
 
@@ -39,7 +40,6 @@ MIN_EDGES = 30
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
-_Float64 = npt.NDArray[np.float64]
 _TILE = 256
 _TILE_GROUPS = 16  # combinations in one tile at most, as each has a line over all columns
 _MAX_JOINT = 3_000  # value combinations per pass: its table is their square
@@ -63,12 +63,12 @@ class CellTable:
 
     a: IntArray
     b: IntArray | None
-    mean: _Float64
+    mean: Float64
     n: IntArray
-    own: _Float64
+    own: Float64
     sides: tuple[Side, ...]
-    se: _Float64 | None = None
-    mass: _Float64 | None = None
+    se: Float64 | None = None
+    mass: Float64 | None = None
 
     def of_shares(self) -> CellTable:
         """The same where values are 0 or 1: a cell whose pairs all agree varies as one with half a pair of each more."""
@@ -164,8 +164,8 @@ class _Sums:
 
     order: IntArray
     first: IntArray
-    total: _Float64
-    squares: _Float64
+    total: Float64
+    squares: Float64
     per_value: tuple[FloatArray, ...]
     per_person: FloatArray
 
@@ -207,7 +207,7 @@ def _joint_sums(
     tiles = list(_tiles(group))
     width = 1 if graph.bipartite else num_values
 
-    def one(tile: tuple[int, int]) -> tuple[_Float64, _Float64, FloatArray, FloatArray]:
+    def one(tile: tuple[int, int]) -> tuple[Float64, Float64, FloatArray, FloatArray]:
         return tile_sum(rows, columns, group, starts, of_column, *tile, not graph.bipartite, width)
 
     # Tiles are added in their order, whatever thread finished first: same input, same digits.
@@ -267,7 +267,7 @@ def exp2_polynomial() -> FloatArray:
     return np.append(1.0, slope).astype(np.float32)
 
 
-_TileSums = Callable[..., tuple[_Float64, _Float64, FloatArray, FloatArray]]
+_TileSums = Callable[..., tuple[Float64, Float64, FloatArray, FloatArray]]
 
 
 def _tile_function(compiled: bool) -> _TileSums:
@@ -293,7 +293,7 @@ def _sum_tile(
     last: int,
     triangular: bool,
     num_values: int,
-) -> tuple[_Float64, _Float64, FloatArray, FloatArray]:
+) -> tuple[Float64, Float64, FloatArray, FloatArray]:
     """What `pair_kernel.sum_tile` computes, in numpy."""
     local = row_group[first:last] - row_group[first]
     shape = (local[-1] + 1, len(column_start) - 1)
@@ -342,14 +342,14 @@ def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGr
     return CellTable(a, b, 0.5 + mean, n, _own(squares, mean, n), _sides(per_value, codes, mean, size, n))
 
 
-def _own(squares: _Float64, mean: _Float64, n: IntArray) -> _Float64:
+def _own(squares: Float64, mean: Float64, n: IntArray) -> Float64:
     """Sum of squared residuals / n^2; 0 without a pair."""
     out = np.zeros(len(n))
     np.divide(np.maximum(squares - n * mean**2, 0.0), n.astype(np.float64) ** 2, out=out, where=n > 0)
     return out
 
 
-def _sides(per_value: FloatArray, codes: IntArray, mean: _Float64, size: IntArray, n: IntArray) -> tuple[Side, ...]:
+def _sides(per_value: FloatArray, codes: IntArray, mean: Float64, size: IntArray, n: IntArray) -> tuple[Side, ...]:
     """Of the cells over all pairs, a side per group: a_uc = (u's sum of h over value b) - (mu_gb - 1/2) (pairs of u)."""
     num = len(size)
     cell = np.zeros((num, num), dtype=np.int64)
@@ -369,7 +369,7 @@ def _sides(per_value: FloatArray, codes: IntArray, mean: _Float64, size: IntArra
 
 
 def _bipartite_sides(
-    per_value: FloatArray, per_person: FloatArray, codes: IntArray, mean: _Float64, size: IntArray, n: IntArray
+    per_value: FloatArray, per_person: FloatArray, codes: IntArray, mean: Float64, size: IntArray, n: IntArray
 ) -> tuple[Side, ...]:
     """Of the cells over all user-item pairs: a side per group of users, and the items."""
     cells = np.nonzero(n > 0)[0]
@@ -385,7 +385,7 @@ def _bipartite_sides(
     return tuple(sides)
 
 
-def _ratio(total: npt.NDArray[Any], n: npt.NDArray[Any]) -> _Float64:
+def _ratio(total: npt.NDArray[Any], n: npt.NDArray[Any]) -> Float64:
     """Total / n, NaN where n is 0."""
     out = np.full(len(total), np.nan)
     np.divide(total, n, out=out, where=n > 0)
@@ -433,12 +433,12 @@ def _sampled_cells(
     return replace(table, n=n, se=np.where(n > 0, np.sqrt(table.own), np.nan))
 
 
-def edge_probabilities(embedding: Scored, edges: IntArray) -> _Float64:
+def edge_probabilities(embedding: Scored, edges: IntArray) -> Float64:
     """(E,) sigmoid of each edge's score, in [0, 1]."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * Factors.of(embedding).scores(*edges))))
 
 
-def _predicted(embedding: Scored, edges: IntArray, threshold: float | None) -> _Float64:
+def _predicted(embedding: Scored, edges: IntArray, threshold: float | None) -> Float64:
     """(E,) the probability of each pair, or with a threshold whether it reaches that, 1 or 0."""
     prob = edge_probabilities(embedding, edges)
     return prob if threshold is None else (prob >= threshold).astype(np.float64)
@@ -469,7 +469,7 @@ def eo_cells(
 
 
 def listed_cells(
-    value: _Float64, pairs: IntArray, group: IntArray, graph: AttributedGraph, weight: _Float64 | None = None
+    value: Float64, pairs: IntArray, group: IntArray, graph: AttributedGraph, weight: Float64 | None = None
 ) -> CellTable:
     """The cells of listed pairs.
 
@@ -484,12 +484,12 @@ def listed_cells(
 
 
 def _edge_table(
-    prob: _Float64,
+    prob: Float64,
     edges: IntArray,
     group: IntArray,
     num: int,
     graph: AttributedGraph,
-    weight: _Float64 | None = None,
+    weight: Float64 | None = None,
 ) -> CellTable:
     """The cells of listed pairs between `num` groups."""
     first, second = group[edges[0]], group[edges[1]]

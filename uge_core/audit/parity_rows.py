@@ -23,15 +23,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t
 
+from uge_core.arrays import Float64, IntArray
 from uge_core.audit import dyadic, pair_sample, parity
 from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import Job, make_row
 from uge_core.audit.leakage import Estimate
-from uge_core.graph.graph import IntArray
 from uge_core.graph.split import probe_classes
-from uge_core.spreadsheet import FEWEST
+from uge_core.graph.suppression import FEWEST
 
-_Float64 = npt.NDArray[np.float64]
 _QUICK_NODES, _QUICK_PAIRS = 20_000, 400_000
 _SMALLEST = 1e-9  # of a mean, before its logarithm
 
@@ -106,7 +105,7 @@ def _test_set_rows(
     groups: _Groups,
     group: IntArray,
     sample: pair_sample.PairSample,
-    scores: _Float64,
+    scores: Float64,
 ) -> Iterator[Row]:
     """DP and EO of held-out edges beside pairs without an edge, of probabilities, of predicted links, and relative."""
     pairs, weight = sample.pairs, sample.weight
@@ -255,11 +254,11 @@ def _rough(n: int) -> int:
     return n // unit * unit
 
 
-def _weighted_sd(share: _Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _weighted_sd(share: Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(np.sqrt(share @ (x - share @ x) ** 2))
 
 
-def _worst(share: _Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _worst(share: Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(np.abs(x - share @ x).max(axis=0))
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array
 
-from uge_core.graph.graph import FloatArray, IntArray
+from uge_core.arrays import Float64, FloatArray, IntArray
 
 SHUFFLES = 199
-_Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def pillai_test(
     return PermutationTest(observed, (1 + reached) / (1 + shuffles), shuffles)
 
 
-def _centred(z: _Float64, group: IntArray) -> _Float64:
+def _centred(z: Float64, group: IntArray) -> Float64:
     """`z` less its mean in each group; columns without spread left out, the others scaled to length 1."""
     means = np.stack([np.bincount(group, column) for column in z.T], axis=1) / np.bincount(group)[:, None]
     apart = z - means[group]
@@ -95,7 +94,7 @@ def _centred(z: _Float64, group: IntArray) -> _Float64:
     return np.asarray(apart[:, kept] / length[kept])
 
 
-def _orthonormal(z: _Float64) -> _Float64:
+def _orthonormal(z: Float64) -> Float64:
     """(n, r) an orthonormal basis of the columns of `z`, each of length 1."""
     if not z.shape[1]:
         return z

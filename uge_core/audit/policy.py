@@ -39,8 +39,8 @@ import yaml
 
 from uge_core.audit.base import METRICS
 from uge_core.errors import ConfigError
+from uge_core.files import StrictLoader
 from uge_core.registry import unknown_name
-from uge_core.strict_yaml import StrictLoader
 
 PASS, FAIL, NOT_ENOUGH, NO_ROW = "pass", "fail", "not enough evidence", "no row"
 EXIT_CODES: Mapping[str, int] = {PASS: 0, FAIL: 1, NOT_ENOUGH: 3}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import FloatArray
 from uge_core.audit import crossing
 from uge_core.audit.base import Audit, Row
 from uge_core.audit.job import Floors, Job
@@ -19,15 +20,13 @@ from uge_core.audit.link_rows import link_rows
 from uge_core.audit.ndcg import BiasFree
 from uge_core.audit.parity_rows import parity_rows
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import Attribute, AttributedGraph, FloatArray
-from uge_core.graph.scores import scorer
+from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.scores import LARGEST, scorer
 from uge_core.graph.split import LinkSplit
 from uge_core.registry import find, unknown_name
 
 POLICIES = ("level", "exclude", "impute")
 PARTS = ("leakage", "links", "parity")
-LARGEST = 1e18
-"""A larger coordinate overflows float32 dot products."""
 
 
 def audit_embedding(

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 from torch import Generator, Tensor
 
+from uge_core.arrays import DirectionArray, FloatArray, IntArray
 from uge_core.autograd import apply
-from uge_core.graph.graph import DirectionArray, FloatArray, IntArray
 from uge_core.machine import cores
 
 TABLE_WIDTH = 64

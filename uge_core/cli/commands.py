@@ -22,10 +22,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from uge_core.audit.record import about, covers, only, seal
 from uge_core.errors import ConfigError, DatasetMissing, GraphError, StoreError, UgeError
+from uge_core.files import quoted
 from uge_core.machine import keep_freed_memory
 from uge_core.registry import find, names
-from uge_core.runs.store import RunStore, StoredRun, default_root
-from uge_core.spreadsheet import quoted
+from uge_core.runs.audits import DEFAULT_ATTACKERS, audit_record
+from uge_core.runs.names import EXTERNAL
+from uge_core.runs.store import RunStore, default_root
+from uge_core.runs.stored_run import StoredRun
 
 if TYPE_CHECKING:
     from uge_core.graph.graph import AttributedGraph
@@ -513,7 +516,7 @@ def _load(
 def _load_again(run: StoredRun, data: str | None, store: str | None, *, ids: bool = False) -> AttributedGraph:
     """The graph a run was trained on, which is made sure of; with `ids` that its nodes are called the same too."""
     from uge_core.explore.whatif.source import with_scenario
-    from uge_core.runs.sweep import check_data
+    from uge_core.runs.data import check_data
 
     source = run.dataset.get("source") or {}
     spec = data or source.get("spec")
@@ -625,8 +628,9 @@ def _evidence(rows: Iterable[dict[str, Any]]) -> int:
 
 
 def _sweep(args: argparse.Namespace) -> int:
-    from uge_core.runs.sweep import plan, sweep, usable
-    from uge_core.views.leakage import config_words
+    from uge_core.runs.names import config_words
+    from uge_core.runs.plan import plan
+    from uge_core.runs.sweep import sweep, usable
 
     graph, source = _load(args.data, args.attributes, args.store)
     grid = {
@@ -712,11 +716,9 @@ def _audit(args: argparse.Namespace) -> int:
 
 def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store: RunStore) -> dict[str, Any]:
     """The record of a stored run: the stored one, or a new one where there is none or attackers are named."""
-    from uge_core.runs import sweep as runs
-
     run = store.load(args.run_id)
     anew = bool(args.attackers or args.crossings)
-    fresh = anew or not run.audited or (run.config["method"] == runs.EXTERNAL and _lacks(run, attributes))
+    fresh = anew or not run.audited or (run.config["method"] == EXTERNAL and _lacks(run, attributes))
     if fresh and run.finished is None:
         raise StoreError(f"run {run.id} is {run.status} and has no embedding to audit; train it first")
     graph = _load_again(run, args.data, args.store) if fresh or args.data else None
@@ -725,9 +727,9 @@ def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store:
     record: dict[str, Any] = run.audit or {}
     if graph and fresh:
         with _Progress(sys.stderr) as on_step:
-            record = runs.audit_record(
+            record = audit_record(
                 run, graph, store, attributes=attributes if anew else None, crossings=args.crossings or (),
-                attackers=args.attackers or runs.DEFAULT_ATTACKERS, on_step=on_step,
+                attackers=args.attackers or DEFAULT_ATTACKERS, on_step=on_step,
             )  # fmt: skip
         _keep(run, record, store)
     return only(record, attributes) if attributes else record
@@ -741,7 +743,6 @@ def _lacks(run: StoredRun, attributes: list[str] | None) -> bool:
 
 def _audit_file(args: argparse.Namespace, attributes: list[str] | None, store: RunStore) -> dict[str, Any]:
     """The record of a file of embeddings, stored as a run and measured as asked for."""
-    from uge_core.runs import sweep as runs
     from uge_core.runs.external import add_external
 
     if args.data is None:
@@ -753,12 +754,12 @@ def _audit_file(args: argparse.Namespace, attributes: list[str] | None, store: R
     run = add_external(z, graph, store, source=source, **given)
     _say_trust(args)
     with _Progress(sys.stderr) as on_step:
-        record = runs.audit_record(
+        record = audit_record(
             run,
             graph,
             store,
             attributes=attributes,
-            attackers=args.attackers or runs.DEFAULT_ATTACKERS,
+            attackers=args.attackers or DEFAULT_ATTACKERS,
             crossings=args.crossings or (),
             on_step=on_step,
         )
@@ -768,9 +769,7 @@ def _audit_file(args: argparse.Namespace, attributes: list[str] | None, store: R
 
 def _keep(run: StoredRun, record: dict[str, Any], store: RunStore) -> None:
     """Stores an audit, unless the run's has what this one lacks: runs are compared by the same attackers."""
-    from uge_core.runs import sweep as runs
-
-    trained = {"attackers": runs.DEFAULT_ATTACKERS} if run.config["method"] != runs.EXTERNAL else {}
+    trained = {"attackers": DEFAULT_ATTACKERS} if run.config["method"] != EXTERNAL else {}
     there = (run.audit or {}).get("asked") or trained
     if not there or covers(record["asked"], there):
         store.save_audit(run.id, record)
@@ -804,8 +803,8 @@ def _say_trust(args: argparse.Namespace) -> None:
 def _compare(args: argparse.Namespace, attributes: list[str] | None) -> int:
     from uge_core.explore.comparison import compare, compare_record, compare_seeds
     from uge_core.progress import Step
+    from uge_core.runs.audits import DEFAULT_ATTACKERS
     from uge_core.runs.external import external_config, external_id
-    from uge_core.runs.sweep import DEFAULT_ATTACKERS
 
     store = _store(args)
     b = [store.load(run_id) for run_id in _listed(args.against)]
@@ -872,7 +871,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from uge_core.views.leakage import config_words
+    from uge_core.runs.names import config_words
 
     store = _store(args)
     runs = store.list(audits=False, archived=args.archived)
@@ -925,7 +924,8 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from uge_core.runs.sweep import score_of, training_weights
+    from uge_core.runs.audits import score_of
+    from uge_core.runs.export import training_weights
 
     for name in args.what:
         if name not in ("embeddings", "weights"):
@@ -988,7 +988,8 @@ def _write_csv(path: Path, header: list[str], rows: Iterable[list[str]]) -> Path
 
 
 def _resume(args: argparse.Namespace) -> int:
-    from uge_core.runs.sweep import DEVICES, resume
+    from uge_core.runs.plan import DEVICES
+    from uge_core.runs.sweep import resume
 
     if args.device not in DEVICES:
         raise ConfigError(f"device = {args.device!r} is not allowed; allowed: {', '.join(DEVICES)}")
@@ -1160,7 +1161,7 @@ def _app(args: argparse.Namespace) -> int:
 
 def _audit_text(records: Iterable[dict[str, Any]]) -> str:
     """The audit as a table: each number with its interval, floors and n."""
-    from uge_core.views.leakage import METRIC_LABELS
+    from uge_core.views.rows import METRIC_LABELS
 
     rows = []
     for r in records:
@@ -1184,7 +1185,7 @@ def _audit_text(records: Iterable[dict[str, Any]]) -> str:
 
 def _comparison_text(records: Iterable[dict[str, Any]]) -> str:
     """A comparison as a table: both values, their difference with its interval, and its p-values."""
-    from uge_core.views.leakage import METRIC_LABELS
+    from uge_core.views.rows import METRIC_LABELS
 
     def number(value: float | None, digits: int = 4) -> str:
         return "" if value is None else f"{value:.{digits}f}"

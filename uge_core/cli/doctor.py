@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from uge_core.errors import UgeError
+from uge_core.kernels.shared import sum_rows
 from uge_core.machine import cores, version
 from uge_core.runs.store import RunStore
 from uge_core.views.report import browser
@@ -108,10 +109,8 @@ def _kernels() -> Iterator[Check]:
         import numpy as np
         from numba.core.config import CACHE_DIR  # type: ignore[attr-defined]
 
-        from uge_core.kernels import edges as kernels
-
         sums = np.zeros((1, 1))
-        kernels.sum_rows(np.ones((3, 1), np.float32), np.zeros(3, np.int64), sums)
+        sum_rows(np.ones((3, 1), np.float32), np.zeros(3, np.int64), sums)
         if sums[0, 0] != 3.0:
             raise ArithmeticError(f"1 + 1 + 1 gave {sums[0, 0]:g}")
     except Exception as error:

@@ -7,9 +7,9 @@ from typing import Any
 
 from uge_core.dashboard.jobs.like import settings_like
 from uge_core.dashboard.jobs.queue import Queue
-from uge_core.dashboard.training_form import duration
 from uge_core.errors import ConfigError, StoreError
 from uge_core.runs.store import RunStore
+from uge_core.runs.timing import duration
 from uge_core.views.tradeoff import TradeoffView
 
 

@@ -12,13 +12,16 @@ import pandas as pd
 
 from uge_core.dashboard.jobs import comparison, measure, projection
 from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Job, Queue
-from uge_core.dashboard.training_form import duration
+from uge_core.dashboard.jobs.reading import KIND
+from uge_core.datasets import lasting
 from uge_core.progress import rounded
 from uge_core.registry import find
-from uge_core.runs.store import RunStore, StoredRun
+from uge_core.runs.names import config_words, method_class
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
+from uge_core.runs.timing import duration
 from uge_core.training import checkpoint
 from uge_core.training.config import split_names
-from uge_core.views.leakage import config_words, method_class
 
 _SHOWN = 5  # jobs that are over
 _STAGES = {
@@ -351,3 +354,13 @@ def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
 def delete(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
     """Deletes runs with their files and says what was removed."""
     return tuple(line for run_id in run_ids for line in store.delete(run_id))
+
+
+def reading(spec: str, store: RunStore) -> JobCard | None:
+    """The newest job that reads a file, or None."""
+    queue = Queue(store)
+    name = lasting(spec)
+    jobs = [job for job in queue.list() if job.settings.get("kind") == KIND and job.settings["data"] == name]
+    if any(job.status in (ACTIVE, WAITING) for job in jobs):
+        queue.supervise()
+    return card_of(jobs[0], queue) if jobs else None

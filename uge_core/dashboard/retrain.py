@@ -10,14 +10,16 @@ from typing import Any
 from uge_core.dashboard.jobs.like import settings_like
 from uge_core.dashboard.jobs.queue import Job, Queue
 from uge_core.dashboard.queue import JobCard, card_of
-from uge_core.dashboard.training_form import between, expected_again
+from uge_core.dashboard.training_form import expected_again
 from uge_core.errors import ConfigError, NotReadYet, StoreError
 from uge_core.explore.whatif.edits import Threshold
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.explore.whatif.source import load_source, scenario_graph, source_of
-from uge_core.runs.store import RunStore, StoredRun
-from uge_core.runs.sweep import EXTERNAL, scenario_of
-from uge_core.views.leakage import config_words
+from uge_core.runs.data import scenario_of
+from uge_core.runs.names import EXTERNAL, config_words
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
+from uge_core.runs.timing import between
 
 _IN_VAIN = "these edits leave the graph as it is, so that the training would give run A again; edit a value or an edge"
 

@@ -15,17 +15,18 @@ from uge_core.dashboard.jobs.queue import Queue, gpu, lane
 from uge_core.datasets import lasting, load
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.suppression import FEWEST
 from uge_core.machine import cores
 from uge_core.registry import find, names
-from uge_core.runs import timing as rates
-from uge_core.runs.store import RunStore, StoredRun
-from uge_core.runs.sweep import Planned, plan, usable
-from uge_core.runs.timing import Rate, Span
-from uge_core.spreadsheet import FEWEST
+from uge_core.runs import timing
+from uge_core.runs.plan import Planned, plan
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
+from uge_core.runs.sweep import usable
+from uge_core.runs.timing import Rate, Span, between
 from uge_core.training.config import RunConfig, unread
 
 _OWN = ("epochs", "seed", "split_seed", "warm_epochs")  # asked for by the form itself
-
 UNKNOWN = {
     "level": "a value of their own",
     "exclude": "leave those people out of the tables",
@@ -297,13 +298,13 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
         return Estimate(0, stored, words=f"All {len(planned)} runs are stored already, so there is nothing to train.")
     trains, audits = expected(form.graph, [p.config for p in todo], settings["device"], store, runs)
     low, high = trains.low + audits.low, trains.high + audits.high
-    busy = f"; the upper figure counts what else this machine does now (load {rates.load():.0f} on {_count(cores(), 'core')})"
+    busy = f"; the upper figure counts what else this machine does now (load {timing.load_average():.0f} on {_count(cores(), 'core')})"
     # Where audits are most of it, what is not known of them matters most.
     source = max((trains, audits), key=lambda s: (not s.known, s.high)).source
     return Estimate(
         len(todo), stored, low, high,
         f"{_count(len(todo), 'run')} to train: {between(low, high)}, audits (about {between(audits.low, audits.high)}) and "
-        f"twins included, by {source}{busy if rates.load() > cores() else ''}.{already}",
+        f"twins included, by {source}{busy if timing.load_average() > cores() else ''}.{already}",
         known=trains.known and audits.known,
     )  # fmt: skip
 
@@ -325,15 +326,15 @@ def expected(
     trains: list[Span] = []
     for backbone in dict.fromkeys(c.backbone for c in configs):
         mine = [c for c in configs if c.backbone == backbone]
-        work = sum(rates.training_work(c, graph.num_nodes, graph.num_edges) for c in mine)
-        found = rates.span(measured, "train", work, graph=graph.fingerprint, kind=rates.kind(on, mine))
-        steps = max(c.epochs + c.warm_epochs for c in mine) * rates.STEP
+        work = sum(timing.training_work(c, graph.num_nodes, graph.num_edges) for c in mine)
+        found = timing.span(measured, "train", work, graph=graph.fingerprint, kind=timing.kind(on, mine))
+        steps = max(c.epochs + c.warm_epochs for c in mine) * timing.STEP
         trains.append(replace(found, low=found.low + steps / 2, high=found.high + steps))
-    work = sum(rates.audit_work(c, graph) for c in configs)
+    work = sum(timing.audit_work(c, graph) for c in configs)
     if not any(r.what == "audit" and r.graph == graph.fingerprint for r in measured):
         # The first audit of a graph attacks random embeddings too.
-        work += max(rates.audit_work(c, graph) for c in configs)
-    return _sum(trains), rates.span(measured, "audit", work, graph=graph.fingerprint, kind="")
+        work += max(timing.audit_work(c, graph) for c in configs)
+    return _sum(trains), timing.span(measured, "audit", work, graph=graph.fingerprint, kind="")
 
 
 def _sum(spans: Sequence[Span]) -> Span:
@@ -346,12 +347,12 @@ def expected_again(run: StoredRun, store: RunStore) -> tuple[Span, Span | None]:
     data, config = run.dataset, RunConfig.from_json(run.config)
     nodes, edges, graph = data["num_nodes"], data["num_edges"], data["fingerprint"]
     measured = _measured(store, store.list(audits=False, archived=True), graph, nodes, edges)
-    kind = rates.kind(run.device or "cpu", [config])
-    trains = rates.span(measured, "train", rates.training_work(config, nodes, edges), graph=graph, kind=kind)
+    kind = timing.kind(run.device or "cpu", [config])
+    trains = timing.span(measured, "train", timing.training_work(config, nodes, edges), graph=graph, kind=kind)
     audits = [r.work for r in measured if (r.what, r.graph, r.kind) == ("audit", graph, "")]
     if not audits:
         return trains, None
-    return trains, rates.span(measured, "audit", max(audits), graph=graph, kind="")
+    return trains, timing.span(measured, "audit", max(audits), graph=graph, kind="")
 
 
 def _measured(store: RunStore, runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: int) -> Sequence[Rate]:
@@ -371,31 +372,13 @@ def _rates_of(runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: in
             key = run.seconds, run.device, run.config["backbone"]
             passes.setdefault(key, []).append(RunConfig.from_json(run.config))
     for (seconds, device, _), configs in passes.items():
-        work = sum(rates.training_work(c, nodes, edges) for c in configs)
+        work = sum(timing.training_work(c, nodes, edges) for c in configs)
         # Older than what is kept, of which nobody knows how busy the machine was.
-        yield Rate("train", fingerprint, rates.kind(device or "cpu", configs), rates.machine(), work, seconds, 0.0)
-
-
-def between(low: float, high: float) -> str:
-    """A range of seconds in words: "6 to 9 min"."""
-    first, last = duration(low), duration(high)
-    if first == last:
-        return first
-    unit = last.rpartition(" ")[2]
-    return f"{first.removesuffix(f' {unit}')} to {last}"
+        yield Rate("train", fingerprint, timing.kind(device or "cpu", configs), timing.machine(), work, seconds, 0.0)
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words, as exact as an estimate is."""
-    if seconds < 60:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 3600:
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def enqueue(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -> int:

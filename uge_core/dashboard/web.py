@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uge_core.errors import RunNotFound, UgeError
-from uge_core.runs.store import RunStore, StoredRun
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from uge_core.datasets.columns import Found, Layout
 from uge_core.datasets.inspection import describe, inspect
 from uge_core.datasets.layouts import (
     authors,
@@ -28,7 +27,7 @@ from uge_core.datasets.layouts import (
     sample,
     tables,
 )
-from uge_core.datasets.tables import Folder
+from uge_core.datasets.layouts.base import Folder, Found, Layout
 from uge_core.errors import DatasetMissing, GraphError, NotReadYet
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnStep

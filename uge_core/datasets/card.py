@@ -55,8 +55,8 @@ import yaml
 from uge_core.datasets.bounded import read_bytes
 from uge_core.datasets.columns import Role
 from uge_core.errors import GraphError
+from uge_core.files import StrictLoader
 from uge_core.registry import unknown_name
-from uge_core.strict_yaml import StrictLoader
 
 FILE = "dataset.yaml"
 SCHEMA: Mapping[str, str] = {

@@ -13,42 +13,32 @@ that it does not get into the features either.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.datasets.edge_columns import ALLOWED, about_directions, about_weights, usable
-from uge_core.datasets.findings import about_attributes, probable_code, says_not_given
-from uge_core.datasets.tables import Folder, Table, as_numbers, counted, usable_names
+from uge_core.arrays import FloatArray, IntArray
+from uge_core.datasets.findings import probable_code, says_not_given
+from uge_core.datasets.layouts.base import Asked
+from uge_core.datasets.tables import Table, as_numbers, counted, usable_names
 from uge_core.errors import GraphError
 from uge_core.graph.graph import (
     NOT_APPLICABLE,
     UNKNOWN,
     Attribute,
-    AttributedGraph,
     Column,
-    Defaults,
-    FloatArray,
-    IntArray,
     Message,
     Side,
-    directions_of,
-    simple_edges,
-    weights_of,
 )
 
 Kind = Literal["id", "attribute", "feature", "label", "ignored", "auto"]
-Asked = frozenset[str] | None
-"""The lower-case names of the columns that are to be the attributes; None: the layout's or the values' choice."""
-
 MAX_ATTRIBUTES = 8
 MAX_VALUES = 50
 MAX_TEXTS = 200
@@ -62,92 +52,7 @@ _CONSTANT = ("no value", "one value")
 _NOT_NAMED = "not named by --attributes"
 _TOO_LARGE = "values too large for a feature"
 _OWN_VALUE = "every node has a value of its own"
-_NEVER_ZIPPED = (".npy", ".npz", ".parquet", ".pt", ".yaml")
-_FIRST = 3
-WEIGHTS = ("weight", "w")
-"""What a column of weights is called where nobody names one."""
 BINS = "bins in dataset.yaml: quantile:5, width:10 or a list of edges"
-
-
-@dataclass(frozen=True)
-class Part:
-    """One file of a layout.
-
-    Attributes:
-        key: what the layout's code calls it.
-        patterns: its possible names, the first found is taken; ``{}`` stands for the graph's name.
-        contents: what it must hold, said when it is missing.
-        optional: the graph is complete without it.
-        telling: its presence alone means that someone uses this layout.
-    """
-
-    key: str
-    patterns: tuple[str, ...]
-    contents: str = ""
-    optional: bool = False
-    telling: bool = True
-
-
-@dataclass(frozen=True)
-class Found:
-    """One graph of a folder.
-
-    Attributes:
-        name: how it is addressed.
-        files: the path of each part that is there.
-        missing: one sentence per part that is not.
-        tensors: a copy of the tensors of a file of torch, which is read in its place; None: torch reads the file.
-    """
-
-    name: str
-    files: Mapping[str, Path]
-    missing: tuple[str, ...] = ()
-    tensors: Path | None = None
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A set of files that belong together.
-
-    Attributes:
-        name: short name, `AttributedGraph.layout`.
-        title: whose layout it is.
-        parts: its files.
-        read: makes the graph from the files, given the attribute names asked for.
-        named: the graph's name, with ``{}`` for what the patterns have there.
-    """
-
-    name: str
-    title: str
-    parts: tuple[Part, ...]
-    read: Callable[[Found, Asked], AttributedGraph]
-    named: str = "{}"
-
-    @property
-    def summary(self) -> str:
-        """The files, in words."""
-        needed = " + ".join(" or ".join(p.patterns).replace("{}", "NAME") for p in self.parts if not p.optional)
-        return needed.replace("region_jobNAME", "region_job*")
-
-    def find(self, folder: Folder) -> list[Found]:
-        """The graphs of `folder` in this layout, complete or with what they miss."""
-        telling = [pattern for p in self.parts if p.telling and not p.optional for pattern in p.patterns]
-        stems = sorted({stem for pattern in telling for stem in folder.stems(pattern)})
-        return [self._gather(folder, stem) for stem in stems]
-
-    def _gather(self, folder: Folder, stem: str) -> Found:
-        files: dict[str, Path] = {}
-        missing = []
-        for part in self.parts:
-            options = [pattern.format(stem) for pattern in part.patterns]
-            path = next((p for p in map(folder.file, options) if p is not None), None)
-            if path is not None:
-                files[part.key] = path
-            elif not part.optional:
-                endings = " or ".join(o if o.endswith(_NEVER_ZIPPED) else f"{o}[.gz]" for o in options)
-                missing.append(f"{endings} is missing; it must hold {part.contents.replace('{}', stem)}")
-        fixed = all("{}" not in pattern for part in self.parts for pattern in part.patterns)
-        return Found(folder.path.resolve().name if fixed else self.named.format(stem), files, tuple(missing))
 
 
 @dataclass(frozen=True)
@@ -594,186 +499,3 @@ def _bands(column: _Cells, numbers: npt.NDArray[np.float64]) -> tuple[float, ...
     if not len(cuts):
         raise GraphError(f"{column.where}: {column.role.bins} puts all values into one bin; take more or narrower bins")
     return tuple(map(float, cuts))
-
-
-def edge_columns(edges: Table, ends: tuple[str, str], weight: str | None = None) -> NodeColumns:
-    """The roles of the columns of an edge file, and the weights in it.
-
-    Args:
-        edges: the file.
-        ends: the columns with the ends of every edge.
-        weight: the column with weights; None: one called weight or w that holds numbers.
-
-    Raises:
-        GraphError: some weights are no numbers, or negative.
-    """
-    columns: list[Column] = []
-    values = None
-    named = weight is not None
-    weight = weight or edges.column(*WEIGHTS)
-    for name in edges.names:
-        if name in ends:
-            columns.append(Column(edges.file, name, "source" if name == ends[0] else "target"))
-        elif name != weight:
-            columns.append(Column(edges.file, name, "ignored", "columns of edges are not used"))
-        else:
-            column, values = _weight_column(edges, name, ends, named)
-            columns.append(column)
-    return NodeColumns(columns=tuple(columns), edge_weights=values)
-
-
-def _weight_column(
-    edges: Table, name: str, ends: tuple[str, str], named: bool
-) -> tuple[Column, npt.NDArray[np.float64] | None]:
-    """The role of a column of weights, and the weights where they differ."""
-    numbers = as_numbers(edges.frame[name])
-    if np.isnan(numbers).all() and not named:
-        return Column(edges.file, name, "ignored", "no numbers, which weights are"), None
-    wrong = ~usable(numbers)
-    if wrong.any():
-        raise GraphError(
-            f"{edges.file}: {counted(int(wrong.sum()), 'edge')} without a usable weight in column {name!r}, first: "
-            f"{edges.first_lines(wrong, *ends, name)}; {ALLOWED}; correct these cells, or rename the column to leave weights out"
-        )
-    if numbers[0] and (numbers == numbers[0]).all():
-        return Column(edges.file, name, "weight", "the same for every edge"), None
-    return Column(edges.file, name, "weight"), numbers
-
-
-def drop_isolated_items(
-    name: str, items: IntArray, num_items: int
-) -> tuple[IntArray, npt.NDArray[np.bool_], tuple[Message, ...]]:
-    """Items without an edge leave the graph.
-
-    Args:
-        name: the graph's name.
-        items: (M,) the item of each edge, counted from 0.
-        num_items: how many items there are.
-
-    Returns:
-        (M,) the items renumbered; (num_items,) which ones stayed; a note when some did not.
-    """
-    kept = np.bincount(items, minlength=num_items) > 0
-    dropped = int((~kept).sum())
-    text = f"{name}: {counted(dropped, 'item')} without an edge {'was' if dropped == 1 else 'were'} dropped"
-    remedy = "nothing to do; an item that nobody chose describes nobody"
-    notes = (Message("note", "items-without-edges", text, dropped, remedy=remedy),) if dropped else ()
-    return (np.cumsum(kept) - 1)[items], kept, notes
-
-
-def finish(
-    name: str,
-    layout: str,
-    source: IntArray,
-    target: IntArray,
-    num_nodes: int,
-    nodes: NodeColumns,
-    *,
-    node_ids: pd.Index | None = None,
-    num_users: int | None = None,
-    defaults: Defaults | None = None,
-) -> AttributedGraph:
-    """The graph, with a note for everything that was dropped on the way.
-
-    Args:
-        name: what the user calls it.
-        layout: the layout's name.
-        source: (M,) one end of each row of the edge file.
-        target: (M,) the other end.
-        num_nodes: N.
-        nodes: what the columns became.
-        node_ids: the user's ids, or None where nodes are row numbers.
-        num_users: size of the first side of a bipartite graph.
-        defaults: what the layout fixes.
-
-    Raises:
-        GraphError: no edge joins two different nodes.
-    """
-    weights = nodes.edge_weights
-    nothing = np.zeros(len(source), dtype=bool) if weights is None else weights == 0
-    weightless = source[nothing], target[nothing]
-    if weights is not None and nothing.any():
-        source, target, weights = source[~nothing], target[~nothing], weights[~nothing]
-    edges, loops, repeated = simple_edges(source, target, num_nodes)
-    if not edges.shape[1]:
-        found = "only self-loops" if loops else "no edge between its nodes"
-        found += ", those of weight 0 left out" * bool(len(weightless[0]))
-        raise GraphError(f"{name}: the graph has {found}; at least one edge between two different nodes is needed")
-    messages = list(nodes.messages)
-
-    def shown(ends: tuple[IntArray, IntArray]) -> tuple[str, ...]:
-        first = zip(ends[0][:_FIRST], ends[1][:_FIRST], strict=True)
-        return tuple(f"{a} - {b}" if node_ids is None else f"{node_ids[a]} - {node_ids[b]}" for a, b in first)
-
-    def named(rows: IntArray) -> tuple[str, ...]:
-        return shown((source[rows[:_FIRST]], target[rows[:_FIRST]]))
-
-    if len(weightless[0]):
-        count = len(weightless[0])
-        text = f"{name}: {counted(count, 'edge')} of weight 0 dropped; an edge that counts for nothing is no edge"
-        remedy = "give them a weight, or leave the weights out, if they are edges"
-        messages.append(Message("warning", "zero-weights", text, count, shown(weightless), remedy))
-    if loops:
-        text = f"{name}: {counted(loops, 'self-loop')} dropped; a node's edge to itself is no link to predict"
-        remedy = "nothing to do; remove these rows to be rid of this note"
-        messages.append(Message("note", "self-loops", text, loops, named(np.flatnonzero(source == target)), remedy))
-    if weights is not None and (weights == weights[0]).all():
-        weights = None
-    if repeated:
-        text = f"{name}: {counted(repeated, 'repeated row')} dropped; a pair and its reverse are the same edge"
-        remedy = "nothing to do; how often a pair stands is not used"
-        if weights is not None:
-            text = text.replace("dropped", "merged") + ", and the weights of its rows add up"
-            remedy = "nothing to do; of an edge both ways of a directed graph the mean of the two counts"
-        rows = _repeated_rows(source, target, num_nodes)
-        messages.append(Message("note", "duplicate-edges", text, repeated, named(rows), remedy))
-    directions = directions_of(edges, source, target, num_nodes) if nodes.directed and num_users is None else None
-    if directions is not None and not directions.any():
-        directions = None  # every edge runs both ways
-    edge_weights = None
-    if weights is not None:
-        edge_weights = weights_of(edges, source, target, weights, num_nodes, directed=nodes.directed)
-        messages.append(about_weights(name, edge_weights))
-    if directions is not None:
-        messages.append(about_directions(name, directions))
-    lonely = np.flatnonzero(np.bincount(edges.ravel(), minlength=num_nodes) == 0)
-    if len(lonely):
-        text = f"{name}: {counted(len(lonely), 'node')} without an edge; no link trains their embeddings"
-        first = tuple(str(i if node_ids is None else node_ids[i]) for i in lonely[:_FIRST])
-        remedy = "remove them, or read their figures with care"
-        messages.append(Message("note", "nodes-without-edges", text, len(lonely), first, remedy))
-    messages += about_attributes(name, edges, num_users, nodes.attributes, nodes.features, nodes.feature_names)
-    if num_users is not None:
-        genre = next((a.name for a in nodes.attributes if a.side == "items"), None)
-        text = (
-            f"{name}: items form no cells by default, so UGE-W is one constant per user group; "
-            f"item cells (popularity deciles{f' or {genre}' if genre else ''}) make weights differ within a group"
-        )
-        options = "popularity" + (f" or item_cells={genre}" if genre else "")
-        messages.append(Message("note", "no-item-cells", text, remedy=f"--set item_cells={options}"))
-    return AttributedGraph(
-        name=name,
-        num_nodes=num_nodes,
-        edges=edges,
-        attributes=nodes.attributes,
-        node_ids=None if node_ids is None else np.asarray(node_ids, dtype=object),
-        num_users=num_users,
-        features=nodes.features,
-        feature_names=nodes.feature_names,
-        layout=layout,
-        columns=nodes.columns,
-        messages=tuple(messages),
-        defaults=defaults or Defaults(),
-        edge_weights=edge_weights,
-        directions=directions,
-    )
-
-
-def _repeated_rows(source: IntArray, target: IntArray, num_nodes: int) -> IntArray:
-    """The first rows that repeat an edge of an earlier one."""
-    for size in (100_000, len(source)):  # they mostly stand early, and all rows take long to look through
-        key = np.minimum(source, target)[:size] * np.int64(num_nodes) + np.maximum(source, target)[:size]
-        twice = pd.Series(key).duplicated().to_numpy() & (source[:size] != target[:size])
-        if twice.any():
-            break
-    return np.flatnonzero(twice)[:_FIRST]

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import DirectionArray, FloatArray, IntArray
 from uge_core.datasets.tables import counted
-from uge_core.graph.graph import DirectionArray, FloatArray, IntArray, Message
+from uge_core.graph.graph import Message
 
 BOUND = 1e18
 """Sums of larger weights overflow single precision, and smaller ones than 1 / BOUND vanish in it."""

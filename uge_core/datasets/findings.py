@@ -13,10 +13,11 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.datasets.mixing import mixing
 from uge_core.datasets.tables import counted
 from uge_core.graph.association import FEWEST, PROXY, association
-from uge_core.graph.graph import Attribute, FloatArray, IntArray, Message
+from uge_core.graph.graph import Attribute, Message
 
 SMALL_GROUP = 10
 _NEAR_CONSTANT = 0.95

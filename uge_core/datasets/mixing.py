@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.graph.graph import Attribute, IntArray
+from uge_core.arrays import IntArray
+from uge_core.graph.graph import Attribute
 
 Counts = npt.NDArray[np.float64]
 

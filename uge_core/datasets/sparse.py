@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import IntArray
 from uge_core.datasets.bounded import check_archive
 from uge_core.datasets.columns import NodeColumns
 from uge_core.datasets.edge_columns import ALLOWED, half_stored, usable
 from uge_core.datasets.tables import counted
 from uge_core.errors import GraphError
-from uge_core.graph.graph import Column, IntArray
+from uge_core.graph.graph import Column
 
 _EXPECTED = "a square matrix saved by scipy.sparse.save_npz (csr, csc or coo), row i being the i-th node"
 _KEYS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}

@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.arrays import IntArray
 from uge_core.datasets.bounded import check_gzip, is_gzip, open_bytes, read_bytes
-from uge_core.errors import DatasetMissing, GraphError
-from uge_core.graph.graph import IntArray
+from uge_core.errors import GraphError
 
 _PEEK = 2**16
 _LONGEST = 2**24
@@ -82,41 +82,6 @@ class Table:
             f"line {line} ({', '.join('empty' if pd.isna(c) else repr(str(c)) for c in cells)})"
             for line, cells in zip(rows.index, rows.itertuples(index=False), strict=True)
         )
-
-
-@dataclass(frozen=True)
-class Folder:
-    """The files of a folder, each found plain or gzipped.
-
-    Attributes:
-        path: the folder.
-        files: the names of its files, sorted.
-    """
-
-    path: Path
-    files: tuple[str, ...]
-
-    @classmethod
-    def open(cls, path: Path) -> Folder:
-        """Lists `path`.
-
-        Raises:
-            DatasetMissing: the folder cannot be listed.
-        """
-        try:
-            return cls(path, tuple(sorted(p.name for p in path.iterdir() if p.is_file())))
-        except OSError as e:
-            raise DatasetMissing(f"{path}: the folder cannot be read ({e.strerror or e})") from None
-
-    def file(self, name: str) -> Path | None:
-        """The file `name`, or ``name.gz``."""
-        return next((self.path / n for n in (name, f"{name}.gz") if n in self.files), None)
-
-    def stems(self, pattern: str) -> list[str]:
-        """What stands for ``{}`` in the names of the files that match `pattern`, such as ``{}_edge.csv``."""
-        rule = re.compile(re.escape(pattern).replace(r"\{\}", "(.*)") + r"(?:\.gz)?")
-        matches = (rule.fullmatch(n) for n in self.files)
-        return sorted({m.group(1) if "{}" in pattern else "" for m in matches if m})
 
 
 def read_table(
@@ -365,132 +330,6 @@ def refuse_headless(table: Table, cells: Sequence[str], header: str) -> None:
     )
 
 
-def node_index(nodes: Table, column: str) -> pd.Index:
-    """The ids of the nodes, in row order.
-
-    Raises:
-        GraphError: an empty id, or one that stands twice.
-    """
-    ids = nodes.frame[column]
-    empty = ids.isna().to_numpy()
-    if empty.any():
-        raise GraphError(
-            f"{nodes.file}: {_count(empty, 'row')} without an id in column {column!r}, first: "
-            f"{nodes.first_lines(empty, column)}; every node needs an id"
-        )
-    twice = ids.duplicated().to_numpy()
-    if twice.any():
-        raise GraphError(
-            f"{nodes.file}: {_count(twice, 'row')} repeat{'s' if twice.sum() == 1 else ''} an id of column {column!r}, first: "
-            f"{nodes.first_lines(twice, column)}; each node must stand once, keep one row of each"
-        )
-    index: pd.Index = pd.Index(ids)
-    return index
-
-
-def by_id(edges: Table, column: str, ids: pd.Index) -> IntArray:
-    """(M,) the node of each cell, -1 where it is no node.
-
-    Raises:
-        GraphError: an empty cell.
-    """
-    cells = edges.frame[column]
-    _refuse_empty(edges, column)
-    # Ids stand once, so that those of the nodes are the first codes. An index would hash Python objects, which takes long.
-    codes = pd.factorize(pd.concat([pd.Series(ids), cells]))[0][len(ids) :]
-    return np.where(codes < len(ids), codes, -1).astype(np.int64)
-
-
-def refuse_numbers(name: str, ends: npt.NDArray[Any], num_nodes: int, unit: str, where: str = "") -> None:
-    """Refuses node numbers outside 0 to N - 1.
-
-    Args:
-        name: the file's.
-        ends: (2, E) whole numbers.
-        num_nodes: N.
-        unit: what the file calls an edge, such as "row" or "column".
-        where: what the numbers are positions in, for the message.
-
-    Raises:
-        GraphError: with the count, the first one and what is allowed.
-    """
-    wrong = ((ends < 0) | (ends >= num_nodes)).any(axis=0)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise GraphError(
-            f"{name}: {counted(int(wrong.sum()), 'edge')} with a node that does not exist, first: {unit} {first} "
-            f"({ends[0, first]}, {ends[1, first]}); allowed: 0 to {num_nodes - 1}{where}"
-        )
-
-
-def by_row_number(edges: Table, column: str, num_nodes: int) -> IntArray:
-    """(M,) the node of each cell that is a row number counted from 0, -1 where it is no such number.
-
-    Raises:
-        GraphError: an empty cell.
-    """
-    _refuse_empty(edges, column)
-    numbers = as_numbers(edges.frame[column])
-    fits = (numbers >= 0) & (numbers < num_nodes) & (numbers == np.floor(numbers))
-    return np.where(fits, numbers, -1).astype(np.int64)
-
-
-def refuse_unknown(
-    edges: Table,
-    columns: tuple[str, str],
-    ends: tuple[IntArray, IntArray],
-    allowed: str,
-    ids: pd.Index | None = None,
-) -> None:
-    """Checks that every edge joins two nodes.
-
-    Args:
-        edges: the edges.
-        columns: the names of its two ends.
-        ends: the node of each cell, -1 where it is none.
-        allowed: what the cells may hold, in words.
-        ids: the ids of the nodes, to see whether cells are ids that are only written differently.
-
-    Raises:
-        GraphError: an edge names something else; count, first lines, and what is `allowed`.
-    """
-    wrong = (ends[0] < 0) | (ends[1] < 0)
-    if wrong.any():
-        verb = "names" if wrong.sum() == 1 else "name"
-        near = "" if ids is None else _near_ids(edges, columns, ends, ids)
-        raise GraphError(
-            f"{edges.file}: {_count(wrong, 'edge')} {verb} a node that does not exist, first: "
-            f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; {near or 'add the nodes or remove these rows'}"
-        )
-
-
-def _near_ids(edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntArray], ids: pd.Index) -> str:
-    """What is to be done where cells would be ids without blanks or as numbers, else nothing."""
-    odd = pd.Index(pd.unique(pd.concat([edges.frame[c][e < 0] for c, e in zip(columns, ends, strict=True)])))
-    stripped = ids.str.strip()
-    bare = odd.str.strip()
-    same = bare.isin(stripped)
-    if same.any():
-        return (
-            f"{counted(int(same.sum()), 'id')} would match without the blanks around "
-            f"{'it' if same.sum() == 1 else 'them'} ({odd[same][0]!r}); remove the blanks in both files"
-        )
-    composed = bare.str.normalize("NFC").isin(stripped.str.normalize("NFC"))
-    if composed.any():
-        return (
-            f"{counted(int(composed.sum()), 'id')} would match if accents were written as one character "
-            f"({odd[composed][0]!r}); write each id in the same way in both files (Unicode NFC)"
-        )
-    numbers = as_numbers(pd.Series(stripped))
-    same = np.isin(as_numbers(pd.Series(bare)), numbers[~np.isnan(numbers)])
-    if same.any():
-        return (
-            f"{counted(int(same.sum()), 'id')} would match as {'a number' if same.sum() == 1 else 'numbers'} "
-            f"({odd[same][0]!r}); write each id in the same way in both files"
-        )
-    return ""
-
-
 def as_numbers(cells: pd.Series) -> npt.NDArray[np.float64]:
     """(M,) the cells as numbers, NaN where empty or not a finite number."""
     if len(cells) > _FEW and cells.dtype.kind not in "iuf":
@@ -502,17 +341,6 @@ def as_numbers(cells: pd.Series) -> npt.NDArray[np.float64]:
 def _finite(cells: pd.Series) -> npt.NDArray[np.float64]:
     numbers = np.asarray(pd.to_numeric(cells, errors="coerce"), dtype=np.float64)
     return np.where(np.isfinite(numbers), numbers, np.nan)
-
-
-def _refuse_empty(edges: Table, column: str) -> None:
-    """Raises where an edge lacks an end."""
-    empty = edges.frame[column].isna().to_numpy()
-    if empty.any():
-        line = edges.frame.index[empty][0]
-        raise GraphError(
-            f"{edges.file}: {_count(empty, 'row')} with nothing in column {column!r}, first: line {line}; "
-            "every edge needs two ends, remove these rows"
-        )
 
 
 def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
@@ -630,7 +458,7 @@ def _encoding_reason(path: Path, encoding: str) -> str:
     return (mixed if others else f"is not {name} text (first: line {first})") + "; save the whole file as UTF-8"
 
 
-def _count(wrong: npt.NDArray[np.bool_], noun: str) -> str:
+def count(wrong: npt.NDArray[np.bool_], noun: str) -> str:
     """How many, with the noun."""
     return counted(int(wrong.sum()), noun)
 

@@ -24,9 +24,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import BoolArray, DirectionArray, FloatArray, IntArray
 from uge_core.errors import ConfigError, TooManyGroups
-from uge_core.graph.graph import AttributedGraph, DirectionArray, FloatArray, IntArray
-from uge_core.graph.values import OUT, BoolArray, ImputationReport, Values
+from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.values import OUT, ImputationReport, Values
 
 Table = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from uge_core.graph.graph import FloatArray
+from uge_core.arrays import FloatArray
 
 
 class EdgeFactors(Protocol):

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import DirectionArray, FloatArray, IntArray
 from uge_core.debias.bias_free import Evidence, partition
-from uge_core.graph.graph import DirectionArray, FloatArray, IntArray
 
 Numbers = npt.NDArray[np.float64]
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import gammaln
 
+from uge_core.arrays import IntArray
 from uge_core.debias.bias_free import Counts, Table
-from uge_core.graph.graph import IntArray
 
 _STEPS = 200
 _SIZES = (-4.0, 12.0)  # log s; at the upper end cells follow the mean

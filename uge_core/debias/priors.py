@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from uge_core.graph.graph import IntArray
+from uge_core.arrays import IntArray
 
 Array = npt.NDArray[np.float64]
 

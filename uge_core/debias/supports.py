@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uge_core import registry
+from uge_core.arrays import IntArray
 from uge_core.debias.bias_free import Evidence
 from uge_core.debias.heads.base import NoHead
 from uge_core.debias.penalties.base import Ahead, NoPenalty
 from uge_core.debias.postprocess.base import Keep
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, IntArray
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.values import resolve_values
 
 if TYPE_CHECKING:

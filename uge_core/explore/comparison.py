@@ -12,12 +12,18 @@ import numpy.typing as npt
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import split_links
-from uge_core.runs.store import StoredRun
-from uge_core.runs.sweep import DEFAULT_ATTACKERS, EXTERNAL, as_embedding, attributes_read, check_data
+from uge_core.runs.audits import DEFAULT_ATTACKERS, as_embedding, attributes_read
+from uge_core.runs.data import check_data
+from uge_core.runs.names import EXTERNAL
+from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig, split_names
 
 if TYPE_CHECKING:
     from uge_core.audit.compare import Comparison, Side
+import json
+from pathlib import Path
+
+from uge_core.runs.store import RunStore
 
 SCHEMA = "uge-compare/1"
 
@@ -201,3 +207,61 @@ def compare_record(
         for name, runs in (("a", a), ("b", b))
     }
     return {"schema": SCHEMA, "dataset": dataset, **sides, "rows": comparison.to_json()}
+
+
+def paired_path(store: RunStore, before: str, after: str) -> Path:
+    """Where the differences of two runs are kept once they were measured in pairs."""
+    return store.comparisons / f"{before}-{after}.json"
+
+
+def paired_record(store: RunStore, a: StoredRun, b: StoredRun) -> dict[str, Any] | None:
+    """The rows "A - B" that were measured in pairs, whichever was A then; None without, or where a run was trained again since."""
+    for first, second, turned in ((a, b, False), (b, a, True)):
+        try:
+            record: dict[str, Any] = json.loads(paired_path(store, first.id, second.id).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if record.get("finished") != [first.finished, second.finished]:
+            continue
+        if turned:
+            record["rows"] = [_turned(row) for row in record["rows"]]
+        return record
+    return None
+
+
+def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row B - A of a row A - B."""
+    flip = {k: None if row[k] is None else -row[k] for k in ("value", "ci_low", "ci_high")}
+    return dict(row) | {
+        "a": row["b"], "b": row["a"], "value": flip["value"], "ci_low": flip["ci_high"], "ci_high": flip["ci_low"],
+    }  # fmt: skip
+
+
+def why_no_pairs(a: StoredRun, b: StoredRun) -> str:
+    """Why two runs cannot be measured in pairs, or ""."""
+    for run in (a, b):
+        if run.finished is None:
+            return f"Run {run.id} is {run.status} and has no embedding."
+        if not (run.dataset.get("source") or {}).get("spec"):
+            return (
+                f"Run {run.id} was trained in Python on a graph without a place on disk, so it cannot be loaded again."
+            )
+    if a.dataset["fingerprint"] != b.dataset["fingerprint"] and not edited_of(a, b):
+        return "They were trained on different graphs, so the people and links are not the same."
+    for name, words in (
+        ("split_seed", "seeds of the split"), ("test_share", "shares of held-out links"), ("unknown", "policies for missing values"),
+    ):  # fmt: skip
+        first, second = a.config.get(name), b.config.get(name)
+        if first is not None and second is not None and first != second:
+            return f"They have different {words} ({first} and {second}), so the people and links are not the same."
+    return ""
+
+
+def edited_of(a: StoredRun, b: StoredRun) -> StoredRun | None:
+    """The one of two runs that was trained on a scenario of the other's graph, or None."""
+    of_a, of_b = (dict(run.dataset.get("source") or {}) for run in (a, b))
+    made_a, made_b = of_a.pop("scenario", None), of_b.pop("scenario", None)
+    if of_a != of_b or bool(made_a) == bool(made_b):
+        return None
+    edited, plain = (a, b) if made_a else (b, a)
+    return edited if (made_a or made_b)["data"] == plain.dataset["fingerprint"] else None

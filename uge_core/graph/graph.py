@@ -19,15 +19,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import DirectionArray, FloatArray, IntArray
 from uge_core.errors import GraphError
 from uge_core.registry import unknown_name
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float32]
-DirectionArray = npt.NDArray[np.int8]
 Side = Literal["nodes", "users", "items"]
 UnknownPolicy = Literal["level", "exclude", "impute"]
-
 UNKNOWN = -1
 NOT_APPLICABLE = -2
 

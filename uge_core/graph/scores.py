@@ -29,16 +29,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import FloatArray, IntArray
 from uge_core.registry import unknown_name
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+
 NAMES = ("dot", "cosine", "distance")
 SIGMA_2 = 2.0
 _LARGEST = 1e36  # of |y|^2, beyond which float32 scores would be infinity less infinity
+LARGEST = 1e18
+"""A larger coordinate overflows float32 dot products."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import DirectionArray, FloatArray, IntArray
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import Attribute, AttributedGraph, DirectionArray, FloatArray, IntArray
+from uge_core.graph.graph import Attribute, AttributedGraph
 
 _LISTS = 8192  # candidate lists filled at once
 _SLICE = 1 << 16  # edges turned into Python numbers at once

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
-from uge_core.graph.graph import Attribute, IntArray
-from uge_core.spreadsheet import FEWEST
+from uge_core.arrays import BoolArray, IntArray
+from uge_core.graph.graph import Attribute
 
-Mask = npt.NDArray[np.bool_]
+FEWEST = 10
+"""People, pairs, edges or targets under which nothing is told of a cell, as it could point at people."""
+WITHHELD = "withheld"
+WITHHELD_LEGEND = "Withheld: a group of under ten people, or under ten pairs."
 
 
-def withheld_sizes(a: Attribute) -> Mask:
+def withheld_sizes(a: Attribute) -> BoolArray:
     """(G + 1,) whether a group's size is withheld, and last the number of people without a value; items are no people."""
     sizes = np.append(a.sizes, a.unknown.sum())
     return never_one((sizes > 0) & (sizes < FEWEST) & (a.side != "items"), sizes)
 
 
-def never_one(hidden: Mask, numbers: IntArray) -> Mask:
+def never_one(hidden: BoolArray, numbers: IntArray) -> BoolArray:
     """The next smallest numbers as well, where the hidden ones would follow from the total.
 
     So would one alone, and so would several that are all as small as they can be, or all as large.
@@ -30,3 +35,8 @@ def never_one(hidden: Mask, numbers: IntArray) -> Mask:
             break
         hidden[shown[numbers[shown].argmin()]] = True
     return hidden
+
+
+def is_withheld(cell: Mapping[str, Any]) -> bool:
+    """Whether nothing may be shown of a stored cell; earlier versions did not mark them and kept their values."""
+    return bool(cell.get("withheld")) or 0 < cell["n"] < FEWEST

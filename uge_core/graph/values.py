@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.graph.graph import NOT_APPLICABLE, Attribute, AttributedGraph, IntArray
+from uge_core.arrays import BoolArray, IntArray
+from uge_core.graph.graph import NOT_APPLICABLE, Attribute, AttributedGraph
 
-BoolArray = npt.NDArray[np.bool_]
 OUT = -1
 
 

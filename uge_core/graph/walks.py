@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import DirectionArray, FloatArray, IntArray
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import DirectionArray, FloatArray, IntArray
 from uge_core.machine import cores
 
 _PIECES = 8  # of the work, whatever the cores

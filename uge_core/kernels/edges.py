@@ -13,12 +13,12 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# sums may be reordered and contracted; infinities keep their meaning, as exp of a large score is one
-_FAST = {"reassoc", "contract", "nsz", "arcp"}
-_AHEAD = (
+from uge_core.kernels.shared import FAST, exp, softplus
+
+AHEAD = (
     32  # entries between asking for a row and reading it; Pokec-n: 30 ms without, 23, 22, 22, 22 with 12, 24, 32, 64
 )
-_SOON = 8  # the same for the wider rows of attention
+SOON = 8  # the same for the wider rows of attention
 _TILE = 32  # sources whose scores against the block are held at once
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -26,38 +26,7 @@ _MIX2 = np.uint64(0x94D049BB133111EB)
 
 
 @njit(inline="always")
-def _exp(x):  # type: ignore[no-untyped-def]
-    """Exp of a float32 to two units in the last place, in operations that vectorise; beyond +-87 as at 87.
-
-    2^n times a polynomial of the rest. Source: Cephes, expf.
-    """
-    x = min(max(x, np.float32(-87.0)), np.float32(87.0))
-    n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
-    r = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
-    p = np.float32(1.9875691500e-4)
-    p = p * r + np.float32(1.3981999507e-3)
-    p = p * r + np.float32(8.3334519073e-3)
-    p = p * r + np.float32(4.1665795894e-2)
-    p = p * r + np.float32(1.6666665459e-1)
-    p = p * r + np.float32(5.0000001201e-1)
-    power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23))
-    return (p * r * r + r + np.float32(1.0)) * power.view(np.float32)
-
-
-@njit(inline="always")
-def _softplus(x):  # type: ignore[no-untyped-def]
-    """log(1 + exp(x)); log(1 + y) = 2 artanh(y / (2 + y)) by its series, as y / (2 + y) is at most a third."""
-    y = _exp(-abs(x))
-    t = y / (np.float32(2.0) + y)
-    q = t * t
-    p = np.float32(1 / 15)
-    for odd in (13, 11, 9, 7, 5, 3, 1):
-        p = p * q + np.float32(1.0 / odd)
-    return max(x, np.float32(0.0)) + np.float32(2.0) * t * p
-
-
-@njit(inline="always")
-def _longest(start, first, last):  # type: ignore[no-untyped-def]
+def longest(start, first, last):  # type: ignore[no-untyped-def]
     """The most entries of a row from `first` to `last`."""
     most = 0
     for row in range(first, last):
@@ -83,21 +52,21 @@ def _fetch(typing, table, row, column):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _ahead(table, index, at):  # type: ignore[no-untyped-def]
+def ahead(table, index, at):  # type: ignore[no-untyped-def]
     """Asks for the row of a table that the entry `at` of `index` names; rows are read at random, and the wait was half the time."""
     if at < len(index):
         for column in range(0, table.shape[1], 16):
             _fetch(table, np.int64(index[at]), column)  # type: ignore[call-arg]
 
 
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+@njit(nogil=True, fastmath=FAST, error_model="numpy", cache=True)
 def _scores(z, across, u, neighbour, begin, n, s):  # type: ignore[no-untyped-def]
     """Writes z_u . across_v of n entries to s, four at a time, so that z_u is read once for them."""
     i = 0
     while i + 4 <= n:
         at = begin + i
-        for k in range(at + _AHEAD, at + _AHEAD + 4):
-            _ahead(across, neighbour, k)
+        for k in range(at + AHEAD, at + AHEAD + 4):
+            ahead(across, neighbour, k)
         v0, v1, v2, v3 = neighbour[at], neighbour[at + 1], neighbour[at + 2], neighbour[at + 3]
         s0 = s1 = s2 = s3 = np.float32(0.0)
         for j in range(z.shape[1]):
@@ -117,7 +86,7 @@ def _scores(z, across, u, neighbour, begin, n, s):  # type: ignore[no-untyped-de
         i += 1
 
 
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+@njit(nogil=True, fastmath=FAST, error_model="numpy", cache=True)
 def _gather(across, u, neighbour, begin, n, s, gradient):  # type: ignore[no-untyped-def]
     """Adds sum_i s_i across_v of n entries to row u of the gradient, four at a time."""
     i = 0
@@ -135,7 +104,7 @@ def _gather(across, u, neighbour, begin, n, s, gradient):  # type: ignore[no-unt
         i += 1
 
 
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+@njit(nogil=True, fastmath=FAST, error_model="numpy", cache=True)
 def pull(z, across, start, neighbour, weight, offset, scale, sign, first, last, want_loss, gradient):  # type: ignore[no-untyped-def]
     """Scale * sum w softplus(-sign s) over the entries of the sources `first` to `last`; returns the loss.
 
@@ -157,7 +126,7 @@ def pull(z, across, start, neighbour, weight, offset, scale, sign, first, last, 
         gradient: (N, d), added to at these sources.
     """
     one, factor = np.float32(1.0), np.float32(-2.0) * sign * scale
-    most = _longest(start, first, last)
+    most = longest(start, first, last)
     s, term = np.empty(most, np.float32), np.empty(most, np.float32)
     loss = 0.0
     for u in range(first, last):
@@ -171,14 +140,14 @@ def pull(z, across, start, neighbour, weight, offset, scale, sign, first, last, 
             s[i] *= sign
         if want_loss:
             for i in range(n):
-                term[i] = _softplus(-s[i])
+                term[i] = softplus(-s[i])
             if len(weight):
                 for i in range(n):
                     term[i] *= weight[begin + i]
             for i in range(n):
                 loss += scale * term[i]
         for i in range(n):
-            s[i] = factor / (one + _exp(s[i]))
+            s[i] = factor / (one + exp(s[i]))
         if len(weight):
             for i in range(n):
                 s[i] *= weight[begin + i]
@@ -186,7 +155,7 @@ def pull(z, across, start, neighbour, weight, offset, scale, sign, first, last, 
     return loss
 
 
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+@njit(nogil=True, fastmath=FAST, error_model="numpy", cache=True)
 def _meet(z, u, block, s):  # type: ignore[no-untyped-def]
     """Writes z_u . b of all nodes b of the block to s."""
     d, m = block.shape
@@ -204,7 +173,7 @@ def _meet(z, u, block, s):  # type: ignore[no-untyped-def]
         j += 1
 
 
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+@njit(nogil=True, fastmath=FAST, error_model="numpy", cache=True)
 def _repelled(block, s, u, gradient):  # type: ignore[no-untyped-def]
     """Adds sum_b s_b b over the block to row u of the gradient."""
     d, m = block.shape
@@ -230,7 +199,7 @@ def _repelled(block, s, u, gradient):  # type: ignore[no-untyped-def]
         j += 1
 
 
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+@njit(nogil=True, fastmath=FAST, error_model="numpy", cache=True)
 def _pushed(across, first, rows, s, push):  # type: ignore[no-untyped-def]
     """Adds sum_u s_u across_u over a tile's sources to the block's nodes, four sources at a time."""
     d, m = push.shape
@@ -250,7 +219,7 @@ def _pushed(across, first, rows, s, push):  # type: ignore[no-untyped-def]
         r += 1
 
 
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
+@njit(nogil=True, fastmath=FAST, error_model="numpy", cache=True)
 def contrast(  # type: ignore[no-untyped-def]
     z, across, start, neighbour, weight, offset, scale, group, share, block, columns, reach, reached, linked,
     linked_column, first, last, want_loss, gradient, push,
@@ -303,9 +272,9 @@ def contrast(  # type: ignore[no-untyped-def]
                     s[r, i] += reach[begin + r, reached[i]]
         if want_loss:
             for i in range(rows * m):
-                flat_term[i] = _softplus(flat[i])
+                flat_term[i] = softplus(flat[i])
         for i in range(rows * m):
-            flat[i] = one / (one + _exp(-flat[i]))
+            flat[i] = one / (one + exp(-flat[i]))
         while linked[skip] < begin + rows:
             r = linked[skip] - begin
             s[r, linked_column[skip]] = term[r, linked_column[skip]] = np.float32(0.0)
@@ -323,7 +292,7 @@ def contrast(  # type: ignore[no-untyped-def]
     return loss
 
 
-@njit(nogil=True, fastmath=_FAST, cache=True)
+@njit(nogil=True, fastmath=FAST, cache=True)
 def rank_pairs(z, across, source, liked, other, group, weight, offset, reach, own, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
     """Gradient of scale * sum w softplus(-(z_u . (x_i - x_j) + o_ui - o_uj)) over given triples; returns the loss.
 
@@ -388,149 +357,3 @@ def draw_strangers(start, neighbour, source, low, high, key, attempts, first, la
                 continue
             out[e] = v
             break
-
-
-@njit(inline="always")
-def _leaky(x):  # type: ignore[no-untyped-def]
-    return x if x > np.float32(0.0) else np.float32(0.2) * x
-
-
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def _mix(share, x, node, begin, n, v, out):  # type: ignore[no-untyped-def]
-    """Adds sum_i share_i x_node(i) by head over n messages to out[v], four messages at a time."""
-    _, heads, width = x.shape
-    i = 0
-    while i + 4 <= n:
-        at = begin + i
-        u0, u1, u2, u3 = node[at], node[at + 1], node[at + 2], node[at + 3]
-        for h in range(heads):
-            c0, c1, c2, c3 = share[i, h], share[i + 1, h], share[i + 2, h], share[i + 3, h]
-            for j in range(width):
-                out[v, h, j] += c0 * x[u0, h, j] + c1 * x[u1, h, j] + c2 * x[u2, h, j] + c3 * x[u3, h, j]
-        i += 4
-    while i < n:
-        u0 = node[begin + i]
-        for h in range(heads):
-            c0 = share[i, h]
-            for j in range(width):
-                out[v, h, j] += c0 * x[u0, h, j]
-        i += 1
-
-
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def attend(x, source, target, start, sender, first, last, out, peak, scale):  # type: ignore[no-untyped-def]
-    """Attention over incoming messages of the nodes `first` to `last`: writes their rows of `out`, `peak` and `scale`.
-
-    Args:
-        x: (N, H, w) what is sent.
-        source: (N, H) the sender's part of each logit.
-        target: (N, H) the receiver's.
-        start: (N + 1,) where each receiver's messages begin.
-        sender: (M,) who sends.
-        first: the first receiver.
-        last: the one after the last.
-        out: (N, H, w), zero at these rows.
-        peak: (N, H) the largest logit.
-        scale: (N, H) 1 / sum of exp(logit - peak).
-    """
-    _, heads, width = x.shape
-    rows = x.reshape(len(x), -1)
-    most = _longest(start, first, last)
-    share = np.empty((most, heads), np.float32)
-    flat = share.reshape(-1)
-    for v in range(first, last):
-        begin = start[v]
-        n = start[v + 1] - begin
-        for h in range(heads):
-            peak[v, h] = -np.inf
-            scale[v, h] = 0
-        for i in range(n):
-            _ahead(rows, sender, begin + i + _SOON)
-            _ahead(source, sender, begin + i + _SOON)
-            u = sender[begin + i]
-            for h in range(heads):
-                share[i, h] = _leaky(source[u, h] + target[v, h])
-                peak[v, h] = max(peak[v, h], share[i, h])
-        for i in range(n):
-            for h in range(heads):
-                share[i, h] -= peak[v, h]
-        for i in range(n * heads):
-            flat[i] = _exp(flat[i])
-        for i in range(n):
-            for h in range(heads):
-                scale[v, h] += share[i, h]
-        _mix(share, x, sender, begin, n, v, out)
-        for h in range(heads):
-            scale[v, h] = np.float32(1.0) / scale[v, h]
-            for j in range(width):
-                out[v, h, j] *= scale[v, h]
-
-
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def attend_back(x, source, at_target, gradient, start, receiver, first, last, dx, dsource, dlogit):  # type: ignore[no-untyped-def]
-    """Gradient of `attend` by the messages that the nodes `first` to `last` send.
-
-    With a share a_uv and what it is worth r_uv = g_v . x_u - g_v . out_v, dx_u = sum_v a_uv g_v and the logit's
-    gradient is a_uv r_uv times leaky_relu's slope, whose sums by sender are written here; `collect` sums them
-    by receiver.
-
-    Args:
-        x: (N, H, w) what was sent.
-        source: (N, H) the sender's part of each logit.
-        at_target: (N, 4, H) the receiver's part, `peak` and `scale` from `attend`, and g . out.
-        gradient: (N, H, w) g, the gradient of `out`.
-        start: (N + 1,) where each sender's messages begin.
-        receiver: (M,) who gets them.
-        first: the first sender.
-        last: the one after the last.
-        dx: (N, H, w), zero at these rows.
-        dsource: (N, H), zero at these rows.
-        dlogit: (M, H) of each message.
-    """
-    _, heads, width = x.shape
-    rows, by_target = gradient.reshape(len(x), -1), at_target.reshape(len(x), -1)
-    zero, one = np.float32(0.0), np.float32(1.0)
-    most = _longest(start, first, last)
-    share = np.empty((most, heads), np.float32)
-    flat = share.reshape(-1)
-    for u in range(first, last):
-        begin = start[u]
-        n = start[u + 1] - begin
-        for i in range(n):
-            _ahead(rows, receiver, begin + i + _SOON)
-            _ahead(by_target, receiver, begin + i + _SOON)
-            v = receiver[begin + i]
-            for h in range(heads):
-                share[i, h] = _leaky(source[u, h] + at_target[v, 0, h]) - at_target[v, 1, h]
-        for i in range(n * heads):
-            flat[i] = _exp(flat[i])
-        for i in range(n):
-            v = receiver[begin + i]
-            for h in range(heads):
-                inner = zero
-                for j in range(width):
-                    inner += gradient[v, h, j] * x[u, h, j]
-                share[i, h] *= at_target[v, 2, h]
-                slope = one if source[u, h] + at_target[v, 0, h] > zero else np.float32(0.2)
-                d = share[i, h] * (inner - at_target[v, 3, h]) * slope
-                dsource[u, h] += d
-                dlogit[begin + i, h] = d
-        _mix(share, gradient, receiver, begin, n, u, dx)
-
-
-@njit(nogil=True, fastmath=_FAST, error_model="numpy", cache=True)
-def collect(values, start, place, first, last, out):  # type: ignore[no-untyped-def]
-    """Adds the rows of `values` (M, H) at the places that belong to the nodes `first` to `last` to their rows of `out`."""
-    for v in range(first, last):
-        for i in range(start[v], start[v + 1]):
-            _ahead(values, place, i + _AHEAD)
-            for h in range(values.shape[1]):
-                out[v, h] += values[place[i], h]
-
-
-@njit(nogil=True, error_model="numpy", cache=True)
-def sum_rows(z, group, sums):  # type: ignore[no-untyped-def]
-    """Adds row i of z to row group[i] of sums."""
-    for i in range(len(group)):
-        for j in range(z.shape[1]):
-            sums[group[i], j] += z[i, j]

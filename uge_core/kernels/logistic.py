@@ -18,13 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
-from uge_core.graph.graph import IntArray
-from uge_core.graph.values import BoolArray
+from uge_core.arrays import BoolArray, Float64, IntArray
 
-_Float64 = npt.NDArray[np.float64]
 _CACHED = 40_000  # numbers per block of logits
 _STEPS = 8  # of Newton's at most; each squares the error
 _SETTLED = 1e-14  # of a derivative, which is as near to 0 as sums come
@@ -43,14 +40,14 @@ class Logistic:
     """
 
     classes: IntArray
-    weight: _Float64
+    weight: Float64
     converged: bool
 
-    def log_odds(self, x: _Float64) -> _Float64:
+    def log_odds(self, x: Float64) -> Float64:
         """(n, K) logits of `x` (n, d)."""
         return x @ self.weight[:, :-1].T + self.weight[:, -1]
 
-    def probabilities(self, x: _Float64) -> _Float64:
+    def probabilities(self, x: Float64) -> Float64:
         """(n, K) class probabilities of `x` (n, d)."""
         logits = self.log_odds(x)
         prob = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -58,7 +55,7 @@ class Logistic:
 
 
 def fit_logistic(
-    x: _Float64, y: IntArray, *, strength: float = 1.0, tolerance: float = 1e-4, max_iter: int = 5_000
+    x: Float64, y: IntArray, *, strength: float = 1.0, tolerance: float = 1e-4, max_iter: int = 5_000
 ) -> Logistic:
     """Fits the model.
 
@@ -80,7 +77,7 @@ def fit_logistic(
     rows = np.arange(block)
     weight = np.zeros((num, d + 1))
 
-    def objective(theta: _Float64) -> tuple[float, _Float64]:
+    def objective(theta: Float64) -> tuple[float, Float64]:
         weight[-free:] = theta.reshape(free, d + 1)
         gradient = weight / (strength * n)
         gradient[:, -1] = 0.0
@@ -113,7 +110,7 @@ def fit_logistic(
         },
     )
 
-    def second(theta: _Float64) -> _Float64:
+    def second(theta: Float64) -> Float64:
         """The matrix of second derivatives: sum_i v_i (diag(p_i) - p_i p_i') x x_i x_i', and the penalty's."""
         model = Logistic(classes, np.concatenate([np.zeros((num - free, d + 1)), theta.reshape(free, d + 1)]), True)
         found = np.zeros((num, d + 1, num, d + 1))
@@ -136,12 +133,12 @@ def fit_logistic(
 
 
 def settled(
-    theta: _Float64,
-    slope: Callable[[_Float64], _Float64],
-    curvature: Callable[[_Float64], _Float64],
-    low: float | _Float64 = -np.inf,
-    high: float | _Float64 = np.inf,
-) -> _Float64:
+    theta: Float64,
+    slope: Callable[[Float64], Float64],
+    curvature: Callable[[Float64], Float64],
+    low: float | Float64 = -np.inf,
+    high: float | Float64 = np.inf,
+) -> Float64:
     """The minimum of a convex function by Newton's steps, from a place near it.
 
     Args:
@@ -155,7 +152,7 @@ def settled(
         (p,) the place of the smallest derivatives found.
     """
 
-    def seen(at: _Float64) -> tuple[_Float64, BoolArray, float]:
+    def seen(at: Float64) -> tuple[Float64, BoolArray, float]:
         """The derivatives at a place, which numbers may go on, and the largest of their derivatives."""
         given = slope(at)
         free = ((at > low) | (given < 0)) & ((at < high) | (given > 0))

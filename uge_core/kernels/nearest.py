@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from uge_core.graph.graph import FloatArray, IntArray
+from uge_core.arrays import FloatArray, IntArray
 
 _BLOCK = 1024  # columns per inner loop
 

@@ -12,14 +12,12 @@ estimate of a reciprocal, hence no `fastmath`.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from uge_core.graph.graph import FloatArray, IntArray
+from uge_core.arrays import Float64, FloatArray, IntArray
 
 _BLOCK = 512  # columns per inner loop: 16 dimensions of them fill a first-level cache
 _FEW = 8  # numbers that are added one by one
-_Float64 = npt.NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -49,7 +47,7 @@ def sum_tile(
     triangular: bool,
     num_values: int,
     poly: FloatArray,
-) -> tuple[_Float64, _Float64, FloatArray, FloatArray]:
+) -> tuple[Float64, Float64, FloatArray, FloatArray]:
     """Sums h = sigmoid(row . column) - 1/2 over the rows `first` to `last` - 1 of the pair matrix.
 
     The half is left out as it would swallow the digits of an embedding of short vectors, whose probabilities all are

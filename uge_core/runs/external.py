@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uge_core import machine as environment
+from uge_core import machine
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import scorer
-from uge_core.runs.store import RunStore, StoredRun
-from uge_core.runs.sweep import EXTERNAL, dataset_record, usable
+from uge_core.runs.data import dataset_record
+from uge_core.runs.names import EXTERNAL
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
+from uge_core.runs.sweep import usable
 
 
 def add_external(
@@ -62,7 +65,7 @@ def add_external(
     store.begin(run_id, config, data)
     try:
         store.finish(
-            run_id, embedding=embedding, history={"epoch": []}, environment=environment.stamp(), seconds=None, device=None
+            run_id, embedding=embedding, history={"epoch": []}, environment=machine.stamp(), seconds=None, device=None
         )  # fmt: skip
     except BaseException:
         store.withdraw(run_id)

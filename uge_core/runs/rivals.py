@@ -187,7 +187,8 @@ class _Measure:
         self.bias_free: dict[str, Any] = {}
 
     def __call__(self, configs: Sequence[RunConfig]) -> list[dict[str, Any]]:
-        from uge_core.training.fit import bias_free_gains, fit
+        from uge_core.training.fit import fit
+        from uge_core.training.weights import bias_free_gains
 
         first = configs[0]
         if self.split is None:

@@ -24,11 +24,12 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from uge_core.arrays import FloatArray
 from uge_core.datasets.layouts.sample import PLACES
 from uge_core.errors import StoreError
-from uge_core.graph.graph import FloatArray
 from uge_core.machine import version
-from uge_core.runs.store import RunStore, StoredRun
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 
 FILE = "town-audit.zip"
 LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9)
@@ -111,7 +112,8 @@ def _narrow(path: Path) -> bytes:
 def make(out: Path) -> None:
     """Trains and audits the runs, and writes them as one file."""
     from uge_core.datasets import load
-    from uge_core.runs.sweep import audit_record, sweep
+    from uge_core.runs.audits import audit_record
+    from uge_core.runs.sweep import sweep
 
     graph = load("sample:town")
     with tempfile.TemporaryDirectory() as folder:
@@ -135,7 +137,7 @@ def make(out: Path) -> None:
 def measure_again(out: Path) -> None:
     """Audits the runs in the file anew, which stay as they are."""
     from uge_core.datasets import load
-    from uge_core.runs.sweep import audit_record
+    from uge_core.runs.audits import audit_record
 
     graph = load("sample:town")
     with tempfile.TemporaryDirectory() as folder:

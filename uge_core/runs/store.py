@@ -27,217 +27,41 @@ import os
 import shutil
 import sqlite3
 import time
-import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass
-from functools import cached_property, lru_cache
+from dataclasses import astuple
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from uge_core.errors import RunNotFound, StoreError
-from uge_core.files import alive, birth, write_aside
+from uge_core.files import write_aside
+from uge_core.machine import alive, birth
 from uge_core.machine import default_root as default_root
+from uge_core.runs.database import (
+    ARCHIVED,
+    LEAD,
+    PATIENCE,
+    RATES,
+    SCHEMAS,
+    VERSION,
+    brief_record,
+    dumps,
+    fill_lead,
+    leading,
+    leading_record,
+    read_record,
+    run_columns,
+    use_wal,
+)
+from uge_core.runs.stored_run import StoredRun
 from uge_core.runs.timing import Rate
 from uge_core.training import checkpoint
 
 _KEPT_RATES = 500
-_PATIENCE = 5.0  # seconds to wait for another writer
-# What each format adds to the one before; a store of an older one is brought up to date by the first write.
-_SCHEMAS = (
-    """
-CREATE TABLE runs (
-  id TEXT PRIMARY KEY, status TEXT NOT NULL, created REAL NOT NULL, finished REAL, seconds REAL, device TEXT,
-  pid INTEGER, born TEXT, reason TEXT, config TEXT NOT NULL, dataset TEXT NOT NULL, audit TEXT
-);
-CREATE TABLE floors (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-""",
-    """
-CREATE TABLE jobs (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, status TEXT NOT NULL, lane TEXT NOT NULL, settings TEXT NOT NULL,
-  created REAL NOT NULL, started REAL, ended REAL, pid INTEGER, born TEXT, beat REAL, cancel REAL,
-  progress TEXT, runs TEXT, reason TEXT, remedy TEXT
-);
-CREATE TABLE workers (lane TEXT PRIMARY KEY, pid INTEGER NOT NULL, born TEXT, spawned REAL NOT NULL);
-""",
-    "ALTER TABLE runs ADD COLUMN lead TEXT",
-    "ALTER TABLE runs ADD COLUMN archived REAL",
-    """
-CREATE TABLE rates (
-  what TEXT NOT NULL, graph TEXT NOT NULL, kind TEXT NOT NULL, machine TEXT NOT NULL, work REAL NOT NULL,
-  seconds REAL NOT NULL, at REAL NOT NULL
-);
-""",
-)
-_VERSION = len(_SCHEMAS)
-_LEAD, _ARCHIVED, _RATES = 3, 4, 5  # the formats since which there are these
-_COLUMNS = (
-    "id, status, created, finished, seconds, device, pid, born, reason, config, dataset, audit IS NOT NULL AS audited"
-)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredRun:
-    """One run as the store knows it; files are read when they are asked for.
-
-    Attributes:
-        id: the run's id, from its config and its data.
-        status: running, finished, failed, interrupted, or damaged: its row cannot be read.
-        created: when training began, seconds since 1970.
-        finished: when the stored result was complete, or None.
-        seconds: how long training took.
-        device: what trained it.
-        reason: why it failed or was interrupted, or what is damaged.
-        config: the run's canonical config; it and `dataset` are shared by all who list the run, and not to be written to.
-        dataset: name, fingerprint, num_nodes, num_edges, `ids`, the SHA-256 of the node ids, and
-            `source`, how to load it again.
-        audited: it has an audit.
-        rows: the audit's rows without their cells; none where the store was asked to leave them out.
-        folder: where its files lie.
-        archived: when it was put out of sight, or None; lists and choices leave such a run out.
-    """
-
-    id: str
-    status: str
-    created: float
-    finished: float | None
-    seconds: float | None
-    device: str | None
-    reason: str | None
-    config: dict[str, Any]
-    dataset: dict[str, Any]
-    audited: bool
-    rows: tuple[dict[str, Any], ...]
-    folder: Path
-    archived: float | None = None
-
-    @cached_property
-    def audit(self) -> dict[str, Any] | None:
-        """Its `uge-audit/1` record, or None."""
-        return self._json("audit.json", constant=_refuse) if self.audited else None
-
-    @cached_property
-    def embedding(self) -> npt.NDArray[np.float32]:
-        """(N, d) float32, memory-mapped."""
-        return self._array("embedding.npy")
-
-    @cached_property
-    def twin(self) -> npt.NDArray[np.float32] | None:
-        """(N, d) of the member that did not see the probe's test nodes, or None where the config has no twin."""
-        return self._array("twin.npy") if self._has_twin("twin.npy") else None
-
-    @cached_property
-    def hidden(self) -> dict[str, npt.NDArray[np.bool_]]:
-        """Per attribute, (N,) whose values the twin did not see."""
-        return self._read("hidden.npz", _load_masks) if self._has_twin("hidden.npz") else {}
-
-    @cached_property
-    def parameters(self) -> dict[str, npt.NDArray[np.float32]]:
-        """What an encoder was trained to, by name; empty where it was not kept. Never exported."""
-        return self._read("parameters.npz", _load_arrays) if (self.folder / "parameters.npz").exists() else {}
-
-    @cached_property
-    def history(self) -> pd.DataFrame:
-        """A row every tenth epoch and one for the last: epoch, edge_loss, penalty, total."""
-        table: pd.DataFrame = self._read("history.csv", pd.read_csv)
-        return table
-
-    @cached_property
-    def diagnostics(self) -> dict[str, Any]:
-        """What training noted: weights, imputation, split, members, notes."""
-        return self._json("diagnostics.json")
-
-    @cached_property
-    def environment(self) -> dict[str, Any]:
-        """The stamp of versions and device."""
-        return self._json("environment.json")
-
-    def frame(self) -> pd.DataFrame:
-        """The audit's rows as a table; empty where the run has no audit."""
-        return pd.DataFrame((self.audit or {}).get("rows", []))
-
-    def check(self) -> None:
-        """Opens what training stored.
-
-        Raises:
-            StoreError: a file is missing or damaged.
-        """
-        _ = self.embedding, self.twin, self.hidden, self.diagnostics
-
-    def _has_twin(self, name: str) -> bool:
-        return self.config.get("exposure") == "both" or (self.folder / name).exists()
-
-    def _read(self, name: str, reader: Callable[[Path], Any]) -> Any:
-        path = self.folder / name
-        if not path.exists():
-            raise StoreError(
-                f"run {self.id} ({self.status}) has no {name} in {self.folder}; train it again with --force"
-            )
-        try:
-            return reader(path)
-        except OSError as error:
-            # numpy says OSError without a number of a file it cannot make out.
-            why = error.strerror or "truncated, or of another kind"
-        except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-            why = str(error) if isinstance(error, _Misfit) else "truncated, or of another kind"
-        raise StoreError(f"{path} of run {self.id} cannot be read ({why}); train it again with --force")
-
-    def _array(self, name: str) -> npt.NDArray[np.float32]:
-        def reader(path: Path) -> npt.NDArray[np.float32]:
-            array: npt.NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
-            wanted = (self.dataset.get("num_nodes"), self.config.get("dim"))
-            if array.ndim != 2 or any(w is not None and w != n for w, n in zip(wanted, array.shape, strict=True)):
-                raise _Misfit(
-                    f"shape {array.shape}, the run has {wanted[0]} nodes and {wanted[1] or 'some'} dimensions"
-                )
-            return array
-
-        found: npt.NDArray[np.float32] = self._read(name, reader)
-        return found
-
-    def _json(self, name: str, constant: Callable[[str], Any] | None = None) -> dict[str, Any]:
-        def reader(path: Path) -> dict[str, Any]:
-            return _record(path.read_text(encoding="utf-8"), constant=constant)
-
-        record: dict[str, Any] = self._read(name, reader)
-        return record
-
-
-class _Misfit(ValueError):
-    """What a file holds is not what the run says; the text is fit for people."""
-
-
-def _load_masks(path: Path) -> dict[str, npt.NDArray[np.bool_]]:
-    # Opened here, as numpy leaves a file open that it cannot make out.
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        return dict(zip(stored["names"].tolist(), stored["masks"], strict=True))
-
-
-def _load_arrays(path: Path) -> dict[str, npt.NDArray[np.float32]]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise _Misfit(f"holds {constant}, which JSON has not")
-
-
-def _record(text: str, *needed: str, constant: Callable[[str], Any] | None = None) -> dict[str, Any]:
-    """A JSON object with the keys needed; ValueError where it is none. `constant` reads a NaN or an infinity."""
-    record = json.loads(text, parse_constant=constant)
-    if not isinstance(record, dict) or not set(needed) <= set(record):
-        raise ValueError
-    return record
-
-
-# Lists of a thousand runs are drawn again at each click, and their texts stay what they were. Whole audits are read
-# of few runs at a time, and kept by nobody.
-_brief = lru_cache(maxsize=1 << 14)(_record)
-_lead = lru_cache(maxsize=1 << 11)(_record)
 
 
 class RunStore:
@@ -279,7 +103,7 @@ class RunStore:
     def rates(self) -> Sequence[Rate]:
         """How fast passes and audits were, the newest first."""
         with self.reading() as db:
-            if db is None or self._check_version(db) < _RATES:
+            if db is None or self._check_version(db) < RATES:
                 return []
             rows = db.execute("SELECT * FROM rates ORDER BY at DESC LIMIT ?", (_KEPT_RATES,)).fetchall()
         return [Rate(*row) for row in rows]
@@ -310,14 +134,14 @@ class RunStore:
                 "INSERT INTO runs (id, status, created, pid, born, config, dataset) VALUES (?, 'running', ?, ?, ?, ?, ?)"
                 " ON CONFLICT (id) DO UPDATE SET status = 'running', created = excluded.created, pid = excluded.pid,"
                 " born = excluded.born, reason = NULL, archived = NULL, config = excluded.config, dataset = excluded.dataset",
-                (run_id, time.time(), os.getpid(), birth(os.getpid()), _dumps(config), _dumps(dataset)),
+                (run_id, time.time(), os.getpid(), birth(os.getpid()), dumps(config), dumps(dataset)),
             )
             return self._tidy(run_id, lambda pid: pid != os.getpid() and birth(pid) is None)
 
     def refresh(self, run_id: str, dataset: Mapping[str, Any]) -> None:
         """Notes where a run's data lie now and what they are called, of a run that was asked for again: it is in sight then."""
         with self.writing() as db:
-            db.execute("UPDATE runs SET dataset = ?, archived = NULL WHERE id = ?", (_dumps(dataset), run_id))
+            db.execute("UPDATE runs SET dataset = ?, archived = NULL WHERE id = ?", (dumps(dataset), run_id))
 
     def archive(self, run_ids: Sequence[str], *, undo: bool = False) -> None:
         """Puts runs out of sight, or brings them back; nothing of them is removed.
@@ -377,7 +201,7 @@ class RunStore:
                 ("diagnostics", diagnostics or {}),
                 ("environment", environment or {}),
             ):
-                (aside / f"{name}.json").write_text(_dumps(record, indent=2), encoding="utf-8")
+                (aside / f"{name}.json").write_text(dumps(record, indent=2), encoding="utf-8")
         with self.writing() as db:
             folder = self.root / "runs" / run_id
             if folder.exists():
@@ -419,13 +243,13 @@ class RunStore:
         with self.writing() as db:
             done = db.execute(
                 "UPDATE runs SET audit = ?, lead = ? WHERE id = ?",
-                (_dumps({"rows": brief}), _dumps({"rows": leading(brief)}), run_id),
+                (dumps({"rows": brief}), dumps({"rows": leading(brief)}), run_id),
             )
             if not done.rowcount:
                 raise self._not_found(db, run_id)
             folder = self._folder(run_id)
             folder.mkdir(exist_ok=True)
-            write_aside(folder / "audit.json", lambda file: file.write(_dumps(record, indent=2).encode()))
+            write_aside(folder / "audit.json", lambda file: file.write(dumps(record, indent=2).encode()))
 
     def load(self, run_id: str) -> StoredRun:
         """The run with this id.
@@ -465,17 +289,17 @@ class RunStore:
             if db is None:
                 return []
             version = self._check_version(db)
-            lead = audits == "lead" and version >= _LEAD
+            lead = audits == "lead" and version >= LEAD
             what = "lead AS audit" if lead else "audit" if audits else "NULL AS audit"
             where = "" if only is None else f"WHERE id IN ({', '.join('?' * len(only))})"
-            if only is None and not archived and version >= _ARCHIVED:
+            if only is None and not archived and version >= ARCHIVED:
                 where = "WHERE archived IS NULL"
             rows = db.execute(
-                f"SELECT {_columns(version)}, {what} FROM runs {where} ORDER BY created DESC, id", only or ()
+                f"SELECT {run_columns(version)}, {what} FROM runs {where} ORDER BY created DESC, id", only or ()
             ).fetchall()
         home = self.root / "runs"
         there = {path.name: path for path in home.iterdir()} if home.is_dir() else {}
-        read = _lead if lead else _record if audits else None
+        read = leading_record if lead else read_record if audits else None
         return [self._run(row, there, read=read) for row in rows]
 
     def kinds(self, only: Sequence[str]) -> set[tuple[Any, ...]]:
@@ -532,7 +356,7 @@ class RunStore:
         found = {}
         for path in sorted(self.scenarios.glob("*.json")):
             with suppress(OSError, ValueError):
-                made = _record(path.read_text(encoding="utf-8"), "data", "name")
+                made = read_record(path.read_text(encoding="utf-8"), "data", "name")
                 if made["data"] in data:
                     found[path] = str(made["name"])
         return found
@@ -557,7 +381,7 @@ class RunStore:
                 made = settings.get("scenario") or {}
                 if "edits" in made and doomed(made):
                     settings["scenario"] = {"name": "(deleted)", "sha256": made.get("sha256")}
-                    db.execute("UPDATE jobs SET settings = ? WHERE id = ?", (_dumps(settings), row["id"]))
+                    db.execute("UPDATE jobs SET settings = ? WHERE id = ?", (dumps(settings), row["id"]))
 
     def _aside(self, run_id: str) -> Sequence[Path]:
         """Folders of a run that lie aside: `.RUN.PID.new`, `.old` and `.deleted`."""
@@ -590,7 +414,7 @@ class RunStore:
         with self.reading() as db:
             row = None
             if db:
-                columns = _columns(self._check_version(db))
+                columns = run_columns(self._check_version(db))
                 row = db.execute(f"SELECT {columns}, audit FROM runs WHERE id = ?", (run_id,)).fetchone()
             if row is None:
                 raise self._not_found(db, run_id)
@@ -601,7 +425,7 @@ class RunStore:
         row: sqlite3.Row,
         there: Mapping[str, Path] | None = None,
         *,
-        read: Callable[..., dict[str, Any]] | None = _record,
+        read: Callable[..., dict[str, Any]] | None = read_record,
     ) -> StoredRun:
         """A row as a run; `there` are the folders by name, where many are looked at; `read` reads the audit's rows."""
         status, reason = row["status"], row["reason"]
@@ -614,8 +438,8 @@ class RunStore:
         folder = (there or {}).get(row["id"]) or self._folder(row["id"])
         audited = bool(row["audited"]) and (folder / "audit.json").exists()
         try:
-            config = _brief(row["config"], "method", "backbone")
-            dataset = _brief(row["dataset"], "name", "fingerprint")
+            config = brief_record(row["config"], "method", "backbone")
+            dataset = brief_record(row["dataset"], "name", "fingerprint")
             if audited and read:
                 rows = tuple(read(row["audit"], "rows")["rows"])
         except (ValueError, TypeError):
@@ -649,7 +473,7 @@ class RunStore:
         # Write-ahead logging needs files beside it even to read, unless nothing can change.
         sealed = reading and not self.writable and not path.with_name("store.sqlite-wal").exists()
         name = f"{path.resolve().as_uri()}?mode=ro&immutable=1" if sealed else str(path)
-        db = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, uri=sealed)
+        db = sqlite3.connect(name, timeout=PATIENCE, isolation_level=None, uri=sealed)
         db.row_factory = sqlite3.Row
         return db
 
@@ -684,16 +508,16 @@ class RunStore:
             (self.root / "runs").mkdir(mode=0o700, exist_ok=True)
             db = self._connect()
             try:
-                _use_wal(db)
+                use_wal(db)
                 db.execute("BEGIN IMMEDIATE")
                 version = self._check_version(db)
-                for schema in _SCHEMAS[version:]:
+                for schema in SCHEMAS[version:]:
                     for statement in schema.split(";"):
                         db.execute(statement)
-                if version < _LEAD:
-                    _fill_lead(db)
-                if version < _VERSION:
-                    db.execute(f"PRAGMA user_version = {_VERSION}")
+                if version < LEAD:
+                    fill_lead(db)
+                if version < VERSION:
+                    db.execute(f"PRAGMA user_version = {VERSION}")
                 try:
                     yield db
                 except BaseException:
@@ -705,9 +529,9 @@ class RunStore:
 
     def _check_version(self, db: sqlite3.Connection) -> int:
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version > _VERSION:
+        if version > VERSION:
             raise StoreError(
-                f"the store {self.root} was written by a newer version of uge_core (format {version}, this one reads {_VERSION}); update uge_core or name another store with --store"
+                f"the store {self.root} was written by a newer version of uge_core (format {version}, this one reads {VERSION}); update uge_core or name another store with --store"
             )
         if version == 0:
             self._check_lost()
@@ -758,7 +582,7 @@ class Floors(MutableMapping[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         with self._store.writing() as db:
-            db.execute("INSERT OR REPLACE INTO floors VALUES (?, ?)", (key, _dumps(value)))
+            db.execute("INSERT OR REPLACE INTO floors VALUES (?, ?)", (key, dumps(value)))
 
     def __delitem__(self, key: str) -> None:
         with self._store.writing() as db:
@@ -772,58 +596,3 @@ class Floors(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
-
-
-def _columns(version: int) -> str:
-    """What is read of a run in a store of this format."""
-    return f"{_COLUMNS}, {'archived' if version >= _ARCHIVED else 'NULL AS archived'}"
-
-
-LEADING = ("auc", "micro_f1")  # how the strongest attacker is shown first
-
-
-def leading(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The rows of an audit that lists of many runs show: what the strongest attacker reads, and link quality.
-
-    Of an attribute without a row of the strongest, those of all attackers.
-    """
-    read = [r for r in rows if r.get("metric") in LEADING and r.get("attacker")]
-    worst = {(r["metric"], r.get("attribute")) for r in read if r["attacker"] == "worst"}
-    kept = [r for r in read if r["attacker"] == "worst" or (r["metric"], r.get("attribute")) not in worst]
-    return [*kept, *(r for r in rows if r.get("metric") == "ndcg_at_10")]
-
-
-def _fill_lead(db: sqlite3.Connection) -> None:
-    """Sets the leading rows apart in a store of before; an audit that cannot be read is left as it is."""
-    for row in db.execute("SELECT id, audit FROM runs WHERE audit IS NOT NULL").fetchall():
-        with suppress(ValueError, TypeError, AttributeError):
-            lead = _dumps({"rows": leading(_record(row["audit"], "rows")["rows"])})
-            db.execute("UPDATE runs SET lead = ? WHERE id = ?", (lead, row["id"]))
-
-
-def _dumps(record: Any, indent: int | None = None) -> str:
-    return json.dumps(record, indent=indent, ensure_ascii=False, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is not JSON")
-
-
-def _use_wal(db: sqlite3.Connection) -> None:
-    """Switches a store to write-ahead logging, where it stays.
-
-    SQLite does not wait here as it does for a transaction: while another connection switches too, it refuses at once.
-    """
-    until = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > until:
-                raise
-            time.sleep(0.01)

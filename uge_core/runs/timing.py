@@ -23,6 +23,8 @@ from uge_core.registry import build_options, find
 if TYPE_CHECKING:
     from uge_core.graph.graph import Attribute, AttributedGraph
     from uge_core.training.config import RunConfig
+from uge_core.graph.graph import AttributedGraph
+from uge_core.training.config import RunConfig
 
 What = Literal["train", "audit"]
 STEP = 1e-3
@@ -111,7 +113,7 @@ def kind(device: str, configs: Sequence[RunConfig]) -> str:
 
 def rate(what: What, graph: str, kind: str, work: float, seconds: float) -> Rate:
     """The rate of something that ended just now."""
-    return Rate(what, graph, kind, machine(), work, seconds / max(1.0, load() / cores()), time.time())
+    return Rate(what, graph, kind, machine(), work, seconds / max(1.0, load_average() / cores()), time.time())
 
 
 def span(rates: Sequence[Rate], what: What, work: float, *, graph: str, kind: str) -> Span:
@@ -124,7 +126,7 @@ def span(rates: Sequence[Rate], what: What, work: float, *, graph: str, kind: st
         ([r for r in mine if r.graph == graph and r.kind.rpartition("/")[0] == of_it], 1.6, f"earlier {name} of this graph"),
         ([r for r in mine if r.kind.rpartition("/")[0] == of_it], 2.5, f"earlier {name} of other graphs here"),
     )  # fmt: skip
-    busy = 1.0 + load() / cores()
+    busy = 1.0 + load_average() / cores()
     for found, spread, source in tiers:
         if found:
             newest = sorted(found, key=lambda r: -r.at)[:_NEWEST]
@@ -134,7 +136,7 @@ def span(rates: Sequence[Rate], what: What, work: float, *, graph: str, kind: st
     return Span(usual / 2, usual * 4 * busy, "a rule of thumb, as nothing like it was measured on this machine", False)
 
 
-def load() -> float:
+def load_average() -> float:
     """Processes that want to run, over the last minute; 0 where the system does not say."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
@@ -142,3 +144,21 @@ def load() -> float:
 def machine() -> str:
     """Tells this machine's rates from those of a store that was copied from another; names nobody."""
     return hashlib.sha256(f"{platform.node()}/{platform.machine()}/{cores()}".encode()).hexdigest()[:12]
+
+
+def between(low: float, high: float) -> str:
+    """A range of seconds in words: "6 to 9 min"."""
+    first, last = duration(low), duration(high)
+    if first == last:
+        return first
+    unit = last.rpartition(" ")[2]
+    return f"{first.removesuffix(f' {unit}')} to {last}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words, as exact as an estimate is."""
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 3600:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"

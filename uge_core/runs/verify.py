@@ -12,9 +12,10 @@ from uge_core.audit import policy, record, version
 from uge_core.errors import ConfigError, GraphError, StoreError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.registry import unknown_name
-from uge_core.runs import sweep as runs
-from uge_core.runs.store import RunStore, StoredRun
-from uge_core.runs.sweep import EXTERNAL
+from uge_core.runs.audits import audit_run, sealed_record
+from uge_core.runs.names import EXTERNAL
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig
 
 EQUAL, DIFFERS, NOT_RECOMPUTED = 0, 1, 3
@@ -131,7 +132,7 @@ def _measured_anew(
             "install a newer one"
         )
     asked = report.get("asked", {})
-    known = set(inspect.signature(runs.audit_run).parameters) - {
+    known = set(inspect.signature(audit_run).parameters) - {
         "run",
         "graph",
         "store",
@@ -142,12 +143,12 @@ def _measured_anew(
     if not set(asked) <= known:
         raise ConfigError(unknown_name("option of an audit", min(set(asked) - known), sorted(known)))
     report = {**report, "audit_version": version.VERSION}
-    head = runs.record(run, report["rows"], asked)
+    head = sealed_record(run, report["rows"], asked)
     if record.first_difference(report, head):
         return head
     graph = load(run)
-    rows = runs.audit_run(run, graph, None, **asked).to_json()
-    anew = runs.record(run, rows, asked)
+    rows = audit_run(run, graph, None, **asked).to_json()
+    anew = sealed_record(run, rows, asked)
     if "only" in report:
         anew = record.only(anew, report["only"])
     # As written and read back: what a tuple and a list share.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
 
+from uge_core.errors import ConfigError, OutOfMemory
 from uge_core.machine import peak_memory
 
 
@@ -31,3 +33,33 @@ def peak(device: torch.device, *, reset: bool = False) -> float:
     if reset:
         torch.cuda.reset_peak_memory_stats(device)
     return float(torch.cuda.max_memory_allocated(device))
+
+
+@contextmanager
+def memory_errors(members: int) -> Iterator[None]:
+    """Gives the ways in which torch and numpy say that memory is out one name."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        said = str(error).lower()
+        if isinstance(error, RuntimeError) and not any(words in said for words in ("out of memory", "allocate memory")):
+            raise
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        raise OutOfMemory(
+            f"{members} run{'s' if members > 1 else ''} at once did not fit the memory; use fewer runs, a smaller --set dim, "
+            "or node2vec, which holds least"
+        ) from error
+
+
+def torch_device(name: str) -> torch.device:
+    """The device that training runs on; "auto" is CUDA where torch sees a device.
+
+    Raises:
+        ConfigError: an unknown name, or CUDA without a device.
+    """
+    if name not in ("auto", "cpu", "cuda"):
+        raise ConfigError(f"device = {name!r} is not allowed; allowed: auto, cpu, cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device = cuda, but this torch sees no CUDA device; use --device cpu or auto")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

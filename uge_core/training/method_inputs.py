@@ -6,10 +6,11 @@ import zlib
 
 import numpy as np
 
+from uge_core.arrays import BoolArray, FloatArray
 from uge_core.debias.bias_free import Evidence
-from uge_core.graph.graph import AttributedGraph, FloatArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit, probe_split
-from uge_core.graph.values import BoolArray, resolve_values
+from uge_core.graph.values import resolve_values
 from uge_core.training.config import RunConfig
 
 

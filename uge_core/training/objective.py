@@ -16,15 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from uge_core.arrays import DirectionArray, FloatArray, IntArray
 from uge_core.backbones.base import Backbone
 from uge_core.debias.bias_free import CellTable
 from uge_core.debias.edge_factors import EdgeFactors, FixedFactors
-from uge_core.graph.graph import DirectionArray, FloatArray, IntArray
 from uge_core.graph.scores import DOT, Scorer
 from uge_core.graph.walks import Nodes, Roads, StepRule, Walker, WalkPlan
 from uge_core.machine import cores
 from uge_core.training.edge_loss import loss as edge_loss
-from uge_core.training.edge_loss.loss import Cells, EdgeLoss, Pairs, Passes
+from uge_core.training.edge_loss.negatives import strangers
+from uge_core.training.edge_loss.pairs import Cells, EdgeLoss, Pairs, Passes
 
 
 class Objective(Protocol):
@@ -164,7 +165,7 @@ class SkipGram:
             for rule in rules
         }  # fmt: skip
         self.rules, self.walkers = rules, [walkers[id(rule)] for rule in rules]
-        self.negatives = edge_loss.strangers(negatives, pairs, self._passes(pairs), block_size, num_negatives)
+        self.negatives = strangers(negatives, pairs, self._passes(pairs), block_size, num_negatives)
         self.roads: dict[tuple[int, int], tuple[FloatArray | None, Roads]] = {}
 
     def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:

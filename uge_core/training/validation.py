@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor, no_grad
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit.ndcg import ndcg_per_target, rank_candidates
-from uge_core.graph.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import scorer
 from uge_core.graph.split import LinkSplit, RankingTask, probe_split, ranking_task
 from uge_core.training.config import RunConfig

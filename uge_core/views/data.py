@@ -16,18 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.datasets import lasting, load, locate
-from uge_core.datasets.card import read_card
+from uge_core.arrays import BoolArray, IntArray
+from uge_core.datasets import lasting, load
 from uge_core.datasets.layouts import sample
 from uge_core.datasets.mixing import Mixing, mixing
 from uge_core.debias.bias_free import THIN, Evidence, weight_cells
 from uge_core.errors import ConfigError, TooManyGroups
-from uge_core.graph.graph import Attribute, AttributedGraph, IntArray
-from uge_core.graph.suppression import Mask, never_one, withheld_sizes
+from uge_core.files import to_csv
+from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.suppression import FEWEST, WITHHELD, never_one, withheld_sizes
 from uge_core.graph.values import resolve_values
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import list_uploads
-from uge_core.spreadsheet import FEWEST, WITHHELD, to_csv
 from uge_core.views.words import many, records
 
 MOST_GROUPS = 12  # drawn
@@ -167,30 +167,6 @@ class WeightsView:
         return to_csv(self.table.assign(**few.astype(object).mask(few < FEWEST, _UNDER)))
 
 
-def data_stamp(spec: str, store: RunStore, *, may_fetch: bool = False) -> str:
-    """What changes when a file of the graph does; also says whether there is such a graph at all.
-
-    Args:
-        spec: as for `uge_core.load`.
-        store: below which datasets of PyG's are kept.
-        may_fetch: whether one that is not kept there yet may be fetched now.
-
-    Raises:
-        GraphError: there is no such graph.
-    """
-    _, found = locate(spec, store=store.root, may_fetch=may_fetch)
-    files = dict.fromkeys(found.files.values())
-    if "card" in found.files:
-        home = found.files["card"].parent
-        files |= dict.fromkeys(
-            path
-            for key, written in read_card(found.files["card"]).values.items()
-            if key.endswith(".file")
-            for path in (home / written, home / f"{written}.gz")
-        )
-    return " ".join(f"{p.name} {s.st_mtime_ns} {s.st_size}" for p in files if p.exists() and (s := p.stat()))
-
-
 def data_view(spec: str, store: RunStore) -> DataView:
     """Reads a graph and what is worth knowing about it.
 
@@ -285,7 +261,7 @@ def _members(a: Attribute) -> int:
     return int(a.sizes.sum() + a.unknown.sum())
 
 
-def _withheld_cells(found: Mixing, a: Attribute) -> tuple[IntArray, Mask]:
+def _withheld_cells(found: Mixing, a: Attribute) -> tuple[IntArray, BoolArray]:
     """Places in `found.cells` of the pairs of groups that there are, and which of these are withheld."""
     i, j = found.cells
     small, there = withheld_sizes(a), a.sizes > 0

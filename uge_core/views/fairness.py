@@ -15,9 +15,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from uge_core.runs.store import RunStore, StoredRun
-from uge_core.spreadsheet import WITHHELD, WITHHELD_LEGEND, is_withheld, to_csv
-from uge_core.views.leakage import labels
+from uge_core.files import to_csv
+from uge_core.graph.suppression import WITHHELD, WITHHELD_LEGEND, is_withheld
+from uge_core.runs.names import labels
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 from uge_core.views.points import gap_row
 from uge_core.views.words import interval, known, many, records
 

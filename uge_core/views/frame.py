@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from uge_core.runs.store import RunStore, StoredRun
-from uge_core.views.leakage import audited_attributes, labels, run_order
+from uge_core.runs.names import labels, run_order
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
+from uge_core.views.rows import audited_attributes
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from uge_core.views.leakage import method_class
+from uge_core.runs.names import method_class
 from uge_core.views.tradeoff import TRADEOFF_METRICS, TradeoffView, lambda_view
 from uge_core.views.words import known, records
 

@@ -20,18 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from uge_core.runs.store import StoredRun
-from uge_core.views.leakage import (
-    COMPARED,
-    as_shown,
-    audit_rows,
-    audited_attributes,
-    config_words,
-    matching_row,
-    method_class,
-    run_order,
-    settings_apart,
-)
+from uge_core.runs.names import config_words, method_class, run_order, settings_apart
+from uge_core.runs.stored_run import StoredRun
+from uge_core.views.overview import COMPARED
+from uge_core.views.rows import as_shown, audit_rows, audited_attributes, matching_row
 from uge_core.views.words import known
 
 ENOUGH_SEEDS = 3  # for an interval over seeds

@@ -20,16 +20,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.arrays import IntArray
 from uge_core.explore.projection.align import align_path
 from uge_core.explore.projection.cache import Picture, alike, find_confidence, find_picture, picture, projections
 from uge_core.explore.projection.confidence import FOLDS
 from uge_core.explore.projection.neighbours import NEAREST
 from uge_core.explore.projection.path import lambda_path
 from uge_core.explore.projection.sample import MOST, Sample, draw_sample
-from uge_core.graph.graph import Attribute, AttributedGraph, IntArray
-from uge_core.runs.store import RunStore, StoredRun
-from uge_core.spreadsheet import FEWEST
-from uge_core.views.leakage import as_shown, audit_rows, labels, matching_row
+from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.suppression import FEWEST
+from uge_core.runs.names import labels
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
+from uge_core.views.rows import as_shown, audit_rows, matching_row
 from uge_core.views.words import interval, many
 
 LISTED = 200

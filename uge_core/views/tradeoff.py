@@ -13,11 +13,12 @@ from typing import Any
 
 import pandas as pd
 
+from uge_core.files import to_csv
 from uge_core.registry import find
+from uge_core.runs.names import run_order
 from uge_core.runs.store import RunStore
-from uge_core.spreadsheet import to_csv
 from uge_core.training.config import RunConfig
-from uge_core.views.leakage import LeakageView, run_order
+from uge_core.views.leakage import LeakageView
 from uge_core.views.points import Point, Reading, points, settings
 from uge_core.views.words import interval, known, many, records
 

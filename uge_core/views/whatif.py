@@ -12,8 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from uge_core.spreadsheet import FEWEST, WITHHELD, WITHHELD_LEGEND, is_withheld, to_csv
-from uge_core.views.leakage import METRIC_LABELS, as_shown, pair_as_shown
+from uge_core.files import to_csv
+from uge_core.graph.suppression import FEWEST, WITHHELD, WITHHELD_LEGEND, is_withheld
+from uge_core.views.rows import METRIC_LABELS, as_shown, pair_as_shown
 from uge_core.views.words import interval, known, many
 
 _UNDER = f"under {FEWEST}"

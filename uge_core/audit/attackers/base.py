@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.graph.graph import FloatArray, IntArray
+from uge_core.arrays import FloatArray, IntArray
 
 Float64Array = npt.NDArray[np.float64]
 MANY_VALUES = 20

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit.attackers.trees import Trees
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import FloatArray, IntArray
 from uge_core.registry import register
 
 

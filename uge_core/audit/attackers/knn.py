@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit.attackers.base import Attacker, Fitted, Float64Array
-from uge_core.graph.graph import FloatArray, IntArray
 from uge_core.registry import register
 
 _NEAREST = 25

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from uge_core.arrays import IntArray
 from uge_core.audit.attackers.base import Attacker, Fitted, Float64Array
-from uge_core.graph.graph import IntArray
 from uge_core.kernels.logistic import fit_logistic
 from uge_core.registry import register
 

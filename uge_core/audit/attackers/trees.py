@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from uge_core.arrays import IntArray
 from uge_core.audit.attackers.base import MANY_VALUES, Attacker, Fitted, Float64Array
-from uge_core.graph.graph import IntArray
 from uge_core.registry import register
 
 # Without it one node of a rare class makes a leaf's step huge, and the attacker falls below chance: drawn

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from uge_core.arrays import FloatArray
 from uge_core.backbones._inputs import Inputs
 from uge_core.cli.bench.plain import Rival, observed_pairs, per_pair, stranger_range
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import FloatArray
 from uge_core.training.config import RunConfig
 
 

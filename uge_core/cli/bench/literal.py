@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.backbones._inputs import Inputs
 from uge_core.cli.bench.plain import Rival, observed_pairs, per_pair, stranger_range
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import FloatArray, IntArray
 from uge_core.training.config import RunConfig
 
 

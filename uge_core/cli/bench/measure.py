@@ -20,8 +20,9 @@ from uge_core.graph.split import LinkSplit, split_links
 from uge_core.machine import keep_freed_memory
 from uge_core.registry import find
 from uge_core.training import memory
+from uge_core.training.capacity import fitting_ensembles
 from uge_core.training.config import RunConfig
-from uge_core.training.fit import ensembles, fit
+from uge_core.training.fit import fit
 
 _MEMORY_SHARE = 0.7
 
@@ -48,7 +49,7 @@ def measure(
     torch.manual_seed(configs[0].seed)
     split = split_links(graph, test_share=configs[0].test_share, seed=configs[0].split_seed)
     # ahead of the clock and the peak, as it may try an epoch to see what a member takes
-    if len(configs) > 1 and len(ensembles(configs, graph)) > 1:
+    if len(configs) > 1 and len(fitting_ensembles(configs, graph)) > 1:
         return {"refused": f"{len(configs)} members at once do not fit half of the free memory"}
     start = _mb(memory.peak(where, reset=True))
     watch = Stopwatch(pace, _wait(where))

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import GATConv, GCNConv, SGConv
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.backbones._inputs import TABLE_WIDTH, Inputs
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import FloatArray, IntArray
 from uge_core.registry import find
 from uge_core.training.config import RunConfig
 

@@ -9,12 +9,13 @@ from typing import Any
 from uge_core.dashboard.jobs.like import data_of
 from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Job, Queue
 from uge_core.errors import StoreError
+from uge_core.explore.comparison import edited_of, paired_path, paired_record, why_no_pairs
 from uge_core.explore.whatif.source import with_scenario
 from uge_core.files import write_aside
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnStep, Step
-from uge_core.runs.store import RunStore, StoredRun
-from uge_core.views.comparison import edited_of, paired_path, paired_record, why_no_pairs
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 
 KIND = "comparison"
 """What `Job.settings["kind"]` says of such a job."""
@@ -63,7 +64,7 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any],
     """
     from uge_core.explore.comparison import compare, compare_record
     from uge_core.explore.whatif.paired import compare_runs, edited_attributes
-    from uge_core.runs.sweep import DEFAULT_ATTACKERS
+    from uge_core.runs.audits import DEFAULT_ATTACKERS
 
     a, b = (store.load(run_id) for run_id in settings["path"])
     if paired_record(store, a, b):

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from uge_core.explore.whatif.source import source_of
-from uge_core.runs.store import StoredRun
+from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig
 
 _OWN = ("seed", "split_seed", "epochs", "warm_epochs")  # arguments of `runs.plan` by themselves

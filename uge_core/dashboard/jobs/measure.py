@@ -11,7 +11,7 @@ from typing import Any
 from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Job, Queue, lane
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnStep, Step
-from uge_core.runs import timing as rates
+from uge_core.runs import timing
 from uge_core.runs.store import RunStore
 from uge_core.training.config import RunConfig
 
@@ -53,8 +53,9 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: Mapping[str, An
         UgeError: as training does.
     """
     from uge_core.graph.split import split_links
-    from uge_core.runs.sweep import plan
-    from uge_core.training.fit import Progress, fit
+    from uge_core.runs.plan import plan
+    from uge_core.training.fit import fit
+    from uge_core.training.loop import Progress
 
     configs: dict[str, RunConfig] = {}
     for planned in plan(graph, **settings["grid"]):
@@ -82,8 +83,8 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: Mapping[str, An
             fit(short, graph, split, device=settings["device"], on_epoch=on_epoch)
         # The first epochs compile kernels and touch memory.
         (first, began), (last, ended) = ticks[_FIRST - 1], ticks[-1]
-        work = sum(rates.training_work(c, graph.num_nodes, graph.num_edges) for c in short) * (last - first) / _MOST
-        store.note_rate(rates.rate("train", graph.fingerprint, rates.kind(device, short), work, ended - began))
+        work = sum(timing.training_work(c, graph.num_nodes, graph.num_edges) for c in short) * (last - first) / _MOST
+        store.note_rate(timing.rate("train", graph.fingerprint, timing.kind(device, short), work, ended - began))
     on_step(Step("measuring", len(backbones), len(backbones) + 1, "attacking random embeddings"))
     _measure_attacks(store, graph, next(iter(configs.values())))
 
@@ -105,6 +106,6 @@ def _measure_attacks(store: RunStore, graph: AttributedGraph, config: RunConfig)
     work, began = 0.0, time.monotonic()
     for attacker in DEFAULT_ATTACKERS:
         attack(z, probe.classes, probe.train, probe.test, attacker=attacker, edges=graph.edges, seed=0)
-        work += rates.attack_work(len(probe.train) + len(probe.test), attribute, attacker)
+        work += timing.attack_work(len(probe.train) + len(probe.test), attribute, attacker)
     took = time.monotonic() - began
-    store.note_rate(rates.rate("audit", graph.fingerprint, "attack", work, took))
+    store.note_rate(timing.rate("audit", graph.fingerprint, "attack", work, took))

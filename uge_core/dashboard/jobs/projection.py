@@ -7,14 +7,14 @@ from typing import Any
 
 from uge_core.dashboard.jobs.like import data_of
 from uge_core.dashboard.jobs.queue import Queue
-from uge_core.dashboard.training_form import duration
 from uge_core.explore.projection.cache import projections
 from uge_core.explore.projection.job import project
 from uge_core.explore.whatif.source import load_source, source_of
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnStep
+from uge_core.runs.data import check_data
 from uge_core.runs.store import RunStore
-from uge_core.runs.sweep import check_data
+from uge_core.runs.timing import duration
 
 KIND = "projection"
 """What `Job.settings["kind"]` says of such a job; one without a kind trains."""

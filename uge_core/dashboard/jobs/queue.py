@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from uge_core.errors import ConfigError, StoreError
-from uge_core.files import alive, birth
+from uge_core.machine import alive, birth, spawn
 from uge_core.runs.store import RunStore
-from uge_core.spawn import spawn
 
 QUIET = 30.0
 """Seconds without a sign of life after which a job whose process is gone is interrupted."""

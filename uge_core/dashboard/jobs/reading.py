@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Queue
-from uge_core.dashboard.queue import JobCard, card_of
+from uge_core.dashboard.jobs.queue import Queue
 from uge_core.datasets import lasting, load, locate
 from uge_core.datasets.layouts.pyg_data import keep_tensors
 from uge_core.progress import OnStep, Step
@@ -22,16 +21,6 @@ def enqueue_reading(spec: str, store: RunStore) -> int:
     """
     locate(spec, store=store.root)
     return Queue(store).ask({"kind": KIND, "data": lasting(spec), "attributes": None, "device": "cpu"})
-
-
-def reading(spec: str, store: RunStore) -> JobCard | None:
-    """The newest job that reads a file, or None."""
-    queue = Queue(store)
-    name = lasting(spec)
-    jobs = [job for job in queue.list() if job.settings.get("kind") == KIND and job.settings["data"] == name]
-    if any(job.status in (ACTIVE, WAITING) for job in jobs):
-        queue.supervise()
-    return card_of(jobs[0], queue) if jobs else None
 
 
 def carry_out(store: RunStore, spec: str, on_step: OnStep) -> None:

@@ -92,7 +92,8 @@ def _carry_out(store: RunStore, job: Job, pulse: _Pulse) -> None:
     from uge_core.explore.projection.path import chains
     from uge_core.explore.projection.sample import MOST
     from uge_core.explore.whatif.source import load_source
-    from uge_core.runs.sweep import plan, sweep
+    from uge_core.runs.plan import plan
+    from uge_core.runs.sweep import sweep
 
     settings = job.settings
     _say(f"loading {settings['data']}")

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from uge_core.arrays import FloatArray
 from uge_core.datasets.embeddings import numpy_files, tables, torch_tensor, word2vec
 from uge_core.datasets.embeddings.base import Format, place
 from uge_core.errors import ConfigError, EmbeddingError, GraphError
-from uge_core.graph.graph import AttributedGraph, FloatArray
+from uge_core.graph.graph import AttributedGraph
 
 __all__ = ["FORMATS", "read_embedding"]
 

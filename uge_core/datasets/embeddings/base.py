@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.audit.run import LARGEST
+from uge_core.arrays import FloatArray
 from uge_core.datasets.tables import as_numbers, counted
 from uge_core.errors import EmbeddingError
-from uge_core.graph.graph import AttributedGraph, FloatArray
+from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.scores import LARGEST
 
 MOST_DIMENSIONS = 4096
 """As for our own; a wider table is rather a transposed one, or no embedding."""

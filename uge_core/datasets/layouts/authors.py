@@ -10,27 +10,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.datasets.columns import (
-    Asked,
-    Found,
-    Layout,
-    NodeColumns,
-    Part,
-    Role,
-    assign,
-    drop_isolated_items,
-    edge_columns,
-    finish,
-)
+from uge_core.datasets.assemble import drop_isolated_items, edge_columns, finish
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.ids import by_row_number, refuse_unknown
 from uge_core.datasets.layouts._pokec import ROLES, defaults
-from uge_core.datasets.tables import (
-    Table,
-    as_numbers,
-    by_row_number,
-    read_table,
-    refuse_numbers_as_header,
-    refuse_unknown,
-)
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.tables import Table, as_numbers, read_table, refuse_numbers_as_header
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph, Defaults
 

@@ -10,24 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.arrays import IntArray
+from uge_core.datasets.assemble import drop_isolated_items, edge_columns, finish
 from uge_core.datasets.card import FILE, Card, mistyped, read_card
-from uge_core.datasets.columns import (
-    Asked,
-    Found,
-    Layout,
-    NodeColumns,
-    Part,
-    Role,
-    assign,
-    drop_isolated_items,
-    edge_columns,
-    finish,
-)
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.ids import by_id, node_index, refuse_unknown
+from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
 from uge_core.datasets.layouts.tables import guess_ends, guess_id, read_any
 from uge_core.datasets.sparse import read_sparse
-from uge_core.datasets.tables import Folder, Table, as_numbers, by_id, counted, node_index, refuse_unknown, usable_names
+from uge_core.datasets.tables import Table, as_numbers, counted, usable_names
 from uge_core.errors import DatasetMissing, GraphError
-from uge_core.graph.graph import AttributedGraph, Column, Defaults, IntArray, Message
+from uge_core.graph.graph import AttributedGraph, Column, Defaults, Message
 from uge_core.registry import unknown_name
 
 NOT_NAMED = f"not named in {FILE}"

@@ -6,8 +6,11 @@ The target is the attribute: the country of LastFM's users, the gender of Deezer
 
 from __future__ import annotations
 
-from uge_core.datasets.columns import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
-from uge_core.datasets.tables import by_id, is_number, node_index, read_table, refuse_headless, refuse_unknown
+from uge_core.datasets.assemble import edge_columns, finish
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.ids import by_id, node_index, refuse_unknown
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.tables import is_number, read_table, refuse_headless
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph
 

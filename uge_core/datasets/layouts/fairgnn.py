@@ -9,9 +9,12 @@ edges are dropped, as everyone who uses these files does. Directed rows become u
 
 from __future__ import annotations
 
-from uge_core.datasets.columns import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
+from uge_core.datasets.assemble import edge_columns, finish
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.ids import by_id, node_index
 from uge_core.datasets.layouts._pokec import ROLES, defaults
-from uge_core.datasets.tables import by_id, counted, node_index, read_table
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.tables import counted, read_table
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph, Message
 

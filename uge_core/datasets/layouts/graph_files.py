@@ -19,19 +19,10 @@ from xml.parsers import expat
 import numpy as np
 import pandas as pd
 
+from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
 from uge_core.datasets.bounded import is_gzip, read_bytes, unpacked_limit
-from uge_core.datasets.columns import (
-    WEIGHTS,
-    Asked,
-    Found,
-    Layout,
-    NodeColumns,
-    Part,
-    Role,
-    assign,
-    edge_columns,
-    finish,
-)
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.tables import Table
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph, Column

@@ -13,19 +13,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from uge_core.datasets.columns import (
-    Asked,
-    Found,
-    Layout,
-    NodeColumns,
-    Part,
-    Role,
-    assign,
-    drop_isolated_items,
-    edge_columns,
-    finish,
-)
-from uge_core.datasets.tables import Table, by_id, node_index, read_lines, read_table, refuse_unknown
+from uge_core.datasets.assemble import drop_isolated_items, edge_columns, finish
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.ids import by_id, node_index, refuse_unknown
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.tables import Table, read_lines, read_table
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph, Column, Defaults
 

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from uge_core.datasets.columns import Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
-from uge_core.datasets.tables import Table, read_array, refuse_numbers
+from uge_core.datasets.assemble import finish
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.ids import refuse_numbers
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.tables import Table, read_array
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph, Column
 

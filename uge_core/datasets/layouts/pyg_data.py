@@ -23,13 +23,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.arrays import IntArray
+from uge_core.datasets.assemble import finish
 from uge_core.datasets.bounded import check_archive, too_large, unpacked_limit
-from uge_core.datasets.columns import MAX_FEATURE, Asked, Found, Layout, NodeColumns, Part, Role, assign, finish
+from uge_core.datasets.columns import MAX_FEATURE, NodeColumns, Role, assign
 from uge_core.datasets.edge_columns import ALLOWED, half_stored, usable
-from uge_core.datasets.tables import Table, counted, refuse_numbers
+from uge_core.datasets.ids import refuse_numbers
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.tables import Table, counted
 from uge_core.errors import GraphError, NotReadYet
 from uge_core.files import write_aside
-from uge_core.graph.graph import AttributedGraph, Column, IntArray
+from uge_core.graph.graph import AttributedGraph, Column
 
 _EXPECTED = "a torch_geometric.data.Data saved by torch.save"
 _WEIGHTS = ("edge_weight", "edge_attr")

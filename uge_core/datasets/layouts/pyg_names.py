@@ -41,12 +41,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.datasets.assemble import finish
 from uge_core.datasets.bounded import check_archive
-from uge_core.datasets.columns import Asked, Found, Layout, NodeColumns, Role, assign, finish
+from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.download import at_mirror, fetch
+from uge_core.datasets.ids import refuse_numbers
 from uge_core.datasets.layouts import movielens
+from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout
 from uge_core.datasets.layouts.pyg_data import node_features, number_cells
-from uge_core.datasets.tables import Folder, Table, counted, refuse_numbers
+from uge_core.datasets.tables import Table, counted
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph.graph import AttributedGraph, Column, Message
 from uge_core.machine import default_root

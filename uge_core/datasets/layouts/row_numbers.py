@@ -7,8 +7,11 @@ GoodCustomer is its label. In other tables the values decide.
 
 from __future__ import annotations
 
-from uge_core.datasets.columns import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
-from uge_core.datasets.tables import Table, by_row_number, read_table, refuse_numbers_as_header, refuse_unknown
+from uge_core.datasets.assemble import edge_columns, finish
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.ids import by_row_number, refuse_unknown
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.tables import Table, read_table, refuse_numbers_as_header
 from uge_core.graph.graph import AttributedGraph
 
 _GERMAN = {

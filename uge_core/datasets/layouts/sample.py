@@ -16,11 +16,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from uge_core.datasets.columns import Asked, Found, Layout, NodeColumns, Part, Role, assign, edge_columns, finish
+from uge_core.arrays import IntArray
+from uge_core.datasets.assemble import edge_columns, finish
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.ids import by_id, node_index, refuse_unknown
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.planted.recipe import Effect, Recipe, Trait, product_of_effects
-from uge_core.datasets.tables import Table, by_id, node_index, read_table, refuse_unknown
+from uge_core.datasets.tables import Table, read_table
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
-from uge_core.graph.graph import AttributedGraph, IntArray, PlantedTruth, simple_edges
+from uge_core.graph.graph import AttributedGraph, PlantedTruth, simple_edges
 from uge_core.registry import unknown_name
 
 _PACKAGE = Path(__file__).resolve().parents[2]

@@ -12,21 +12,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uge_core.datasets.columns import (
-    WEIGHTS,
-    Asked,
-    Found,
-    Layout,
-    NodeColumns,
-    Part,
-    Role,
-    assign,
-    edge_columns,
-    finish,
-)
+from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
+from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.ids import by_id, node_index, refuse_unknown
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.parquet import read_parquet
 from uge_core.datasets.sparse import read_sparse
-from uge_core.datasets.tables import Table, by_id, is_number, node_index, read_table, refuse_headless, refuse_unknown
+from uge_core.datasets.tables import Table, is_number, read_table, refuse_headless
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph
 

@@ -30,13 +30,12 @@ from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from uge_core.arrays import Float64, IntArray
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import NOT_APPLICABLE, Attribute, AttributedGraph, IntArray, PlantedTruth, Side
+from uge_core.graph.graph import NOT_APPLICABLE, Attribute, AttributedGraph, PlantedTruth, Side
 from uge_core.registry import unknown_name
 
-Float64 = npt.NDArray[np.float64]
 StructureName = Literal["chung-lu", "kronecker"]
 STRUCTURES: tuple[StructureName, ...] = ("chung-lu", "kronecker")
 

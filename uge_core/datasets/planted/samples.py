@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from uge_core.arrays import IntArray
 from uge_core.datasets.planted.recipe import (
     Effect,
     Planted,
@@ -29,7 +30,7 @@ from uge_core.datasets.planted.recipe import (
     plant,
 )
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import Attribute, IntArray
+from uge_core.graph.graph import Attribute
 from uge_core.registry import unknown_name
 
 SCHEMA = "uge-truth/1"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uge_core.graph.graph import IntArray
+from uge_core.arrays import IntArray
 
 if TYPE_CHECKING:
     import torch

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uge_core.arrays import BoolArray
 from uge_core.debias.base import Method
 from uge_core.debias.bias_free import Evidence
 from uge_core.errors import ConfigError
-from uge_core.graph.values import BoolArray
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from uge_core.arrays import IntArray
 from uge_core.debias.bias_free import CellTable, Evidence, Partition, partition
 from uge_core.debias.methods._scored import Scored
 from uge_core.debias.prior_cells import check_size, prior_cells, without
 from uge_core.debias.priors import Prior, block_totals, degree_by_group
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import IntArray
 from uge_core.plugin import Reference
 from uge_core.registry import option, register
 

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import FloatArray
 from uge_core.debias.base import Method
 from uge_core.debias.bias_free import Evidence
 from uge_core.debias.edge_factors import EdgeFactors
 from uge_core.debias.fair_walks import sensitive_groups
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import FloatArray
 from uge_core.plugin import Reference
 from uge_core.registry import option, register
 

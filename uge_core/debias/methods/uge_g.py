@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from uge_core.arrays import FloatArray
 from uge_core.debias.base import Method
 from uge_core.debias.bias_free import Evidence, weight_cells
 from uge_core.debias.edge_factors import EdgeFactors
-from uge_core.graph.graph import FloatArray
 from uge_core.plugin import PAPER, Reference
 from uge_core.registry import option, register
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import IntArray
 from uge_core.debias.penalties.base import Penalty
-from uge_core.graph.graph import IntArray
 
 if TYPE_CHECKING:
     import torch

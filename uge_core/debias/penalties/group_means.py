@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from uge_core.arrays import IntArray
 from uge_core.autograd import apply
-from uge_core.graph.graph import IntArray
+from uge_core.kernels.shared import sum_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +46,7 @@ class _GroupMeans(torch.autograd.Function):
         # rows outside every group go to an extra one that is cut off
         sums = torch.zeros(len(size) + 1, z.shape[1], dtype=torch.float64, device=z.device)
         if z.device.type == "cpu":
-            from uge_core.kernels import edges as _kernels
-
-            _kernels.sum_rows(z.detach().numpy(), index.numpy(), sums.numpy())
+            sum_rows(z.detach().numpy(), index.numpy(), sums.numpy())
         else:
             sums.index_add_(0, index, z.double())
         ctx.save_for_backward(index, size)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uge_core.arrays import IntArray
 from uge_core.debias.penalties.base import Penalty
-from uge_core.graph.graph import IntArray
 from uge_core.machine import cores
 
 if TYPE_CHECKING:

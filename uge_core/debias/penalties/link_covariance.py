@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uge_core.arrays import FloatArray
 from uge_core.debias.penalties.adversary import Adversary, Answer, Build
-from uge_core.graph.graph import FloatArray
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

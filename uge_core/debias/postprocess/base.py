@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from uge_core.graph.graph import FloatArray
+from uge_core.arrays import FloatArray
 
 
 class Finish(Protocol):

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from uge_core.graph.graph import FloatArray, IntArray
-from uge_core.graph.values import BoolArray
+from uge_core.arrays import BoolArray, Float64, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from uge_core.kernels.logistic import Logistic
 
-_Float64 = npt.NDArray[np.float64]
 _FOLD = 5  # every fifth node of a value is set aside to tell when to stop
 _TRACE = 1e-6  # a direction of less than this part of the largest weight is none
 
@@ -52,7 +49,7 @@ class Inlp:
         out[self.moved] = moved - moved @ basis @ basis.T
         return out
 
-    def basis(self, x: _Float64) -> _Float64:
+    def basis(self, x: Float64) -> Float64:
         """(d, r) orthonormal directions to take away, of the fitted nodes' rows (n, d)."""
         d = x.shape[1]
         basis = np.zeros((d, 0))
@@ -70,7 +67,7 @@ class Inlp:
         return basis
 
 
-def _readable(x: _Float64, codes: IntArray) -> _Float64 | None:
+def _readable(x: Float64, codes: IntArray) -> Float64 | None:
     """(K, d) weights of a classifier of `codes`, or None where it is at chance on nodes set aside."""
     from uge_core.kernels.logistic import fit_logistic
 
@@ -83,7 +80,7 @@ def _readable(x: _Float64, codes: IntArray) -> _Float64 | None:
     return model.weight[:, :-1] if _above_chance(model, x[aside], codes[aside]) else None
 
 
-def _above_chance(model: Logistic, x: _Float64, codes: IntArray) -> bool:
+def _above_chance(model: Logistic, x: Float64, codes: IntArray) -> bool:
     """Whether the mean recall of the values tested lies more than two standard errors above chance."""
     right = model.classes[model.log_odds(x).argmax(axis=1)] == codes
     tested, which, size = np.unique(codes, return_inverse=True, return_counts=True)

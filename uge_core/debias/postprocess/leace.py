@@ -16,12 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from uge_core.graph.graph import FloatArray, IntArray
-from uge_core.graph.values import BoolArray
+from uge_core.arrays import BoolArray, Float64, FloatArray, IntArray
 
-_Float64 = npt.NDArray[np.float64]
 _FLAT = 1e-6  # a spread of less than this part of the largest is float32's rounding
 _TRACE = 1e-7  # so is a covariance with the whitened embedding below
 
@@ -58,6 +55,6 @@ class Leace:
         return out
 
 
-def _indicator_sums(x: _Float64, codes: IntArray) -> _Float64:
+def _indicator_sums(x: Float64, codes: IntArray) -> Float64:
     """(G, d) the sum of the rows of `x` (n, d) by value, codes (n,)."""
     return np.stack([np.bincount(codes, column) for column in x.T], axis=1)

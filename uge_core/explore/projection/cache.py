@@ -23,6 +23,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import FloatArray
 from uge_core.audit.record import canonical
 from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.projection.confidence import FOLDS, probe_confidence
@@ -30,9 +31,9 @@ from uge_core.explore.projection.methods.base import Projection
 from uge_core.explore.projection.neighbours import ASKED, NEAREST, Alike, nearest, same_group_share
 from uge_core.explore.projection.sample import Sample, draw_sample
 from uge_core.files import write_aside
-from uge_core.graph.graph import Attribute, AttributedGraph, FloatArray
+from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.registry import find, names
-from uge_core.runs.store import StoredRun
+from uge_core.runs.stored_run import StoredRun
 
 FEWEST = 10
 """People under which there is nothing to project."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from uge_core.graph.graph import Attribute, FloatArray, IntArray
+from uge_core.arrays import FloatArray, IntArray
+from uge_core.graph.graph import Attribute
 
 FOLDS = 5
 

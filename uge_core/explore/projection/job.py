@@ -8,7 +8,7 @@ from uge_core.explore.projection.cache import Picture, confidence, find_picture,
 from uge_core.explore.projection.sample import draw_sample
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnStep, Step
-from uge_core.runs.store import StoredRun
+from uge_core.runs.stored_run import StoredRun
 
 
 def project(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uge_core.graph.graph import Attribute, FloatArray, IntArray
+from uge_core.arrays import FloatArray, IntArray
+from uge_core.graph.graph import Attribute
 
 NEAREST = 10
 ASKED = 1_000

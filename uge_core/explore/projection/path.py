@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from uge_core.runs.store import StoredRun
-from uge_core.views.leakage import run_order
+from uge_core.runs.names import run_order
+from uge_core.runs.stored_run import StoredRun
 
 _VARIES = ("lambda", "warm_from", "warm_epochs")
 _ALIKE = ("backbone", "dim", "seed", "split_seed", "epochs")

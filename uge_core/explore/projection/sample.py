@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from uge_core.graph.graph import AttributedGraph, IntArray
+from uge_core.arrays import IntArray
+from uge_core.graph.graph import AttributedGraph
 
 MOST = 20_000
 """People that are drawn where nothing is said."""

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from uge_core.audit.base import Audit, Row
+from uge_core.datasets.stamp import data_stamp
 from uge_core.errors import ConfigError
 from uge_core.explore.whatif.edits import Places
 from uge_core.explore.whatif.ego import ego_network, positions
@@ -27,12 +28,13 @@ from uge_core.explore.whatif.source import load_source, scenario_graph, source_o
 from uge_core.explore.whatif.weights import Weights, weights_of_run
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.split import LinkSplit, split_as, split_links
-from uge_core.graph.suppression import withheld_sizes
-from uge_core.runs.store import RunStore, StoredRun
-from uge_core.runs.sweep import EXTERNAL, check_data, score_of
-from uge_core.spreadsheet import FEWEST, WITHHELD
+from uge_core.graph.suppression import FEWEST, WITHHELD, withheld_sizes
+from uge_core.runs.audits import score_of
+from uge_core.runs.data import check_data
+from uge_core.runs.names import EXTERNAL
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig
-from uge_core.views.data import data_stamp
 
 _GRAPHS, _RUNS, _ANSWERS = 2, 4, 64
 _FOUND = 50  # nodes in an answer to a search
@@ -298,7 +300,7 @@ class Desk:
     def _open(self, run_id: str) -> _Open:
         run = self.store.load(run_id)
         source = source_of(run)
-        place = repr(sorted(source.items())), data_stamp(source["spec"], self.store)
+        place = repr(sorted(source.items())), data_stamp(source["spec"], self.store.root)
         key = (run.id, run.finished, *place)
 
         def make() -> _Open:

@@ -11,9 +11,8 @@ from typing import Any
 
 from uge_core.errors import StoreError, UgeError
 from uge_core.explore.whatif.channel import address, read_line
-from uge_core.files import alive, birth
+from uge_core.machine import alive, birth, spawn
 from uge_core.runs.store import RunStore
-from uge_core.spawn import spawn
 
 _COMES_UP = 60.0  # seconds that a process may take until it listens
 _STARTS = 2  # of a process that ends at once, before it is said

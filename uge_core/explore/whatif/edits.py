@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from uge_core.arrays import IntArray
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import NOT_APPLICABLE, Attribute, AttributedGraph, IntArray
+from uge_core.graph.graph import NOT_APPLICABLE, Attribute, AttributedGraph
 from uge_core.registry import unknown_name
 
 MOST_NODES = 5_000

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from uge_core.arrays import IntArray
 from uge_core.explore.whatif.weights import Weights
-from uge_core.graph.graph import AttributedGraph, IntArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
 
 MOST_NODES = 60

@@ -13,8 +13,9 @@ from uge_core.errors import ConfigError
 from uge_core.explore.comparison import compare_record
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import split_links
-from uge_core.runs.store import StoredRun
-from uge_core.runs.sweep import attributes_read, check_data
+from uge_core.runs.audits import attributes_read
+from uge_core.runs.data import check_data
+from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig
 
 

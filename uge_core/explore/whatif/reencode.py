@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uge_core.graph.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.arrays import FloatArray, IntArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
 from uge_core.registry import find
-from uge_core.runs.store import StoredRun
-from uge_core.runs.sweep import EXTERNAL
+from uge_core.runs.names import EXTERNAL
+from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig
 
 
@@ -36,7 +37,7 @@ def reencode(
     run: StoredRun, graph: AttributedGraph, split: LinkSplit, trained_on: LinkSplit | None = None
 ) -> FloatArray:
     """(N, d) from one pass of the run's encoder over the graph's training edges; `trained_on`: the run's own split."""
-    from uge_core.training.fit import encode
+    from uge_core.training.encode import encode
 
     return encode(RunConfig.from_json(run.config), run.parameters, graph, split, trained_on)
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from uge_core.arrays import BoolArray, FloatArray, IntArray
 from uge_core.audit.base import Audit
 from uge_core.audit.run import audit_embedding
 from uge_core.explore.whatif.weights import Weights
-from uge_core.graph.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit, probe_split
-from uge_core.graph.values import BoolArray
-from uge_core.runs.sweep import attributes_read
+from uge_core.runs.audits import attributes_read
 from uge_core.training.config import RunConfig
 
 MOST_CELLS = 20

@@ -20,7 +20,7 @@ from typing import Any
 from uge_core.errors import UgeError
 from uge_core.explore.whatif.answers import Desk
 from uge_core.explore.whatif.channel import address, read_line
-from uge_core.files import alive
+from uge_core.machine import alive
 from uge_core.runs.store import RunStore
 
 IDLE = 600.0

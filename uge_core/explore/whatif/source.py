@@ -13,7 +13,8 @@ from uge_core.explore.whatif.edits import Places, apply_edits
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnStep
-from uge_core.runs.store import RunStore, StoredRun
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 
 
 def scenario_graph(graph: AttributedGraph, scenario: Scenario, places: Places | None = None) -> AttributedGraph:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.debias.bias_free import CellTable, Counts, Evidence, Partition, joint_weights, weight_cells
 from uge_core.errors import TooManyGroups
-from uge_core.graph.graph import AttributedGraph, FloatArray, IntArray
+from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
+from uge_core.graph.suppression import FEWEST
 from uge_core.graph.values import Values
-from uge_core.spreadsheet import FEWEST
 from uge_core.training.config import RunConfig
 from uge_core.training.method_inputs import evidence_of, own_weights
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from uge_core.spreadsheet import FEWEST, WITHHELD
+from uge_core.graph.suppression import FEWEST, WITHHELD
 from uge_core.views.data import GroupsView, MixingView, WeightsView
 from uge_core.views.figures.look import faded, finish, ink, middle, mixed, named, paper, readable_on
 from uge_core.views.words import known, records

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from uge_core.spreadsheet import WITHHELD
+from uge_core.graph.suppression import WITHHELD
+from uge_core.runs.names import method_class
 from uge_core.views.fairness import GAP_LABELS, GapView
 from uge_core.views.figures.look import faded, finish, ink, middle, mixed, named, paper, readable_on
-from uge_core.views.leakage import method_class
 from uge_core.views.words import interval, known, records
 
 if TYPE_CHECKING:

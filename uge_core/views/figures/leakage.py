@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from uge_core.runs.names import method_class
 from uge_core.views.figures.look import named
-from uge_core.views.leakage import METRIC_LABELS, LeakageView, method_class
+from uge_core.views.leakage import LeakageView
+from uge_core.views.rows import METRIC_LABELS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

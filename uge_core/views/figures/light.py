@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from uge_core.spreadsheet import WITHHELD
+from uge_core.graph.suppression import WITHHELD
+from uge_core.runs.names import method_class
 from uge_core.views.fairness import GAP_LABELS, GapView
 from uge_core.views.figures.gaps import OUTLINE, cell_ends, cell_face, extreme_cells, largest_change, short_name
 from uge_core.views.figures.look import faded, ink, paper, readable_on
-from uge_core.views.leakage import METRIC_LABELS, LeakageView, method_class
+from uge_core.views.leakage import LeakageView
+from uge_core.views.rows import METRIC_LABELS
 from uge_core.views.words import interval, known, records
 
 _STYLE = """<style>

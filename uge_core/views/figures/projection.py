@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uge_core.graph.suppression import never_one
-from uge_core.spreadsheet import FEWEST, WITHHELD
+from uge_core.graph.suppression import FEWEST, WITHHELD, never_one
 from uge_core.views.figures.look import ink, named
 from uge_core.views.projection import TOP, Colouring, Group, ProjectionData, Side
 

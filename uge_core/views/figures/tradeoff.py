@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from uge_core.runs.names import method_class
 from uge_core.views.figures.look import faded, finish, ink, named
-from uge_core.views.leakage import method_class
 from uge_core.views.tradeoff import TRADEOFF_METRICS, TradeoffView
 from uge_core.views.words import interval, known, records
 

@@ -22,7 +22,8 @@ from uge_core.views.report.scenarios import scenario_ids, scenario_lines, scenar
 from uge_core.views.report.table import rows_csv
 
 if TYPE_CHECKING:
-    from uge_core.runs.store import RunStore, StoredRun
+    from uge_core.runs.store import RunStore
+    from uge_core.runs.stored_run import StoredRun
 
 FORMATS = ("html", "pdf", "json", "csv")
 

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from uge_core.audit.base import METRICS
 from uge_core.explore.whatif.scenario import Scenarios
-from uge_core.spreadsheet import WITHHELD, WITHHELD_LEGEND
-from uge_core.views import words as tables
+from uge_core.graph.suppression import WITHHELD, WITHHELD_LEGEND
+from uge_core.runs.names import config_words, labels
+from uge_core.views import words
 from uge_core.views.figures.leakage import CHART_CONFIG, leakage_figure
-from uge_core.views.leakage import config_words, labels, leakage_choices, leakage_view, sentences
+from uge_core.views.leakage import leakage_choices, leakage_view
+from uge_core.views.overview import sentences
 from uge_core.views.report.table import withheld
 from uge_core.views.whatif import JudgedView, judged_view
 
 if TYPE_CHECKING:
-    from uge_core.runs.store import RunStore, StoredRun
+    from uge_core.runs.store import RunStore
+    from uge_core.runs.stored_run import StoredRun
     from uge_core.views.report import Sheet
 
 _TEMPLATE = "template.html"
@@ -119,7 +122,7 @@ def _texts(view: JudgedView) -> list[dict[str, str]]:
             else str(v)
             for k, v in row.items()
         }
-        for row in tables.records(view.table)
+        for row in words.records(view.table)
     ]
 
 

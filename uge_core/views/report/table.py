@@ -9,7 +9,8 @@ from dataclasses import fields
 from typing import Any
 
 from uge_core.audit.base import Cell, Row
-from uge_core.spreadsheet import WITHHELD, is_withheld, quoted
+from uge_core.files import quoted
+from uge_core.graph.suppression import WITHHELD, is_withheld
 
 _ROW = [f.name for f in fields(Row) if f.name != "cells"]
 _CELL = [f.name for f in fields(Cell)]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.graph.graph import FloatArray
+from uge_core.arrays import FloatArray
 
 
 class Projection(ABC):

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.arrays import FloatArray
 from uge_core.explore.projection.methods.base import Projection
 from uge_core.explore.projection.methods.pca import PCA
-from uge_core.graph.graph import FloatArray
 from uge_core.registry import register
 
 

@@ -1,0 +1,218 @@
+"""The Overview page: all runs in one table, and what they say in sentences."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from uge_core.runs.names import config_parts, config_words, labels, run_order
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
+from uge_core.views.rows import (
+    as_shown,
+    audit_rows,
+    audited_attributes,
+    exposure_words,
+    interval_words,
+    lead_of,
+    matching_row,
+)
+
+_SHORT = ("method", "file", "sensitive", "backbone", "seed")
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the first page shows.
+
+    Attributes:
+        table: one row per audited run and attribute.
+        sentences: what the table says, an attribute at a time, in plain words.
+        unfinished: runs that are being trained, failed or were interrupted.
+        num_runs: audited runs.
+        root: where the store lies.
+        first_command: what makes a first run in this store.
+        shipped: how many of the audited runs came with the package, and the version that made them, or None.
+    """
+
+    table: pd.DataFrame
+    sentences: tuple[Sentence, ...]
+    unfinished: pd.DataFrame
+    num_runs: int
+    root: str
+    first_command: str
+    shipped: tuple[int, str] | None = None
+
+
+def overview(store: RunStore) -> Overview:
+    """The stored runs with their leakage and utility beside the floors."""
+    runs = store.list(audits="lead")
+    audited = sorted((r for r in runs if r.audited), key=run_order)
+    names = labels(audited)
+    table = pd.DataFrame([row for run in audited for row in _overview_rows(run, names[run.id])])
+    waiting = pd.DataFrame(
+        [
+            {
+                "Run": run.id,
+                "Status": run.status if run.status != "finished" else "finished, not audited yet",
+                "Config": config_words(run.config, *_SHORT, typed=False, joint=" · "),
+                "Data": run.dataset.get("name", ""),
+                "Started": time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)),
+                "Reason": run.reason or "",
+            }
+            for run in runs
+            if not run.audited
+        ]
+    )
+    first = f"uge sweep sample:town --sensitive region --methods none,uge-w,uge-c,uge-ok --epochs 300 --store {shlex.quote(str(store.root))}"
+    versions = [str(run.dataset["shipped"]) for run in audited if run.dataset.get("shipped")]
+    shipped = (len(versions), max(versions)) if versions else None
+    return Overview(table, sentences(audited), waiting, len(audited), str(store.root), first, shipped)
+
+
+def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
+    # By what is asked for below, so that a thousand runs are looked through once each.
+    found: dict[tuple[str | None, ...], list[dict[str, Any]]] = {}
+    for row in run.rows:
+        found.setdefault((row["metric"], row["attribute"], row["attacker"]), []).append(row)
+        found.setdefault((row["metric"], row["variant"]), []).append(row)
+    ranked = found.get(("ndcg_at_10", "held-out"), [])
+    for attribute in audited_attributes(run):
+        f1 = lead_of(found.get(("micro_f1", attribute, "worst"), []))
+        f1 = f1 or lead_of(audit_rows(run, metric="micro_f1", attribute=attribute))
+        exposure = f1["exposure"] if f1 else None
+        auc = matching_row(found.get(("auc", attribute, "worst"), []), exposure)
+        ndcg = matching_row(ranked, exposure)
+        auc = as_shown(auc) if auc else None
+        yield {
+            "Run": label,
+            "Attribute": attribute,
+            "Exposure": exposure_words(run, exposure),
+            "Micro-F1": f1["value"] if f1 else None,
+            "majority": f1["floor_majority"] if f1 else None,
+            "random": f1["floor_random"] if f1 else None,
+            "AUC": auc["value"] if auc else None,
+            "random AUC": auc["floor_random"] if auc else None,
+            "NDCG@10": ndcg["value"] if ndcg else None,
+            "random NDCG": ndcg["floor_random"] if ndcg else None,
+            "Evidence": "ok" if f1 and f1["evidence"] == "ok" else "not enough",
+            "Micro-F1, 95 %": interval_words(f1),
+            "AUC, 95 %": interval_words(auc),
+            "NDCG@10, 95 %": interval_words(ndcg),
+            "people": f1["n"] if f1 else None,
+            "ranked": ndcg["n"] if ndcg else None,
+            "Treated": attribute in run.config["sensitive"],
+            "Id": run.id,
+        }
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What is found about something, in plain words; both hold names out of people's data as they are.
+
+    Attributes:
+        about: an attribute.
+        text: what the runs show of it.
+    """
+
+    about: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.text}"
+
+
+def sentences(runs: Sequence[StoredRun]) -> tuple[Sentence, ...]:
+    """What some audited runs show, an attribute at a time."""
+    ordered = sorted(runs, key=run_order)
+    return tuple(_sentences(ordered, labels(ordered)))
+
+
+COMPARED = ("backbone", "split_seed", "epochs", "dim")
+
+
+def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[Sentence]:
+    """Per attribute: the untreated run, the least leaking one, and what guessing gives.
+
+    Only runs that differ in nothing but method, lambda, attributes and seed are compared.
+    """
+    groups: dict[tuple[Any, ...], list[StoredRun]] = {}
+    for run in runs:
+        key = (run.dataset["fingerprint"], *(run.config.get(f) for f in COMPARED))
+        groups.setdefault(key, []).append(run)
+    data = {key[0]: g[0].dataset["name"] for key, g in groups.items()}
+    count = Counter(data.values())
+    data = {f: f"{name} {f[:8]}" if count[name] > 1 else name for f, name in data.items()}
+    firsts = [{"dataset": data[key[0]]} | config_parts(g[0].config) for key, g in groups.items()]
+    told = [f for f in ("dataset", "backbone", "split", "epochs", "dim") if len({p[f] for p in firsts}) > 1]
+    for group, first in zip(groups.values(), firsts, strict=True):
+        where = ", ".join(first[f] for f in told if first[f])
+        for attribute in dict.fromkeys(a for r in group for a in audited_attributes(r)):
+            about = f"{attribute} ({where})" if where else attribute
+            yield Sentence(about, _sentence(attribute, group, names))
+
+
+def _sentence(attribute: str, group: Sequence[StoredRun], names: dict[str, str]) -> str:
+    found = []
+    for run in group:
+        row = lead_of(audit_rows(run, metric="auc", attribute=attribute, attacker="worst"))
+        if row and row["value"] is not None and row["evidence"] == "ok":
+            found.append((run, as_shown(row)))
+    if not found:
+        return "not enough evidence in any run to say how much of it can be read."
+    plain = _comparable([pair for pair in found if pair[0].config["method"] == "none"])
+    treated = _comparable([pair for pair in found if attribute in pair[0].config["sensitive"]])
+    best = min(treated, key=lambda pair: pair[1]["value"], default=None)
+    text = []
+    before = next((pair for pair in plain if best and pair[0].config["seed"] == best[0].config["seed"]), None)
+    before = before or next(iter(plain), None)
+    if before:
+        text.append(f"without debiasing the strongest attacker picks the right one {_share(before[1])}")
+    if best:
+        several = f"the lowest of {len(treated)} treated runs" if len(treated) > 1 else "the treated run"
+        subject = "" if before else "the strongest attacker picks the right one "
+        text.append(f"with {names[best[0].id]}, {several}, {subject}{_share(best[1])}")
+    if not text:
+        those = _comparable(found)
+        low, high = (of(those, key=lambda pair: pair[1]["value"]) for of in (min, max))
+        text.append(f"with {names[low[0].id]} the strongest attacker picks the right one {_share(low[1])}")
+        if len(those) > 1:
+            text[-1] += f", the lowest of {len(those)} runs"
+            text.append(f"with {names[high[0].id]}, the highest, {_share(high[1])}")
+    return (
+        f"given two people with different values, {'; '.join(text)}. A coin gets 50 %. {_utility(before, best)}".strip()
+    )
+
+
+_Measured = tuple[StoredRun, dict[str, Any]]
+
+
+def _comparable(found: list[_Measured]) -> list[_Measured]:
+    """Those measured on people whose values training did not see, where there are any."""
+    return [pair for pair in found if pair[1]["exposure"] != "seen"] or found
+
+
+def _share(row: dict[str, Any]) -> str:
+    interval = (
+        "" if row["ci_low"] is None else f", 95 % interval {100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f}"
+    )
+    coin = ", not told apart from a coin" if row["ci_low"] is not None and row["ci_low"] <= 0.5 else ""
+    seen = ", measured on people whose values training saw" if row["exposure"] == "seen" else ""
+    return f"{100 * row['value']:.1f} % of the time (n = {row['n']:,}{interval}{coin}{seen})"
+
+
+def _utility(before: _Measured | None, after: _Measured | None) -> str:
+    """Link quality of the same members."""
+    values = []
+    for run, row in filter(None, (before, after)):
+        ndcg = matching_row(audit_rows(run, metric="ndcg_at_10", variant="held-out"), row["exposure"])
+        values.append(ndcg["value"] if ndcg else None)
+    if len(values) < 2 or None in values:
+        return ""
+    return f"Link quality NDCG@10 goes from {values[0]:.3f} to {values[1]:.3f}."

@@ -1,0 +1,80 @@
+"""Rows of an audit as pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from uge_core.runs.stored_run import StoredRun
+
+METRIC_LABELS = {
+    "micro_f1": "Micro-F1", "balanced_accuracy": "balanced accuracy", "auc": "AUC", "usable_bits": "usable information (bits)",
+    "ndcg_at_10": "NDCG@10",
+    "ndcg_at_10_bias_free": "bias-free NDCG@10", "ndcg_gap": "NDCG@10 gap", "ndkl": "NDKL", "dp": "DP gap", "eo": "EO gap",
+}  # fmt: skip
+ATTACKER_ORDER = {name: i for i, name in enumerate(("worst", "linear", "trees", "mlp", "knn", "graph"))}
+
+
+def audit_rows(run: StoredRun, **criteria: Any) -> list[dict[str, Any]]:
+    """The rows of a run's audit whose fields equal `criteria`."""
+    rows = list(run.rows)
+    for key, value in criteria.items():  # the first leaves few to the others: a thousand runs are a second, not eight
+        rows = [r for r in rows if r.get(key) == value]
+    return rows
+
+
+def lead_of(rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """The row a report leads with: measured on nodes whose values training did not see, where there is one."""
+    ranked = sorted(rows, key=lambda r: {"unseen": 0, None: 1, "seen": 2}.get(r["exposure"], 3))
+    return ranked[0] if ranked else None
+
+
+def matching_row(rows: Iterable[dict[str, Any]], exposure: str | None) -> dict[str, Any] | None:
+    """The row of the same member as `exposure`; a row without exposure counts as both."""
+    ranked = sorted(
+        (r for r in rows if r["exposure"] in (exposure, None) or exposure is None),
+        key=lambda r: (r["exposure"] != exposure, r["exposure"] == "seen"),
+    )
+    return ranked[0] if ranked else None
+
+
+def audited_attributes(run: StoredRun) -> list[str]:
+    """The attributes whose leakage was measured."""
+    return list(dict.fromkeys(r["attribute"] for r in audit_rows(run) if r["attacker"] and r["attribute"]))
+
+
+def as_shown(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with an AUC below 0.5 turned round, and its random floor likewise."""
+    if row["metric"] != "auc":
+        return row
+    if row["floor_random"] is not None and row["floor_random"] < 0.5:
+        row = dict(row, floor_random=1 - row["floor_random"])
+    if row["value"] is None or row["value"] >= 0.5:
+        return row
+    turned = dict(row, value=1 - row["value"], turned=True)
+    if row["ci_low"] is not None:
+        # An interval across 0.5 starts at 0.5 once turned: no attacker does worse than a coin.
+        turned["ci_low"], turned["ci_high"] = max(0.5, 1 - row["ci_high"]), 1 - row["ci_low"]
+    return turned
+
+
+def pair_as_shown(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """A paired row with both AUCs turned to .5 and above; where one alone is turned, its difference was never tested."""
+    if pair["metric"] != "auc" or None in (pair["a"], pair["b"]) or min(pair["a"], pair["b"]) >= 0.5:
+        return dict(pair)
+    a, b = (max(v, 1 - v) for v in (pair["a"], pair["b"]))
+    turned = {"a": a, "b": b, "value": a - b}
+    if max(pair["a"], pair["b"]) <= 0.5:
+        low, high = (None if pair[end] is None else -pair[end] for end in ("ci_high", "ci_low"))
+        return dict(pair) | turned | {"ci_low": low, "ci_high": high}
+    return dict(pair) | turned | {"ci_low": None, "ci_high": None, "p_value": None, "p_holm": None}
+
+
+def exposure_words(run: StoredRun, exposure: str | None) -> str:
+    """What training saw of the tested people's values; of an embedding from elsewhere nobody here knows."""
+    return exposure or ("not known" if run.config["method"] == "external" else "not read")
+
+
+def interval_words(row: dict[str, Any] | None) -> str:
+    """A row's interval, "" where it has none."""
+    return "" if row is None or row["ci_low"] is None else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
