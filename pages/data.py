@@ -99,42 +99,69 @@ def sources() -> None:
         turn = state.get("data_turn", 0)
         left, right = st.columns(2)
         edges = left.file_uploader(
-            "Edges: one row per link", type=KINDS, max_upload_size=uge.LARGEST_MB, key=f"data_edges_{turn}",
+            "Edges: one row per link",
+            type=KINDS,
+            max_upload_size=uge.LARGEST_MB,
+            key=f"data_edges_{turn}",
             help="A table with a header and two columns of ids; or a graph file (GraphML, GEXF, GML, PyG's .pt), which needs no second one.",
-        )  # fmt: skip
+        )
         nodes = right.file_uploader(
-            "Nodes: one row per person", type=KINDS, max_upload_size=uge.LARGEST_MB, key=f"data_nodes_{turn}",
+            "Nodes: one row per person",
+            type=KINDS,
+            max_upload_size=uge.LARGEST_MB,
+            key=f"data_nodes_{turn}",
             help="A table with a header, a column of ids and one column per attribute.",
-        )  # fmt: skip
+        )
         left, right = st.columns([3, 1], vertical_alignment="bottom")
         left.text_input("Name", key="data_name", placeholder="like the file of edges", help="What the graph is called.")
         right.button(
-            "Load files", type="primary", icon=":material/upload:", on_click=bring,
-            disabled=edges is None or (nodes is None and not uge.stands_alone(edges.name)), width="stretch", key="data_bring",
-        )  # fmt: skip
+            "Load files",
+            type="primary",
+            icon=":material/upload:",
+            on_click=bring,
+            disabled=edges is None or (nodes is None and not uge.stands_alone(edges.name)),
+            width="stretch",
+            key="data_bring",
+        )
         st.caption(
             f":material/lock: Uploads lie in `{here}`, readable by you alone, until you delete them. Nothing leaves this machine."
         )
     with place:
         left, right = st.columns([3, 1], vertical_alignment="bottom")
         path = left.text_input(
-            "Folder, FOLDER:NAME, file or dataset.yaml", key="data_path", placeholder="/path/to/my-graph",
+            "Folder, FOLDER:NAME, file or dataset.yaml",
+            key="data_path",
+            placeholder="/path/to/my-graph",
             help="Read where it lies: nothing is copied or changed. FOLDER:NAME is one graph of a folder with several.",
-        )  # fmt: skip
+        )
         right.button(
-            "Open", type="primary", icon=":material/folder_open:", on_click=choose, args=(path,), width="stretch",
-            disabled=not path.strip(), key="data_open_path",
-        )  # fmt: skip
+            "Open",
+            type="primary",
+            icon=":material/folder_open:",
+            on_click=choose,
+            args=(path,),
+            width="stretch",
+            disabled=not path.strip(),
+            key="data_open_path",
+        )
     with name:
         left, right = st.columns([3, 1], vertical_alignment="bottom")
         asked = left.text_input(
-            "Name of a graph", key="data_asked", placeholder="sample:town, sample:titles or pyg:LastFMAsia",
+            "Name of a graph",
+            key="data_asked",
+            placeholder="sample:town, sample:titles or pyg:LastFMAsia",
             help="Samples come with the package. pyg:NAME is fetched from its public host when you press Open, and kept in the store.",
-        )  # fmt: skip
+        )
         right.button(
-            "Open", type="primary", icon=":material/folder_open:", on_click=choose, args=(asked, True), width="stretch",
-            disabled=not asked.strip(), key="data_open_name",
-        )  # fmt: skip
+            "Open",
+            type="primary",
+            icon=":material/folder_open:",
+            on_click=choose,
+            args=(asked, True),
+            width="stretch",
+            disabled=not asked.strip(),
+            key="data_open_name",
+        )
         with st.container(horizontal=True):
             for spec, label in uge.known_graphs(store).items():
                 if spec.startswith("sample:"):
@@ -152,15 +179,22 @@ def kept() -> None:
             words.markdown(f"**{plain(upload.name)}** {plain(', '.join(upload.files))}, {upload.size / 1e6:.1f} MB")
             with buttons.container(horizontal=True, horizontal_alignment="right"):
                 st.button(
-                    "Show", key=f"data_show_{upload.name}", on_click=choose, args=(upload.spec,), icon=":material/visibility:"
-                )  # fmt: skip
+                    "Show",
+                    key=f"data_show_{upload.name}",
+                    on_click=choose,
+                    args=(upload.spec,),
+                    icon=":material/visibility:",
+                )
                 with st.popover("Delete", icon=":material/delete:"):
                     st.write("This removes for good:")
                     st.markdown("\n".join(f"- {plain(line)}" for line in uge.upload_removal(upload.name, store)))
                     st.button(
-                        "Delete for good", key=f"data_delete_{upload.name}", on_click=remove,
-                        args=(upload.name, upload.spec), icon=":material/delete_forever:",
-                    )  # fmt: skip
+                        "Delete for good",
+                        key=f"data_delete_{upload.name}",
+                        on_click=remove,
+                        args=(upload.name, upload.spec),
+                        icon=":material/delete_forever:",
+                    )
 
 
 def said() -> None:
@@ -207,12 +241,19 @@ def mapping(folder: Path, recognised: bool) -> None:
     others = [f for f in files if f != edges]
     nodes = middle.selectbox("File of nodes", others, first(others, "nodes"), key=f"{key}_nodes")
     separator = right.selectbox(
-        "Separator", list(SEPARATORS), first(SEPARATORS, "separator"), format_func=SEPARATORS.__getitem__,
+        "Separator",
+        list(SEPARATORS),
+        first(SEPARATORS, "separator"),
+        format_func=SEPARATORS.__getitem__,
         key=f"{key}_separator",
-    )  # fmt: skip
+    )
     encoding = last.selectbox(
-        "Encoding", list(ENCODINGS), first(ENCODINGS, "encoding"), format_func=ENCODINGS.__getitem__, key=f"{key}_encoding"
-    )  # fmt: skip
+        "Encoding",
+        list(ENCODINGS),
+        first(ENCODINGS, "encoding"),
+        format_func=ENCODINGS.__getitem__,
+        key=f"{key}_encoding",
+    )
     stamp = f"{folder} {written_at(folder)} {separator} {encoding} " + " ".join(
         f"{f} {(folder / f).stat().st_mtime_ns}" for f in (edges, nodes)
     )
@@ -274,9 +315,18 @@ def mapping(folder: Path, recognised: bool) -> None:
         "Directed", guessed.directed, key=f"{key}_directed", help="Each row runs from source to target."
     )
     made = replace(
-        guessed, source=source, target=target, id=ident, weight=weight, sides=sides, side_column=column, users=users,
-        directed=directed, separator=separator, encoding=encoding,
-    )  # fmt: skip
+        guessed,
+        source=source,
+        target=target,
+        id=ident,
+        weight=weight,
+        sides=sides,
+        side_column=column,
+        users=users,
+        directed=directed,
+        separator=separator,
+        encoding=encoding,
+    )
     made, seen = columns_with(pair, made, stamp)
     made = replace(made, columns=columns_of(made, seen, f"{key}_{ident}_{column}"))
     left, middle, right = st.columns(3)
@@ -292,9 +342,13 @@ def mapping(folder: Path, recognised: bool) -> None:
     ours = folder.is_relative_to(here)
     verb = "Write" if not recognised or ours else "Write into your folder"
     st.button(
-        f"{verb} dataset.yaml and read the graph again", type="primary", icon=":material/save:", on_click=write,
-        args=(folder, made, ours), key="data_write",
-    )  # fmt: skip
+        f"{verb} dataset.yaml and read the graph again",
+        type="primary",
+        icon=":material/save:",
+        on_click=write,
+        args=(folder, made, ours),
+        key="data_write",
+    )
     st.caption(f"It goes to {plain(str(folder / 'dataset.yaml'))}; the tables stay as they are.")
 
 
@@ -302,28 +356,46 @@ def columns_of(made: uge.TableMap, seen: dict[str, tuple[int, str]], key: str) -
     """The table in which the use of each column is said."""
     rows = [
         {
-            "Column": u.column, "Values": seen[u.column][0], "Most frequent": seen[u.column][1], "Use as": u.use,
-            "Sensitive": u.sensitive, "Missing codes": uge.codes_text(u.missing), "Bins": u.bins,
+            "Column": u.column,
+            "Values": seen[u.column][0],
+            "Most frequent": seen[u.column][1],
+            "Use as": u.use,
+            "Sensitive": u.sensitive,
+            "Missing codes": uge.codes_text(u.missing),
+            "Bins": u.bins,
         }
         for u in made.columns
-    ]  # fmt: skip
+    ]
     if not rows:
         st.caption("The file of nodes has no column besides the id.")
         return ()
     config = st.column_config
     edited: Any = st.data_editor(
-        rows, key=f"{key}_columns", hide_index=True, disabled=["Column", "Values", "Most frequent"],
+        rows,
+        key=f"{key}_columns",
+        hide_index=True,
+        disabled=["Column", "Values", "Most frequent"],
         column_config={
-            "Use as": config.SelectboxColumn(options=["attribute", "feature", "ignored"], required=True, help="attribute: people are compared by it; feature: a number that a model may read."),
+            "Use as": config.SelectboxColumn(
+                options=["attribute", "feature", "ignored"],
+                required=True,
+                help="attribute: people are compared by it; feature: a number that a model may read.",
+            ),
             "Sensitive": config.CheckboxColumn(help="What an audit begins with."),
-            "Missing codes": config.TextColumn(help="Cells that mean 'not given' besides the empty one, with commas: 0, -1, NA"),
-            "Bins": config.TextColumn(help="Groups of a number: quantile:5, width:10, or where groups begin: 18, 35, 50"),
+            "Missing codes": config.TextColumn(
+                help="Cells that mean 'not given' besides the empty one, with commas: 0, -1, NA"
+            ),
+            "Bins": config.TextColumn(
+                help="Groups of a number: quantile:5, width:10, or where groups begin: 18, 35, 50"
+            ),
         },
-    )  # fmt: skip
+    )
     return tuple(
-        uge.Use(r["Column"], r["Use as"], bool(r["Sensitive"]), uge.missing_codes(r["Missing codes"] or ""), r["Bins"] or "")
+        uge.Use(
+            r["Column"], r["Use as"], bool(r["Sensitive"]), uge.missing_codes(r["Missing codes"] or ""), r["Bins"] or ""
+        )
         for r in edited
-    )  # fmt: skip
+    )
 
 
 def preview(pair: uge.TablePair, made: uge.TableMap, stamp: str) -> None:
@@ -373,7 +445,7 @@ def groups(view: uge.DataView) -> None:
         column_config={
             "Missing, share": share(format="percent"),
             "Edges within a group": st.column_config.TextColumn(
-                help="Of the edges whose two ends are known. Above chance, people of one group seek each other.",
+                help="Of the edges whose two ends are known. Above chance, people of one group seek each other."
             ),
             "By chance": st.column_config.TextColumn(help="What a graph whose edges ignore the attribute would have."),
             "n edges": share(format="localized"),
@@ -387,12 +459,17 @@ def groups(view: uge.DataView) -> None:
             st.markdown(f"**{plain(found.title)}**")
             st.plotly_chart(
                 uge.groups_figure(found, dark=dark), config=uge.CHART_CONFIG, alt=found.alt, key=f"data_groups_{i}"
-            )  # fmt: skip
+            )
             st.caption(plain(found.caption))
     st.download_button(
-        "Download CSV", lambda: uge.groups_csv(views), file_name="group-sizes.csv", mime="text/csv", on_click="ignore",
-        icon=":material/download:", key="data_groups_csv",
-    )  # fmt: skip
+        "Download CSV",
+        lambda: uge.groups_csv(views),
+        file_name="group-sizes.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+        key="data_groups_csv",
+    )
 
 
 def edges_between(view: uge.DataView) -> None:
@@ -401,22 +478,33 @@ def edges_between(view: uge.DataView) -> None:
         help="Observed edges of each pair of groups over those that chance would give if the attribute had no influence.",
     )
     name = st.pills(
-        "Attribute", list(view.attributes), default=next(iter(view.sensitive or view.attributes)), format_func=plain, key="data_attribute",
+        "Attribute",
+        list(view.attributes),
+        default=next(iter(view.sensitive or view.attributes)),
+        format_func=plain,
+        key="data_attribute",
         required=True,
-    )  # fmt: skip
+    )
     found = uge.mixing_view(view.graph, name)
     st.markdown(f"**{plain(found.title)}**")
     st.plotly_chart(uge.mixing_map(found, dark=dark), config=uge.CHART_CONFIG, alt=found.alt, key=f"data_mixing_{name}")
     st.caption(plain(found.caption))
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(
-            found.table, hide_index=True, alt=found.title,
+            found.table,
+            hide_index=True,
+            alt=found.title,
             column_config={"expected": st.column_config.NumberColumn(format="%.1f")},
-        )  # fmt: skip
+        )
     st.download_button(
-        "Download CSV", found.csv, file_name=f"{name}-edges.csv", mime="text/csv", on_click="ignore",
-        icon=":material/download:", key="data_mixing_csv",
-    )  # fmt: skip
+        "Download CSV",
+        found.csv,
+        file_name=f"{name}-edges.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+        key="data_mixing_csv",
+    )
 
 
 def weights(view: uge.DataView) -> None:
@@ -426,13 +514,17 @@ def weights(view: uge.DataView) -> None:
     )
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     chosen = left.multiselect(
-        "Sensitive attributes", list(view.sensitive), default=list(view.sensitive)[:1], key="data_sensitive",
+        "Sensitive attributes",
+        list(view.sensitive),
+        default=list(view.sensitive)[:1],
+        key="data_sensitive",
         help="Whose influence the weights take out; all other attributes may go on shaping links.",
-    )  # fmt: skip
+    )
     alone = right.toggle(
-        "One-attribute ratios", key="data_independence",
+        "One-attribute ratios",
+        key="data_independence",
         help="The product of each attribute's own ratio (independence=true in training): for many attributes, whose pairs of groups hold few edges.",
-    )  # fmt: skip
+    )
     try:
         found = weights_of(view, view.graph.fingerprint, tuple(chosen), alone)
     except uge.UgeError as error:
@@ -447,9 +539,14 @@ def weights(view: uge.DataView) -> None:
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(found.table, hide_index=True, alt=found.title)
     st.download_button(
-        "Download CSV", found.csv, file_name="edge-weights.csv", mime="text/csv", on_click="ignore",
-        icon=":material/download:", key="data_weights_csv",
-    )  # fmt: skip
+        "Download CSV",
+        found.csv,
+        file_name="edge-weights.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+        key="data_weights_csv",
+    )
 
 
 def show(view: uge.DataView) -> None:

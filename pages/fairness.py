@@ -52,9 +52,14 @@ def draw(view: uge.GapView) -> None:
     with st.expander("Show table", icon=":material/table:", expanded=view.ranked or view.layout == "table"):
         st.dataframe(uge.ranked_cells(view), hide_index=True, alt=view.title)
     st.download_button(
-        "Download CSV", view.csv, file_name=f"{view.metric}.csv", mime="text/csv", on_click="ignore",
-        icon=":material/download:", key=f"{view.metric} csv",
-    )  # fmt: skip
+        "Download CSV",
+        view.csv,
+        file_name=f"{view.metric}.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+        key=f"{view.metric} csv",
+    )
 
 
 attribute, before, after = state["frame_attribute"], state["frame_before"], state["frame_after"]
@@ -86,6 +91,11 @@ for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
             with st.expander("Show table", icon=":material/table:"):
                 st.dataframe(cloud.table, hide_index=True, alt=cloud.alt)
             st.download_button(
-                "Download CSV", cloud.csv, file_name=f"{metric}-ndcg.csv", mime="text/csv", on_click="ignore",
-                icon=":material/download:", key=f"{metric} cost csv",
-            )  # fmt: skip
+                "Download CSV",
+                cloud.csv,
+                file_name=f"{metric}-ndcg.csv",
+                mime="text/csv",
+                on_click="ignore",
+                icon=":material/download:",
+                key=f"{metric} cost csv",
+            )

@@ -41,9 +41,7 @@ def choose(store: uge.RunStore) -> None:
         value = getattr(found, name)
         state[f"frame_{name}"] = value
         if value is not None:
-            st.selectbox(
-                label, list(labels), key=f"frame_{name}", format_func=labels.__getitem__, help=help_text
-            )  # fmt: skip
+            st.selectbox(label, list(labels), key=f"frame_{name}", format_func=labels.__getitem__, help=help_text)
             if st.query_params.get(name) != value:
                 st.query_params[name] = value
         elif name in st.query_params:
@@ -88,9 +86,7 @@ page = st.navigation(
             st.Page(here / "projection.py", title="Projection", icon=":material/scatter_plot:", url_path="projection"),
             st.Page(here / "whatif.py", title="What-if", icon=":material/edit_note:", url_path="whatif"),
         ],
-        "Deliver": [
-            st.Page(here / "report.py", title="Report", icon=":material/description:", url_path="report"),
-        ],
+        "Deliver": [st.Page(here / "report.py", title="Report", icon=":material/description:", url_path="report")],
         "Help": [st.Page(here / "method.py", title="Method", icon=":material/help:", url_path="method")],
     }
 )

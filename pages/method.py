@@ -61,5 +61,7 @@ with words:
 with made:
     st.dataframe(
         [{"Package": name, "Version": version} for name, version in page.versions.items()],
-        hide_index=True, width="content", alt="Versions of this installation",
-    )  # fmt: skip
+        hide_index=True,
+        width="content",
+        alt="Versions of this installation",
+    )

@@ -95,13 +95,19 @@ def selection() -> None:
     with st.expander("Select without a mouse", icon=":material/keyboard:"):
         left, right = st.columns(2)
         left.multiselect(
-            f"Groups of {plain(attribute)}", data.graph.attribute(attribute).labels, key="projection_groups",
-            on_change=choose_groups, help="Everybody drawn who has one of these values.",
-        )  # fmt: skip
+            f"Groups of {plain(attribute)}",
+            data.graph.attribute(attribute).labels,
+            key="projection_groups",
+            on_change=choose_groups,
+            help="Everybody drawn who has one of these values.",
+        )
         right.text_area(
-            "Ids", key="projection_ids", on_change=choose_ids, height=68,
+            "Ids",
+            key="projection_ids",
+            on_change=choose_ids,
+            height=68,
             help="The ids of your own files, with commas, blanks or lines between them.",
-        )  # fmt: skip
+        )
         if state.get("projection_words"):
             st.caption(plain(state["projection_words"]))
     if not nodes:
@@ -114,12 +120,15 @@ def selection() -> None:
     share = st.column_config.NumberColumn
     left, right = st.columns([3, 2])
     left.dataframe(
-        view.table, hide_index=True, alt=view.sentence,
+        view.table,
+        hide_index=True,
+        alt=view.sentence,
         column_config={
-            "Share of the selected": share(format="percent"), "Share of everybody": share(format="percent"),
+            "Share of the selected": share(format="percent"),
+            "Share of everybody": share(format="percent"),
             "p": share("p (Holm)", format="%.2g"),
         },
-    )  # fmt: skip
+    )
     left.caption(plain(view.caption))
     right.dataframe(view.people, hide_index=True, height=300, alt="The people selected")
     more = (
@@ -149,9 +158,14 @@ def pictures(view: uge.ProjectionView) -> None:
             state[key] = lam if lam in view.after else next(iter(view.after))
         state["projection_after"] = after
         lam = st.select_slider(
-            "λ of run B", list(view.after), key=key, format_func=lambda v: f"{v:g}", on_change=lifted_out, bind="query-params",
+            "λ of run B",
+            list(view.after),
+            key=key,
+            format_func=lambda v: f"{v:g}",
+            on_change=lifted_out,
+            bind="query-params",
             help="Moves B along its trained values. Arrow keys move it.",
-        )  # fmt: skip
+        )
     sides = {"A": view.before, "B": view.after.get(lam)}
     for (letter, side), column in zip(sides.items(), st.columns(2), strict=True):
         with column:
@@ -162,12 +176,20 @@ def pictures(view: uge.ProjectionView) -> None:
             key = f"projection_{letter}"
             st.plotly_chart(
                 uge.projection_figure(
-                    data, side, colours, view.reach, selected=state.get(f"projection_shown_{letter}", []),
-                    density=density, dark=dark,
+                    data,
+                    side,
+                    colours,
+                    view.reach,
+                    selected=state.get(f"projection_shown_{letter}", []),
+                    density=density,
+                    dark=dark,
                 ),
-                config=uge.PROJECTION_CONFIG, alt=uge.projection_alt(data, side, colours), key=key,
-                on_select=partial(take, letter, key), selection_mode=("lasso", "box"),
-            )  # fmt: skip
+                config=uge.PROJECTION_CONFIG,
+                alt=uge.projection_alt(data, side, colours),
+                key=key,
+                on_select=partial(take, letter, key),
+                selection_mode=("lasso", "box"),
+            )
             full_space(side)
     st.caption(plain(view.caption))
     if density:
@@ -185,17 +207,32 @@ sizes = uge.projection_sizes(graph)
 left, middle, right, last = st.columns([4, 4, 3, 2], vertical_alignment="bottom")
 methods = uge.projection_methods()
 method = left.segmented_control(
-    "Projection", list(methods), default="pca", required=True, format_func=methods.__getitem__, key="projection",
-    bind="query-params", on_change=lifted_out, help="PCA is there at once; the others are made by a job and kept with their runs.",
-)  # fmt: skip
+    "Projection",
+    list(methods),
+    default="pca",
+    required=True,
+    format_func=methods.__getitem__,
+    key="projection",
+    bind="query-params",
+    on_change=lifted_out,
+    help="PCA is there at once; the others are made by a job and kept with their runs.",
+)
 size = right.selectbox(
-    "People drawn", list(sizes), index=min(1, len(sizes) - 1), format_func=sizes.__getitem__, key=f"projection_size_{state['frame_data']}",
-    on_change=lifted_out, help="The same people for every run of these data.",
-)  # fmt: skip
+    "People drawn",
+    list(sizes),
+    index=min(1, len(sizes) - 1),
+    format_func=sizes.__getitem__,
+    key=f"projection_size_{state['frame_data']}",
+    on_change=lifted_out,
+    help="The same people for every run of these data.",
+)
 density = last.toggle(
-    "Contours", key="projection_density", bind="query-params", on_change=lifted_out,
+    "Contours",
+    key="projection_density",
+    bind="query-params",
+    on_change=lifted_out,
     help="Lines of equal density over the points, where many people lie upon each other.",
-)  # fmt: skip
+)
 data = uge.projection_data(graph, size)
 ran = [i for i in (before, after) if i]
 colors = uge.colour_choices(data, store, ran)
@@ -204,9 +241,13 @@ if state.get("projection_color") not in colors or state.get("projection_colored"
     state["projection_color"] = default if default in colors else next(iter(colors))
 state["projection_colored"] = default
 color = middle.selectbox(
-    "Colour", list(colors), key="projection_color", format_func=colors.__getitem__, on_change=lifted_out,
+    "Colour",
+    list(colors),
+    key="projection_color",
+    format_func=colors.__getitem__,
+    on_change=lifted_out,
     help="Numbers and selection are about the attribute chosen here, else about the audited one.",
-)  # fmt: skip
+)
 attribute = color.partition(":")[2] or state["frame_attribute"]
 # What one graph's people were called means nothing in another sample.
 if state.get("projection_of") != (state["frame_data"], size):
@@ -220,10 +261,15 @@ if method in slow and view.missing:
     of = f"{view.missing} of {len(view.wanted)} runs have no {slow[method]} of {data.sample.words} yet"
     st.write(plain(f"{of} (A{', and each λ of B' if len(view.wanted) > 2 else ' and B' if after else ''})."))
     if st.button(
-        f"Make {' / '.join(slow.values())}", key="projection_make", type="primary", icon=":material/play_arrow:",
+        f"Make {' / '.join(slow.values())}",
+        key="projection_make",
+        type="primary",
+        icon=":material/play_arrow:",
         disabled=any(c.projects for c in uge.jobs_view(store).open),
-        help="About " + ", ".join(f"{slow[name]} {words}" for name, words in estimate.items()) + ", in a process of its own.",
-    ):  # fmt: skip
+        help="About "
+        + ", ".join(f"{slow[name]} {words}" for name, words in estimate.items())
+        + ", in a process of its own.",
+    ):
         uge.enqueue_projection(store, view.wanted, list(slow), size)
 cards = [c.id for c in uge.jobs_view(store).open if c.projects]
 state["projection_jobs"] = cards

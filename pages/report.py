@@ -18,19 +18,23 @@ state = st.session_state
 here = dict.fromkeys([r for r in (state["frame_before"], state["frame_after"], *state["frame_runs"]) if r])
 first = list(here)[:6]
 runs = st.multiselect(
-    "Runs", list(choices.runs), default=[r for r in choices.runs if r in first],
-    format_func=choices.runs.__getitem__, key=f"report_runs_{'_'.join(first[:2])}",
+    "Runs",
+    list(choices.runs),
+    default=[r for r in choices.runs if r in first],
+    format_func=choices.runs.__getitem__,
+    key=f"report_runs_{'_'.join(first[:2])}",
     help="Each is told in full: leakage, link quality and group differences, with intervals and what chance gives.",
-)  # fmt: skip
+)
 with st.expander("Title, author and purpose", icon=":material/edit:"):
     sheet = uge.Sheet(
         st.text_input("Title", uge.Sheet.title, max_chars=200),
         st.text_input("Who made the audit", max_chars=200),
         st.text_area(
-            "Purpose and scope", max_chars=5000,
+            "Purpose and scope",
+            max_chars=5000,
             help="What the embedding is for, what the audit covers, and what it does not. It goes into the report as you type it.",
         ),
-    )  # fmt: skip
+    )
 if not runs:
     st.info("Choose at least one run.", icon=":material/info:")
     st.stop()
@@ -39,9 +43,12 @@ stored = uge.whatif_of_runs(store, runs)
 scenarios = []
 if stored:
     scenarios = st.multiselect(
-        "What-if scenarios", list(stored), format_func=stored.__getitem__, key="report_scenarios",
+        "What-if scenarios",
+        list(stored),
+        format_func=stored.__getitem__,
+        key="report_scenarios",
         help="Edits, hash, and what these runs gave before and after. An edit is told with the nodes it names.",
-    )  # fmt: skip
+    )
 made = uge.contents(runs, sheet=sheet, scenarios=scenarios, store=store)
 columns = st.columns(4)
 kinds = {
@@ -53,10 +60,17 @@ kinds = {
 for column, (name, (label, mime, words)) in zip(columns, kinds.items(), strict=True):
     missing = name == "pdf" and uge.browser() is None
     column.download_button(
-        label, made[name], file_name=f"report.{name}", mime=mime, icon=":material/download:", width="stretch",
-        disabled=missing, key=f"download-{name}", on_click="ignore",
+        label,
+        made[name],
+        file_name=f"report.{name}",
+        mime=mime,
+        icon=":material/download:",
+        width="stretch",
+        disabled=missing,
+        key=f"download-{name}",
+        on_click="ignore",
         help="No Chromium or Chrome was found on this machine; take HTML, which prints well." if missing else words,
-    )  # fmt: skip
+    )
 st.caption(
     "Aggregates only: no format holds a node, but for those that a chosen scenario names. Each prints the SHA-256 of every record."
 )

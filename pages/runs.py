@@ -11,8 +11,10 @@ DONE = {"finished": "green", "failed": "red", "cancelled": "gray", "interrupted"
 ICONS = {"finished": "check_circle", "failed": "error", "cancelled": "cancel", "interrupted": "pause_circle"}
 
 INSPECT = [
-    ("tradeoff.py", "Trade-off", "show_chart"), ("fairness.py", "Fairness", "balance"), ("leakage.py", "Leakage", "visibility"),
-]  # fmt: skip
+    ("tradeoff.py", "Trade-off", "show_chart"),
+    ("fairness.py", "Fairness", "balance"),
+    ("leakage.py", "Leakage", "visibility"),
+]
 
 plain = uge.plain_text
 store = uge.RunStore()
@@ -158,16 +160,29 @@ def grid_form() -> None:
                 options[field.name] = setting(field, f"runs_option_{form.spec}_{backbone}_{field.owner}_{field.name}")
         slow = uge.slow_projections()
         projections = st.pills(
-            "Pictures to make after training", list(slow), selection_mode="multi", format_func=slow.__getitem__,
-            key="runs_projections", help="For the Projection page, of 20,000 people at most. They take minutes a run.",
-        )  # fmt: skip
+            "Pictures to make after training",
+            list(slow),
+            selection_mode="multi",
+            format_func=slow.__getitem__,
+            key="runs_projections",
+            help="For the Projection page, of 20,000 people at most. They take minutes a run.",
+        )
         force = st.checkbox("Train stored runs again", key="runs_force")
     try:
         settings = form.settings(
-            backbone=backbone, methods=methods, sensitive=sensitive, jointly=jointly, lams=lams, seeds=seeds,
-            epochs=epochs, unknown=unknown, device=device, options=options, force=force,
+            backbone=backbone,
+            methods=methods,
+            sensitive=sensitive,
+            jointly=jointly,
+            lams=lams,
+            seeds=seeds,
+            epochs=epochs,
+            unknown=unknown,
+            device=device,
+            options=options,
+            force=force,
             projections=projections,
-        )  # fmt: skip
+        )
         estimate = uge.estimate(form, settings, store)
     except uge.UgeError as error:
         st.warning(plain(str(error)), icon=":material/info:")
@@ -191,10 +206,13 @@ def measure(settings: dict[str, Any]) -> None:
         st.caption(f":material/speed: Job {job.id} measures this choice; the estimate follows.")
         return
     st.button(
-        "Measure this choice, some ten seconds", key="runs_measure", icon=":material/speed:", on_click=begin_measuring,
+        "Measure this choice, some ten seconds",
+        key="runs_measure",
+        icon=":material/speed:",
+        on_click=begin_measuring,
         args=(settings,),
         help="Trains each method for a few epochs and attacks one attribute, through the queue. Nothing but the speed is kept.",
-    )  # fmt: skip
+    )
 
 
 def begin_measuring(settings: dict[str, Any]) -> None:
@@ -299,9 +317,13 @@ def history() -> None:
         )
     state["runs_chosen"] = [r for r in state.get("runs_chosen", []) if r in view.labels]
     chosen = st.multiselect(
-        "Chosen runs", list(view.labels), format_func=lambda r: view.labels.get(r, r), key="runs_chosen",
-        help="Those ticked above, or typed here. Of two, the first is run A.", placeholder="tick runs above, or type here",
-    )  # fmt: skip
+        "Chosen runs",
+        list(view.labels),
+        format_func=lambda r: view.labels.get(r, r),
+        key="runs_chosen",
+        help="Those ticked above, or typed here. Of two, the first is run A.",
+        placeholder="tick runs above, or type here",
+    )
     if chosen:
         with_chosen(chosen, view)
     if len(chosen) == 2:
@@ -322,10 +344,14 @@ def with_chosen(chosen: list[str], view: Any) -> None:
         back = [r for r in chosen if r in view.archived]
         if len(back) < len(chosen):
             st.button(
-                f"Archive {counted}", key="runs_archive", icon=":material/archive:", on_click=archive, disabled=trains,
+                f"Archive {counted}",
+                key="runs_archive",
+                icon=":material/archive:",
+                on_click=archive,
+                disabled=trains,
                 args=([r for r in chosen if r not in view.archived],),
                 help="Out of lists and choices, until they are brought back. Nothing is removed.",
-            )  # fmt: skip
+            )
         if back:
             st.button("Bring back", key="runs_back", icon=":material/unarchive:", on_click=archive, args=(back, True))
         with st.popover("Delete", icon=":material/delete:", disabled=trains):
@@ -378,9 +404,14 @@ def compared(before: str, after: str) -> None:
         st.caption("None: the same settings on the same data.")
     with st.container(horizontal=True):
         st.download_button(
-            "Download CSV", view.csv, file_name=f"{before}-{after}.csv", mime="text/csv", on_click="ignore",
-            icon=":material/download:", key="runs_compared_csv",
-        )  # fmt: skip
+            "Download CSV",
+            view.csv,
+            file_name=f"{before}-{after}.csv",
+            mime="text/csv",
+            on_click="ignore",
+            icon=":material/download:",
+            key="runs_compared_csv",
+        )
         st.button(
             "Swap A and B", icon=":material/swap_horiz:", key="runs_swap", on_click=choose_anew, args=([after, before],)
         )
@@ -401,9 +432,13 @@ def pairing(before: str, after: str, view: Any) -> None:
         st.caption(f":material/schedule: Job {job.id} measures the two in pairs; the queue above shows how far it is.")
     else:
         st.button(
-            "Measure the differences in pairs", key="runs_pair", icon=":material/join_inner:", on_click=pair, args=(before, after),
+            "Measure the differences in pairs",
+            key="runs_pair",
+            icon=":material/join_inner:",
+            on_click=pair,
+            args=(before, after),
             help="Attacks both on the same people and ranks the same links, so that what makes them hard cancels: smaller differences show. Through the queue, for as long as two audits' attacks.",
-        )  # fmt: skip
+        )
 
 
 def pair(before: str, after: str) -> None:

@@ -85,9 +85,11 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
         left, middle, right = st.columns([3, 6, 2], vertical_alignment="bottom")
         series = left.selectbox("Method", view.series, key="method", help="The methods that have a λ.")
         live = right.toggle(
-            "Live", key="live_on", bind="query-params",
+            "Live",
+            key="live_on",
+            bind="query-params",
             help="Numbers and curve follow the slider while it is dragged; the charts below when it is let go.",
-        )  # fmt: skip
+        )
         if live:
             lam = state.setdefault("lambda_live", state.get("lambda", view.lambdas[0]))
             data = uge.live_data(view, series, lam)
@@ -98,9 +100,13 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
             if state.get("lambda") not in view.lambdas:
                 state.pop("lambda", None)
             lam = middle.select_slider(
-                "λ", view.lambdas, key="lambda", bind="query-params", format_func=lambda v: f"{v:g}",
+                "λ",
+                view.lambdas,
+                key="lambda",
+                bind="query-params",
+                format_func=lambda v: f"{v:g}",
                 help="Snaps to trained values; nothing between them is made up. Arrow keys move it.",
-            )  # fmt: skip
+            )
         chosen = uge.lambda_view(view, series, lam)
         if chosen.point and not live:
             for column, (name, value, ends, change) in zip(
@@ -117,9 +123,13 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
             train_another(view, series, lam if not chosen.point else None)
     with st.container(key="tradeoff_chart"):
         st.plotly_chart(
-            figure, config=uge.CHART_CONFIG, alt=view.alt, key=f"tradeoff {state.get('tradeoff_turn', 0)}",
-            on_select=pick, selection_mode="points",
-        )  # fmt: skip
+            figure,
+            config=uge.CHART_CONFIG,
+            alt=view.alt,
+            key=f"tradeoff {state.get('tradeoff_turn', 0)}",
+            on_select=pick,
+            selection_mode="points",
+        )
     st.caption(plain(f"{view.caption} Ring: the chosen λ. A click on a point chooses it."))
     for remark in view.remarks:
         st.caption(plain(remark))
@@ -150,9 +160,14 @@ def draw_ahead(view: uge.TradeoffView, dark: bool) -> None:
 def train_another(view: uge.TradeoffView, series: str, missing: float | None) -> None:
     """Puts a lambda that nobody trained into the queue, with the settings and seeds of the series."""
     lam = st.number_input(
-        f"λ of {plain(series)}", min_value=0.0, value=missing if missing is not None else 0.6, step=0.1, format="%g",
-        key=f"another {series} {missing}", help="The weight of the penalty; everything else is as in the series.",
-    )  # fmt: skip
+        f"λ of {plain(series)}",
+        min_value=0.0,
+        value=missing if missing is not None else 0.6,
+        step=0.1,
+        format="%g",
+        key=f"another {series} {missing}",
+        help="The weight of the penalty; everything else is as in the series.",
+    )
     offer = uge.lambda_offer(view, series, lam)
     st.caption(plain(offer.refusal or offer.words))
     if st.button(f"Train λ = {lam:g}", disabled=offer.refusal is not None, icon=":material/play_arrow:"):
@@ -164,18 +179,34 @@ def train_another(view: uge.TradeoffView, series: str, missing: float | None) ->
 
 left, middle, right = st.columns(3)
 metric = left.segmented_control(
-    "Leakage as", list(METRICS), default="auc", required=True, format_func=lambda m: METRICS[m], key="measure",
-    bind="query-params", help="Normalised: 0 is always answering the commonest value, 1 is always being right.",
-)  # fmt: skip
+    "Leakage as",
+    list(METRICS),
+    default="auc",
+    required=True,
+    format_func=lambda m: METRICS[m],
+    key="measure",
+    bind="query-params",
+    help="Normalised: 0 is always answering the commonest value, 1 is always being right.",
+)
 exposure = middle.segmented_control(
-    "Measured on", list(EXPOSURES), default="unseen", required=True, format_func=lambda e: EXPOSURES[e], key="on",
+    "Measured on",
+    list(EXPOSURES),
+    default="unseen",
+    required=True,
+    format_func=lambda e: EXPOSURES[e],
+    key="on",
     bind="query-params",
     help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method that did looks better than it is.",
-)  # fmt: skip
+)
 view = uge.tradeoff_view(
-    store, data=state["frame_data"], attribute=state["frame_attribute"], metric=metric, exposure=exposure,
-    setting=state.get("setting"), like=state["frame_before"],
-)  # fmt: skip
+    store,
+    data=state["frame_data"],
+    attribute=state["frame_attribute"],
+    metric=metric,
+    exposure=exposure,
+    setting=state.get("setting"),
+    like=state["frame_before"],
+)
 if len(view.settings) > 1:
     if state.get("setting") not in view.settings:
         state["setting"] = view.setting

@@ -116,9 +116,13 @@ if graph.no_reencode:
 
 chosen = [n for n in state.get("whatif_nodes", []) if isinstance(n, str)]
 nodes_text = st.text_input(
-    "Nodes", ", ".join(chosen), key=f"whatif_ids_{hash(tuple(chosen))}", max_chars=20_000, placeholder=", ".join(graph.first[:3]),
+    "Nodes",
+    ", ".join(chosen),
+    key=f"whatif_ids_{hash(tuple(chosen))}",
+    max_chars=20_000,
+    placeholder=", ".join(graph.first[:3]),
     help="Ids of the node table with commas; the Projection page sends a selection here.",
-)  # fmt: skip
+)
 picked = words(nodes_text)
 if len(picked) == 1:
     try:
@@ -256,16 +260,23 @@ def again() -> None:
         st.warning(plain(f"Job {card.id} ended early: {card.reason} {card.remedy or ''}"), icon=":material/warning:")
     st.caption(plain(offer.words))
     st.button(
-        "Train it again", key="whatif_again", icon=":material/model_training:", on_click=train_it,
+        "Train it again",
+        key="whatif_again",
+        icon=":material/model_training:",
+        on_click=train_it,
         help="Keeps these edits as a scenario and puts a job into the queue; run A and the new run are then compared in pairs.",
-    )  # fmt: skip
+    )
 
 
 st.header("Before and after")
 attackers = st.multiselect(
-    "Attackers", list(ATTACKERS), default=["linear"], format_func=ATTACKERS.__getitem__, key="whatif_attackers",
+    "Attackers",
+    list(ATTACKERS),
+    default=["linear"],
+    format_func=ATTACKERS.__getitem__,
+    key="whatif_attackers",
     help="The linear probe answers at once; the others take longer.",
-)  # fmt: skip
+)
 if not draft.edits:
     st.info("Add an edit, and what it changes stands here.", icon=":material/edit:")
 else:
@@ -330,14 +341,19 @@ left.text_input("Name", key="whatif_name", max_chars=200, placeholder="what this
 with right.container(horizontal=True):
     can = bool(draft.edits and named().name)
     st.button(
-        "Save", icon=":material/save:", disabled=not can, on_click=lambda: act(lambda: uge.whatif_save(store, named())),
+        "Save",
+        icon=":material/save:",
+        disabled=not can,
+        on_click=lambda: act(lambda: uge.whatif_save(store, named())),
         help="Into the store of runs, never into your files.",
-    )  # fmt: skip
+    )
     st.button(
-        "Train it", icon=":material/model_training:", disabled=not can,
+        "Train it",
+        icon=":material/model_training:",
+        disabled=not can,
         on_click=lambda: act(lambda: (uge.whatif_save(store, named()), uge.retrain(run, named(), store))),
         help="Puts a job into the queue that trains run A's settings on the edited graph; the Runs page shows it.",
-    )  # fmt: skip
+    )
 kept = uge.whatif_stored(store, graph.data)
 for stored in kept:
     scenario = stored.scenario
@@ -351,9 +367,11 @@ for stored in kept:
                 "Open", key=f"open-{scenario.id}", icon=":material/folder_open:", on_click=load_stored, args=(scenario,)
             )
             st.button(
-                "Delete", key=f"delete-{scenario.id}", icon=":material/delete:",
+                "Delete",
+                key=f"delete-{scenario.id}",
+                icon=":material/delete:",
                 on_click=lambda i=scenario.id: act(lambda: uge.whatif_delete(store, i)),
-            )  # fmt: skip
+            )
         other = uge.retrained(run, scenario, store)
         if other and scenario.hash == draft.hash:
             st.caption(f"Trained again as run `{other}`: see above.")
@@ -364,9 +382,13 @@ if not kept:
 if len(kept) > 1:
     names = {s.scenario.id: s.scenario.name for s in kept}
     two = st.multiselect(
-        "Compare two", list(names), max_selections=2, format_func=names.__getitem__, key="whatif_two",
+        "Compare two",
+        list(names),
+        max_selections=2,
+        format_func=names.__getitem__,
+        key="whatif_two",
         help="Both measured with run A.",
-    )  # fmt: skip
+    )
     if len(two) == 2:
         first, second = (next(s.scenario for s in kept if s.scenario.id == i) for i in two)
         try:

@@ -67,9 +67,14 @@ def trained(backbone: str, method: str, epochs: int = 4, num: int = 1300) -> np.
 
     town = graph(num)
     config = RunConfig.resolve(
-        town, sensitive="city" if method != "none" else (), backbone=backbone, method=method, epochs=epochs,
-        options={"dim": 8}, exposure="seen",
-    )  # fmt: skip
+        town,
+        sensitive="city" if method != "none" else (),
+        backbone=backbone,
+        method=method,
+        epochs=epochs,
+        options={"dim": 8},
+        exposure="seen",
+    )
     return fit([config], town, split_links(town), device="cpu")[0].embedding
 
 

@@ -533,10 +533,13 @@ def log_linear_slope(mean, seen, values, first, second, a, b):
 def negative_binomial(seen, mean, size):
     """Log likelihood of counts around means."""
     return sum(
-        math.lgamma(n + size) - math.lgamma(size) - math.lgamma(n + 1)
-        + size * math.log(size / (size + m)) + n * math.log(m / (size + m))
+        math.lgamma(n + size)
+        - math.lgamma(size)
+        - math.lgamma(n + 1)
+        + size * math.log(size / (size + m))
+        + n * math.log(m / (size + m))
         for n, m in zip(seen, mean, strict=True)
-    )  # fmt: skip
+    )
 
 
 def discriminator_loss(x, soft, layers):

@@ -107,9 +107,13 @@ def test_light_commands_load_no_torch(arguments: list[str], tmp_path: Path) -> N
         "print(sorted({'torch', 'streamlit', 'sklearn', 'plotly'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, cwd=ROOT,
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
         env={"PATH": "", "PYTHONPATH": str(ROOT), "UGE_STORE": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert done.stderr.splitlines()[-1] == "[]"
 
 

@@ -89,9 +89,18 @@ def test_train_prints_the_id_last_and_is_not_repeated(plain_town: Path, capsys: 
 
 def test_sweep_plans_each_point_once(town: Path, capsys: pytest.CaptureFixture[str]) -> None:
     grid = [
-        "sweep", str(town), "--sensitive", "city,gender+age", "--methods", "none,uge-w,uge-c", "--lams", "0.1,0.5",
-        "--seeds", "0,1", *FAST,
-    ]  # fmt: skip
+        "sweep",
+        str(town),
+        "--sensitive",
+        "city,gender+age",
+        "--methods",
+        "none,uge-w,uge-c",
+        "--lams",
+        "0.1,0.5",
+        "--seeds",
+        "0,1",
+        *FAST,
+    ]
     code, out, err = uge_runs(capsys, *grid, "--dry-run")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -370,9 +379,14 @@ def test_what_inspect_calls_a_fault_of_the_data(town: Path, tmp_path: Path, caps
 
 def piped(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, shell=True, executable="/bin/bash", capture_output=True, text=True, cwd=ROOT,
+        command,
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
         env=os.environ | environment,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
@@ -420,10 +434,14 @@ def test_ctrl_c_in_mid_training(town: Path, store_copy: Path) -> None:
     command = [sys.executable, "-m", "uge_core", "train", str(town), "--sensitive", "city", "--method", "uge-c"]
     process = subprocess.Popen(
         [*command, "--epochs", "1000000", "--device", "cpu", "--store", str(store_copy)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
         # a shell starts its background jobs, and so tests run from one, with Ctrl-C ignored
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    )
     try:
         assert process.stderr is not None
         assert "training" in process.stderr.readline()
@@ -444,8 +462,12 @@ def test_ctrl_c_in_mid_training(town: Path, store_copy: Path) -> None:
 def test_a_reader_that_stops_is_no_error(seeded: Path) -> None:
     done = subprocess.run(
         f"{sys.executable} -m uge_core runs list --store {seeded} | head -1; exit ${{PIPESTATUS[0]}}",
-        shell=True, executable="/bin/bash", capture_output=True, text=True, cwd=ROOT,
-    )  # fmt: skip
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -459,9 +481,12 @@ def test_app_listens_where_it_is_told_and_nowhere_else(how: str, seeded: Path) -
     variable = {} if how == "option" else {"STREAMLIT_SERVER_PORT": str(port)}
     process = subprocess.Popen(
         [sys.executable, "-m", "uge_core", "app", "--store", str(seeded), *option],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT, start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+        start_new_session=True,
         env=os.environ | variable | {"STREAMLIT_SERVER_HEADLESS": "true"},
-    )  # fmt: skip
+    )
     try:
         for _ in range(240):
             try:

@@ -398,8 +398,10 @@ def test_graphs_at_hand(store: RunStore, town: Path) -> None:
     with (town / "edges.csv").open("rb") as edges, (town / "nodes.csv").open("rb") as nodes:
         upload = save_upload("mine", [("edges.csv", edges), ("nodes.csv", nodes)], store)
     assert known_graphs(store) == {
-        upload.spec: "upload mine", "sample:titles": "sample titles", "sample:town": "sample town",
-    }  # fmt: skip
+        upload.spec: "upload mine",
+        "sample:titles": "sample titles",
+        "sample:town": "sample town",
+    }
     assert data_view(upload.spec, store).name == "mine"
     with pytest.raises(DatasetMissing):
         data_view(f"{upload.spec}-gone", store)

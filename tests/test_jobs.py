@@ -207,8 +207,11 @@ def test_one_worker_a_lane(store: RunStore, town: Path) -> None:
     assert len(worker_pids(store)) == 1
     done = subprocess.run(
         [sys.executable, "-m", "uge_core", "worker", "--store", str(store.root)],
-        capture_output=True, text=True, cwd=ROOT, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+    )
     assert "another process works off the cpu jobs" in done.stderr
 
 

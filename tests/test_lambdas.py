@@ -98,9 +98,16 @@ def test_the_command_line_at_the_own_lambda_gives_the_stored_runs(
     store = uge.RunStore(tmp_path / "store")
     options = {"learning_rate": 0.05, "init_std": 0.2}
     uge.train(
-        uge.load(town), sensitive="city", method="uge-c", store=store, epochs=2, device="cpu", exposure="seen",
-        options=options, source={"spec": str(town)},
-    )  # fmt: skip
+        uge.load(town),
+        sensitive="city",
+        method="uge-c",
+        store=store,
+        epochs=2,
+        device="cpu",
+        exposure="seen",
+        options=options,
+        source={"spec": str(town)},
+    )
     view = tradeoff_view(store, data=store.list()[0].dataset["fingerprint"][:8], attribute="city", exposure="seen")
     command = shlex.split(train_command(view, "UGE-C", 0.5))
     assert "--exposure" in command and "learning_rate=0.05" in command and not [x for x in command if "dim=" in x]

@@ -33,11 +33,16 @@ WALKS = DeepWalk(walk_length=4, window=2, walks=3.0, p=0.5, q=2.0)
 def built(backbone, graph, tables=None, pairs=None, factors=None, rules=None, dim=4, **options):
     tables = tables or both_tables(graph)
     return objective.build(
-        backbone, pairs or pairs_of(graph), tables, CPU,
-        factors=factors or [NoFactors()] * len(tables), rules=rules or [None] * len(tables), directions=None,
+        backbone,
+        pairs or pairs_of(graph),
+        tables,
+        CPU,
+        factors=factors or [NoFactors()] * len(tables),
+        rules=rules or [None] * len(tables),
+        directions=None,
         dim=dim,
         **{**SHARED, **options},
-    )  # fmt: skip
+    )
 
 
 def blocks_of(pairs, epoch):
@@ -158,9 +163,12 @@ def test_members_with_one_rule_share_their_walks_and_others_have_their_own():
     drop = FairDrop(delta=0.5, every=2).edges(known)
     none = NoFactors()
     loss = built(
-        WALKS, graph, [table] * 5, factors=[none, none, Fairwalk().edges(known), Fairwalk().edges(known), drop],
+        WALKS,
+        graph,
+        [table] * 5,
+        factors=[none, none, Fairwalk().edges(known), Fairwalk().edges(known), drop],
         rules=[None, None, rule, rule, None],
-    )  # fmt: skip
+    )
     walked = list(loss.inner._walked(1))
     assert [members for _, members in walked] == [[0, 1], [2, 3], [4]]
     z = embeddings(graph, members=1).expand(5, -1, -1).contiguous()

@@ -13,9 +13,30 @@ from uge_core.registry import find, found, names
 from uge_core.training.config import RunConfig
 
 HOSTILE = (
-    0, 1, -1, -0.5, float("nan"), float("inf"), 1e30, 10**30, 10**400, "x", "", "nan", "1e400", "9" * 5000, None, [1], {"a": 1},
-    True, b"1", np.float64(2.0), np.int64(3), 1 + 2j, (),
-)  # fmt: skip
+    0,
+    1,
+    -1,
+    -0.5,
+    float("nan"),
+    float("inf"),
+    1e30,
+    10**30,
+    10**400,
+    "x",
+    "",
+    "nan",
+    "1e400",
+    "9" * 5000,
+    None,
+    [1],
+    {"a": 1},
+    True,
+    b"1",
+    np.float64(2.0),
+    np.int64(3),
+    1 + 2j,
+    (),
+)
 PLUGINS = [(folder, name) for folder in ("debias.methods", "backbones") for name in names(folder)]
 
 

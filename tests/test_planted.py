@@ -35,11 +35,11 @@ EFFECTS = (
     Effect("age", "age", nearness(2, 1.5, 0.6)),
     Effect("club", "club", homophily((1.8, 2.2), 0.5)),
 )
-PEOPLE = Recipe(
-    "small", 80, 360, TRAITS, EFFECTS, activity=PowerLaw(2.6, 4.0), initiator=((0.7, 0.5), (0.5, 0.4))
-)  # fmt: skip
+PEOPLE = Recipe("small", 80, 360, TRAITS, EFFECTS, activity=PowerLaw(2.6, 4.0), initiator=((0.7, 0.5), (0.5, 0.4)))
 SIDES = Recipe(
-    "sides", 40, 400,
+    "sides",
+    40,
+    400,
     (
         Trait("gender", ("f", "m"), (0.5, 0.5), sensitive=True, side="users"),
         Trait("club", ("x", "y"), (0.5, 0.5), side="users"),
@@ -49,8 +49,11 @@ SIDES = Recipe(
         Effect("gender", "genre", ((1.8, 0.6, 0.9), (0.5, 1.6, 1.0))),
         Effect("club", "genre", ((1.4, 0.9, 0.7), (0.7, 1.0, 1.3))),
     ),
-    num_items=30, activity=PowerLaw(3.0, 2.0), popularity=PowerLaw(2.5, 2.0), initiator=((0.6, 0.55), (0.55, 0.5)),
-)  # fmt: skip
+    num_items=30,
+    activity=PowerLaw(3.0, 2.0),
+    popularity=PowerLaw(2.5, 2.0),
+    initiator=((0.6, 0.55), (0.55, 0.5)),
+)
 ALL = [replace(r, structure=s) for r in (PEOPLE, SIDES) for s in STRUCTURES]
 
 
@@ -121,9 +124,15 @@ def test_expected_edges_of_every_cell(recipe):
 def tiny(structure):
     """Twelve nodes with pairs of every size, some clipped at 1."""
     made = replace(
-        PEOPLE, num_people=12, num_edges=18, structure=structure, activity=PowerLaw(2.0, 4.0),
-        initiator=((0.7, 0.5), (0.5, 0.4)), traits=TRAITS[:1] + TRAITS[2:], effects=EFFECTS[:1] + EFFECTS[2:],
-    )  # fmt: skip
+        PEOPLE,
+        num_people=12,
+        num_edges=18,
+        structure=structure,
+        activity=PowerLaw(2.0, 4.0),
+        initiator=((0.7, 0.5), (0.5, 0.4)),
+        traits=TRAITS[:1] + TRAITS[2:],
+        effects=EFFECTS[:1] + EFFECTS[2:],
+    )
     return next(p for p in (plant(made, seed) for seed in range(50)) if p.clipped.pairs)
 
 

@@ -25,12 +25,18 @@ def gain_over_none(graph, seeds, epochs, backbone="gcn"):
     """Mean and 95 % interval, over seeds, of how much better UGE-O ranks the bias-free graph than none does."""
     configs = [
         RunConfig.resolve(
-            graph, sensitive="region,gender,age", backbone=backbone, method=method, exposure="seen", seed=seed, epochs=epochs,
+            graph,
+            sensitive="region,gender,age",
+            backbone=backbone,
+            method=method,
+            exposure="seen",
+            seed=seed,
+            epochs=epochs,
             options={"independence": True} if method == "uge-o" else {},
         )
         for method in ("none", "uge-o")
         for seed in range(seeds)
-    ]  # fmt: skip
+    ]
     task = planted_task(graph, seed=0)
     found = [ranks_the_truth(f.embedding, task) for f in fit(configs, graph, split_links(graph, seed=0), device="cpu")]
     difference = np.subtract(found[seeds:], found[:seeds])

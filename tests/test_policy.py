@@ -47,7 +47,7 @@ ROWS = [
     row("ndcg_at_10_bias_free", "region+age", value=0.2, over=(0.1, 0.3), variant="planted-truth"),
     row("dp", "region", value=0.05, n=1_000_000),
     row("eo", "region", value=0.15, over=(0.05, 0.2), n=40, variant="held-out"),
-]  # fmt: skip
+]
 
 
 def check(tmp_path: Path, rules: Any, rows: list[dict[str, Any]] = ROWS) -> Verdict:
@@ -94,31 +94,72 @@ F1 = {"metric": "micro_f1", "attribute": "region"}
         ({"metric": "auc", "attribute": "coin", "direction": "at_most", "number": 0.599}, NOT_ENOUGH, "0.5 to 0.6"),
         # .49 is .51, its floor .45 is .55
         (
-            {"metric": "auc", "attribute": "coin", "direction": "at_most", "number": 0, "unit": "above_floor", "on": "value"},
-            PASS, "0.51 less the random floor 0.55",
+            {
+                "metric": "auc",
+                "attribute": "coin",
+                "direction": "at_most",
+                "number": 0,
+                "unit": "above_floor",
+                "on": "value",
+            },
+            PASS,
+            "0.51 less the random floor 0.55",
         ),
         # as-coded rows have to be asked for; the higher floor counts
         (F1 | {"direction": "at_most", "number": 0.03, "unit": "above_floor"}, PASS, "less the majority floor 0.71"),
         (F1 | {"direction": "at_most", "number": 0.02, "unit": "above_floor"}, NOT_ENOUGH, "across"),
         (F1 | {"direction": "at_most", "number": 0.3, "variant": "as-coded", "unit": "share"}, PASS, "as-coded"),
-        ({"metric": "micro_f1", "attribute": "rare", "direction": "at_most", "number": 0.9}, NOT_ENOUGH, "fewer than 10"),
-        ({"metric": "micro_f1", "attribute": "rare", "direction": "at_most", "number": 1, "on": "value"}, NOT_ENOUGH, ""),
+        (
+            {"metric": "micro_f1", "attribute": "rare", "direction": "at_most", "number": 0.9},
+            NOT_ENOUGH,
+            "fewer than 10",
+        ),
+        (
+            {"metric": "micro_f1", "attribute": "rare", "direction": "at_most", "number": 1, "on": "value"},
+            NOT_ENOUGH,
+            "",
+        ),
         ({"metric": "ndcg_at_10", "direction": "at_least", "number": 0.2, "unit": "above_floor"}, PASS, "held-out"),
         ({"metric": "ndcg_at_10", "direction": "at_least", "number": 0.35}, FAIL, "held-out"),
-        ({"metric": "dp", "attribute": "region", "direction": "at_most", "number": 0.1}, NOT_ENOUGH, "without an interval"),
-        ({"metric": "dp", "attribute": "region", "direction": "at_most", "number": 0.1, "on": "value"}, PASS, "no interval"),
         (
-            {"metric": "dp", "attribute": "region", "direction": "at_most", "number": 0.1, "on": "value", "max_width": 0.5},
-            NOT_ENOUGH, "no wider",
+            {"metric": "dp", "attribute": "region", "direction": "at_most", "number": 0.1},
+            NOT_ENOUGH,
+            "without an interval",
+        ),
+        (
+            {"metric": "dp", "attribute": "region", "direction": "at_most", "number": 0.1, "on": "value"},
+            PASS,
+            "no interval",
+        ),
+        (
+            {
+                "metric": "dp",
+                "attribute": "region",
+                "direction": "at_most",
+                "number": 0.1,
+                "on": "value",
+                "max_width": 0.5,
+            },
+            NOT_ENOUGH,
+            "no wider",
         ),
         (
             {"metric": "dp", "attribute": "region", "direction": "at_most", "number": 0.1, "unit": "above_floor"},
-            NOT_ENOUGH, "no floor",
+            NOT_ENOUGH,
+            "no floor",
         ),
-        ({"metric": "eo", "attribute": "region", "direction": "at_most", "number": 0.9}, NOT_ENOUGH, "fewer than the 100"),
-        ({"metric": "eo", "attribute": "shoe", "direction": "at_most", "number": 0.9, "optional": True}, NO_ROW, "optional"),
+        (
+            {"metric": "eo", "attribute": "region", "direction": "at_most", "number": 0.9},
+            NOT_ENOUGH,
+            "fewer than the 100",
+        ),
+        (
+            {"metric": "eo", "attribute": "shoe", "direction": "at_most", "number": 0.9, "optional": True},
+            NO_ROW,
+            "optional",
+        ),
     ],
-)  # fmt: skip
+)
 def test_verdicts(rule: dict[str, Any], verdict: str, said: str, tmp_path: Path) -> None:
     found = one(tmp_path, **rule)
     assert found.verdict == verdict, found.sentence
@@ -128,9 +169,12 @@ def test_verdicts(rule: dict[str, Any], verdict: str, said: str, tmp_path: Path)
 
 
 @given(
-    value=st.floats(0, 1), below=st.floats(0, 0.3), above=st.floats(0, 0.3), number=st.floats(0.5, 1),
+    value=st.floats(0, 1),
+    below=st.floats(0, 0.3),
+    above=st.floats(0, 0.3),
+    number=st.floats(0.5, 1),
     direction=st.sampled_from(["at_most", "at_least"]),
-)  # fmt: skip
+)
 def test_the_interval_decides(value: float, below: float, above: float, number: float, direction: str) -> None:
     low, high = max(0.0, value - below), min(1.0, value + above)
     # every AUC the interval allows, turned round where it is below .5
@@ -155,8 +199,11 @@ def test_fail_beats_not_enough_beats_pass(verdicts: list[str]) -> None:
 def test_a_star_is_a_rule_for_each_attribute(tmp_path: Path) -> None:
     found = check(tmp_path, "- {metric: auc, attribute: '*', direction: at_most, number: 0.62}\n")
     assert [(c.number, c.rule.attribute, c.rule.exposure, c.verdict) for c in found.checks] == [
-        (1, "region", "unseen", FAIL), (1, "age", "seen", PASS), (1, "no", None, FAIL), (1, "coin", None, PASS),
-    ]  # fmt: skip
+        (1, "region", "unseen", FAIL),
+        (1, "age", "seen", PASS),
+        (1, "no", None, FAIL),
+        (1, "coin", None, PASS),
+    ]
     # rows without exposure count as both; those of the other exposure are left out
     found = check(tmp_path, "- {metric: auc, attribute: '*', exposure: unseen, direction: at_most, number: 0.62}\n")
     assert [c.rule.attribute for c in found.checks] == ["region", "no", "coin"]
@@ -220,14 +267,20 @@ HOSTILE = {
     "a tab": ("-\tmetric: auc\n\tnumber: 1", "line 1: found character"),
     "a hole": ("[" * 5000, "nested too deeply"),
     "no metric": ("- {attribute: region, direction: at_most, number: 0.6}", "rule 1: metric is missing"),
-    "no direction": (f"- {{{GOOD}}}\n- {{metric: auc, number: 0.6}}", "rule 2: direction is missing; allowed: at_most, at_least"),
+    "no direction": (
+        f"- {{{GOOD}}}\n- {{metric: auc, number: 0.6}}",
+        "rule 2: direction is missing; allowed: at_most, at_least",
+    ),
     "no number": ("- {metric: auc, attribute: region, direction: at_most}", "number is missing"),
     "another metric": ("- {metric: acu, direction: at_most, number: 1}", "unknown metric 'acu'; allowed: micro_f1"),
     "a near metric": ("- {metric: acu, direction: at_most, number: 1}", "Did you mean 'auc'?"),
     "a metric that is a list": ("- {metric: [auc], direction: at_most, number: 1}", "metric = ['auc'] is not allowed"),
     "another direction": ("- {metric: auc, direction: below, number: 1}", "direction = 'below' is not allowed"),
     "a direction that is a list": ("- {metric: auc, direction: [], number: 1}", "direction = [] is not allowed"),
-    "NaN": ("- {metric: auc, direction: at_most, number: .nan}", "number = nan is not allowed; allowed: a finite number"),
+    "NaN": (
+        "- {metric: auc, direction: at_most, number: .nan}",
+        "number = nan is not allowed; allowed: a finite number",
+    ),
     "an infinity": ("- {metric: auc, direction: at_most, number: .inf}", "number = inf is not allowed"),
     "a number as text": ("- {metric: auc, direction: at_most, number: '0.6'}", "number = '0.6' is not allowed"),
     "a number as YAML does not know it": ("- {metric: auc, direction: at_most, number: 6e-1}", "number = '6e-1'"),
@@ -244,20 +297,47 @@ HOSTILE = {
     "optional as text": (f"- {{{GOOD}, optional: maybe}}", "optional = 'maybe' is not allowed"),
     "an attribute by number": ("- {metric: auc, attribute: 3, direction: at_most, number: 0.6}", "attribute = 3"),
     "a null": ("- {metric: auc, attribute: null, direction: at_most, number: 0.6}", "attribute = None"),
-    "no attribute": ("- {metric: auc, direction: at_most, number: 0.6}", 'attribute is missing; allowed: "*", region, age'),
-    "an attribute too many": ("- {metric: ndcg_at_10, attribute: '*', direction: at_least, number: 0.6}", "leave attribute out"),
-    "an attacker too many": ("- {metric: dp, attribute: region, attacker: worst, direction: at_most, number: 0.6}", "leave attacker out"),
-    "no rows": ("- {metric: balanced_accuracy, attribute: region, direction: at_most, number: 0.6}", "no rows of balanced_accuracy; it has: auc"),
-    "another attribute": ("- {metric: auc, attribute: regoin, direction: at_most, number: 0.6}", "Did you mean 'region'?"),
-    "another attacker": (f"- {{{GOOD}, attacker: trees}}", "unknown attacker of auc of region 'trees'; allowed: worst, linear"),
-    "another variant": (f"- {{{GOOD}, variant: as-coded}}", "unknown variant of auc of region 'as-coded'; allowed: standard"),
-    "another exposure": (f"- {{{GOOD}, exposure: hidden}}", "unknown exposure of auc of region 'hidden'; allowed: unseen, seen"),
-    "seen only": ("- {metric: auc, attribute: age, exposure: unseen, direction: at_most, number: 0.6}", "allowed: seen"),
+    "no attribute": (
+        "- {metric: auc, direction: at_most, number: 0.6}",
+        'attribute is missing; allowed: "*", region, age',
+    ),
+    "an attribute too many": (
+        "- {metric: ndcg_at_10, attribute: '*', direction: at_least, number: 0.6}",
+        "leave attribute out",
+    ),
+    "an attacker too many": (
+        "- {metric: dp, attribute: region, attacker: worst, direction: at_most, number: 0.6}",
+        "leave attacker out",
+    ),
+    "no rows": (
+        "- {metric: balanced_accuracy, attribute: region, direction: at_most, number: 0.6}",
+        "no rows of balanced_accuracy; it has: auc",
+    ),
+    "another attribute": (
+        "- {metric: auc, attribute: regoin, direction: at_most, number: 0.6}",
+        "Did you mean 'region'?",
+    ),
+    "another attacker": (
+        f"- {{{GOOD}, attacker: trees}}",
+        "unknown attacker of auc of region 'trees'; allowed: worst, linear",
+    ),
+    "another variant": (
+        f"- {{{GOOD}, variant: as-coded}}",
+        "unknown variant of auc of region 'as-coded'; allowed: standard",
+    ),
+    "another exposure": (
+        f"- {{{GOOD}, exposure: hidden}}",
+        "unknown exposure of auc of region 'hidden'; allowed: unseen, seen",
+    ),
+    "seen only": (
+        "- {metric: auc, attribute: age, exposure: unseen, direction: at_most, number: 0.6}",
+        "allowed: seen",
+    ),
     "a variant to be asked for": (
         "- {metric: ndcg_at_10_bias_free, attribute: region+age, direction: at_least, number: 0.1}",
         "variant of ndcg_at_10_bias_free is missing; allowed: planted-truth",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -283,10 +363,16 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         policy.read(tmp_path / "p.yaml")
 
 
-@given(st.text(max_size=60) | st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(sorted(policy._FIELDS)) | st.text(max_size=3), inner, max_size=5),
-).map(lambda v: yaml.safe_dump(v, allow_unicode=True)))  # fmt: skip
+@given(
+    st.text(max_size=60)
+    | st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(sorted(policy._FIELDS)) | st.text(max_size=3), inner, max_size=5)
+        ),
+    ).map(lambda v: yaml.safe_dump(v, allow_unicode=True))
+)
 def test_no_content_ends_in_another_error(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_bytes(content.encode("utf-8", "surrogatepass"))
@@ -302,10 +388,14 @@ def test_no_content_ends_in_another_error(tmp_path_factory: pytest.TempPathFacto
         ("- {metric: auc, attribute: city, direction: at_least, number: 0.55, min_n: 1}", 0, "PASS"),
         ("- {metric: auc, attribute: city, direction: at_most, number: 0.55, min_n: 1}", 1, "FAIL"),
         ("- {metric: auc, attribute: city, direction: at_most, number: 0.6, min_n: 100000}", 3, "NOT ENOUGH EVIDENCE"),
-        ("- {metric: auc, attribute: town, direction: at_most, number: 0.6}", 2, "unknown attribute of auc 'town'; allowed: city"),
+        (
+            "- {metric: auc, attribute: town, direction: at_most, number: 0.6}",
+            2,
+            "unknown attribute of auc 'town'; allowed: city",
+        ),
         ("- {metric: auc, attribute: city, direction: at_most, number: 6}", 2, "rule 1: number = 6 is out of range"),
     ],
-)  # fmt: skip
+)
 def test_exit_codes_for_pipelines(rules: str, code: int, said: str, seeded: Path, tmp_path: Path) -> None:
     from uge_core.runs.store import RunStore
 

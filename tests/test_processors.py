@@ -35,25 +35,39 @@ SCORES, PROBABILITIES = "8dab408640b2b65e", "3906cee8eb0027a1"
 # OpenBLAS, MKL, numpy and the C library choose by the processor is chosen for them.
 SWITCHES = {
     "SSE": {
-        "NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "", "ATEN_CPU_CAPABILITY": "default",
-        "OPENBLAS_CORETYPE": "Nehalem", "MKL_CBWR": "COMPATIBLE", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4",
-        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+        "NUMBA_CPU_NAME": "x86-64",
+        "NUMBA_CPU_FEATURES": "",
+        "ATEN_CPU_CAPABILITY": "default",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "MKL_CBWR": "COMPATIBLE",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
     },
     "AVX2": {
-        "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma", "ATEN_CPU_CAPABILITY": "avx2",
-        "OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": "X86_V4", "OMP_NUM_THREADS": "2",
+        "NUMBA_CPU_NAME": "haswell",
+        "NUMBA_CPU_FEATURES": "+avx2,+fma",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4",
+        "OMP_NUM_THREADS": "2",
         "OPENBLAS_NUM_THREADS": "2",
     },
-}  # fmt: skip
+}
 
 
 def switched(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Python in a process of its own under a switch."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=600,
+        [sys.executable, "-W", "ignore", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=600,
         env=env | SWITCHES[name],
-    )  # fmt: skip
+    )
     assert done.returncode >= 0, f"killed by signal {-done.returncode}"
     return done
 
@@ -142,9 +156,15 @@ def test_sums_of_probabilities_have_the_same_bits_everywhere() -> None:
     town = figures.graph(700)
     groups = {a.name: a.codes for a in town.attributes}
     sums = parity._joint_sums(
-        whole(700, 11), town, np.arange(700), groups["city"] * 2 + groups["club"], [*groups.values()], True, None,
+        whole(700, 11),
+        town,
+        np.arange(700),
+        groups["city"] * 2 + groups["club"],
+        [*groups.values()],
+        True,
+        None,
         lambda share: None,
-    )  # fmt: skip
+    )
     assert digest(sums.total, sums.squares, *sums.per_value) == PROBABILITIES
 
 

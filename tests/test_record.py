@@ -205,21 +205,44 @@ def small() -> dict[str, Any]:
     row = Row("dp", "city", value=0.25, ci_low=0.2, ci_high=0.3, ci_kind="nodes", n=400, direction="lower")
     rows = [{f.name: getattr(row, f.name) for f in fields(Row)} | {"cells": [cell]}]
     config = {
-        "dataset": "town", "sensitive": ["city"], "backbone": "", "method": "external", "lambda": None, "dim": 8,
-        "split_seed": 0, "score": "dot", "file": "z.npy",
-    }  # fmt: skip
+        "dataset": "town",
+        "sensitive": ["city"],
+        "backbone": "",
+        "method": "external",
+        "lambda": None,
+        "dim": 8,
+        "split_seed": 0,
+        "score": "dot",
+        "file": "z.npy",
+    }
     rule = {
-        "rule": 1, "metric": "dp", "attribute": "city", "attacker": None, "variant": None, "exposure": None,
-        "direction": "at_most", "number": 0.3, "unit": "probability", "min_n": 100, "max_width": None, "on": "interval",
-        "optional": False, "verdict": "pass", "sentence": "so it is",
-    }  # fmt: skip
+        "rule": 1,
+        "metric": "dp",
+        "attribute": "city",
+        "attacker": None,
+        "variant": None,
+        "exposure": None,
+        "direction": "at_most",
+        "number": 0.3,
+        "unit": "probability",
+        "min_n": 100,
+        "max_width": None,
+        "on": "interval",
+        "optional": False,
+        "verdict": "pass",
+        "sentence": "so it is",
+    }
     return record.seal(
         {
-            "schema": record.NAME, "run_id": "0123456789ab", "config": config, "rows": rows, "asked": {"attributes": None},
+            "schema": record.NAME,
+            "run_id": "0123456789ab",
+            "config": config,
+            "rows": rows,
+            "asked": {"attributes": None},
             "dataset": {"name": "town", "fingerprint": "0" * 64, "num_nodes": 10, "num_edges": 20},
             "policy": {"name": "p.yaml", "sha256": "0" * 64, "verdict": "pass", "rules": [rule]},
         }
-    )  # fmt: skip
+    )
 
 
 def test_the_small_record_has_the_right_shape() -> None:

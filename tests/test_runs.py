@@ -262,9 +262,14 @@ def test_the_audit_is_told_which_values_training_read(
 def test_remarks_of_training_are_told_once(plain_town: Path, tmp_path: Path) -> None:
     told: list[str] = []
     run = uge.sweep(
-        uge.load(plain_town), sensitive="city", methods=("uge-w", "uge-c"), store=RunStore(tmp_path), test_share=0.9,
-        on_step=lambda step: told.append(step.text) if step.stage == "note" else None, **FAST,
-    )[0]  # fmt: skip
+        uge.load(plain_town),
+        sensitive="city",
+        methods=("uge-w", "uge-c"),
+        store=RunStore(tmp_path),
+        test_share=0.9,
+        on_step=lambda step: told.append(step.text) if step.stage == "note" else None,
+        **FAST,
+    )[0]
     twin = run.diagnostics["twin_notes"]["city"]
     assert told.count(f"{twin} (the twin)") == 1 and len(told) == len(set(told))
     short = run.diagnostics["split"]["short"]
@@ -274,8 +279,13 @@ def test_remarks_of_training_are_told_once(plain_town: Path, tmp_path: Path) -> 
 def test_the_time_left_holds_the_passes_to_come(plain_town: Path, tmp_path: Path) -> None:
     steps: list[runs.Step] = []
     uge.sweep(
-        uge.load(plain_town), backbones=["node2vec", "sgc"], store=RunStore(tmp_path), on_step=steps.append, epochs=20, device="cpu"
-    )  # fmt: skip
+        uge.load(plain_town),
+        backbones=["node2vec", "sgc"],
+        store=RunStore(tmp_path),
+        on_step=steps.append,
+        epochs=20,
+        device="cpu",
+    )
     first, second = [s.job_seconds_left for s in steps if s.stage == "training" and s.done == s.total]
     assert first is not None and second is not None and first > second
 
@@ -284,7 +294,12 @@ def test_a_method_that_cannot_serve_is_told_of_before_another_pass_trains(tmp_pa
     store = uge.RunStore(tmp_path)
     with pytest.raises(ConfigError, match=r"item_cells|mf"):
         uge.sweep(
-            uge.load("sample:titles"), sensitive="gender", methods=["none", "uge-o"], backbones=["node2vec", "mf"],
-            epochs=1, options={"item_cells": "none"}, store=store,
-        )  # fmt: skip
+            uge.load("sample:titles"),
+            sensitive="gender",
+            methods=["none", "uge-o"],
+            backbones=["node2vec", "mf"],
+            epochs=1,
+            options={"item_cells": "none"},
+            store=store,
+        )
     assert not store.list()

@@ -107,9 +107,17 @@ def test_names():
 def built(backbone, graph, scorer):
     tables = both_tables(graph)
     return objective.build(
-        backbone, pairs_of(graph), tables, CPU, factors=[NoFactors()] * 4, rules=[None] * 4, directions=None,
-        dim=4, scorer=scorer, **SHARED,
-    )  # fmt: skip
+        backbone,
+        pairs_of(graph),
+        tables,
+        CPU,
+        factors=[NoFactors()] * 4,
+        rules=[None] * 4,
+        directions=None,
+        dim=4,
+        scorer=scorer,
+        **SHARED,
+    )
 
 
 def plain_passes(loss, graph, scorer):
@@ -275,9 +283,12 @@ def test_a_whole_audit_equals_one_of_the_scores_themselves(make, monkeypatch):
     z, twin = rng.normal(size=(2, graph.num_nodes, 4)).astype(np.float32)
     name = graph.audited[0].name
     asked = {
-        "attackers": ["linear"], "twin": twin, "read": [name], "treated": [name],
+        "attackers": ["linear"],
+        "twin": twin,
+        "read": [name],
+        "treated": [name],
         "bias_free": {name: BiasFree(rng.uniform(0.5, 2, split.test.shape[1]).astype(np.float32))},
-    }  # fmt: skip
+    }
     found = audit_embedding(z, graph, split, score="distance", **asked)
     by_dot = audit_embedding(z, graph, split, **asked)
 
@@ -380,8 +391,9 @@ def test_the_watch_ranks_by_the_score():
     (best,) = fit([asked], graph, split, device="cpu")
     task = ndcg.ranking_task(
         type(graph)("known", 200, np.unique(np.concatenate([split.train, split.validation], axis=1), axis=1)),
-        split.validation, seed=0,
-    )  # fmt: skip
+        split.validation,
+        seed=0,
+    )
 
     def quality(by):
         ranking = ndcg.rank_candidates(scorer(by).factors(best.embedding), task, seed=0)
@@ -419,11 +431,17 @@ def stored(plain_town, tmp_path_factory):
     store = uge.RunStore(tmp_path_factory.mktemp("far") / "store")
     made = [
         uge.train(
-            uge.load(plain_town), sensitive="city", method="debayes", store=store, epochs=60, device="cpu",
-            options={"learning_rate": 0.05, "degrees": "prior", "score": by}, source={"spec": str(plain_town), "attributes": None},
+            uge.load(plain_town),
+            sensitive="city",
+            method="debayes",
+            store=store,
+            epochs=60,
+            device="cpu",
+            options={"learning_rate": 0.05, "degrees": "prior", "score": by},
+            source={"spec": str(plain_town), "attributes": None},
         )
         for by in ("distance", "dot")
-    ]  # fmt: skip
+    ]
     return store, *made
 
 
@@ -484,9 +502,11 @@ def test_an_exported_embedding_goes_with_its_score(stored, plain_town, tmp_path,
     pick = lambda rows: {  # noqa: E731
         (r["metric"], r["variant"]): r["value"]
         for r in rows
-        if r["attacker"] is None and r["exposure"] != "unseen" and r["attribute"] in (None, "city")
+        if r["attacker"] is None
+        and r["exposure"] != "unseen"
+        and r["attribute"] in (None, "city")
         and r["metric"] != "ndcg_at_10_bias_free"
-    }  # fmt: skip
+    }
     assert far.audit is not None and pick(record["rows"]) == pick(far.audit["rows"])
     other = json.loads(said(capsys, *uploaded, "--score", "distance:2")[1])
     assert other["run_id"] == record["run_id"]
@@ -520,9 +540,13 @@ def test_the_option_is_shown_and_taken_by_the_command_line(plain_town, tmp_path,
 def test_a_training_that_was_cut_off_ends_with_the_same_bits(plain_town, tmp_path):
     graph = uge.load(plain_town)
     given = {
-        "sensitive": "city", "methods": ["cne", "debayes"], "epochs": 30, "device": "cpu",
-        "options": {"score": "distance"}, "source": {"spec": str(plain_town), "attributes": None},
-    }  # fmt: skip
+        "sensitive": "city",
+        "methods": ["cne", "debayes"],
+        "epochs": 30,
+        "device": "cpu",
+        "options": {"score": "distance"},
+        "source": {"spec": str(plain_town), "attributes": None},
+    }
     whole = uge.sweep(graph, store=uge.RunStore(tmp_path / "whole"), **given)
     store = uge.RunStore(tmp_path / "cut")
 

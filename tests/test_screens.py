@@ -33,8 +33,19 @@ from uge_core.views.words import interval, plain_text
 
 def row(**given: Any) -> dict[str, Any]:
     base: dict[str, Any] = dict.fromkeys(
-        ("attribute", "attacker", "variant", "exposure", "ci_low", "ci_high", "floor_random", "floor_majority", "p_value", "note")
-    )  # fmt: skip
+        (
+            "attribute",
+            "attacker",
+            "variant",
+            "exposure",
+            "ci_low",
+            "ci_high",
+            "floor_random",
+            "floor_majority",
+            "p_value",
+            "note",
+        )
+    )
     return base | {"n": 100, "evidence": "ok", "ci_kind": "nodes", "cells": []} | given
 
 
@@ -65,8 +76,14 @@ def store(tmp_path: Path) -> RunStore:
 
 def add(store: RunStore, run_id: str, rows: list[dict[str, Any]], data: str = "f" * 64, **config: Any) -> None:
     full = {
-        "method": "none", "lambda": None, "sensitive": [], "backbone": "gcn", "seed": 0, "split_seed": 0, "epochs": 1,
-    } | config  # fmt: skip
+        "method": "none",
+        "lambda": None,
+        "sensitive": [],
+        "backbone": "gcn",
+        "seed": 0,
+        "split_seed": 0,
+        "epochs": 1,
+    } | config
     store.begin(run_id, full, {"name": "town", "fingerprint": data, "num_nodes": 9, "num_edges": 9})
     store.save_audit(run_id, {"schema": "uge-audit/1", "rows": rows})
 
@@ -163,12 +180,7 @@ def test_points_join_seeds_and_part_what_differs_otherwise(store: RunStore) -> N
     )
     (runs,) = settings(store.list()).values()
     found = [(p.series, p.lam, len(p.runs)) for p in points(runs, "city")]
-    assert found == [
-        ("No debiasing", None, 2),
-        ("UGE-C", 0.1, 2),
-        ("UGE-C", 0.5, 2),
-        ("UGE-C · shrinkage 2", 0.5, 1),
-    ]
+    assert found == [("No debiasing", None, 2), ("UGE-C", 0.1, 2), ("UGE-C", 0.5, 2), ("UGE-C · shrinkage 2", 0.5, 1)]
 
 
 def test_a_warm_start_beside_a_cold_run_is_no_second_seed(store: RunStore) -> None:
@@ -221,8 +233,10 @@ def test_dominance_needs_intervals_that_separate_on_both_axes(store: RunStore) -
     add(store, "c3", [leak(0.71), ndcg(0.345)], method="uge-o", sensitive=["city"])
     view = tradeoff(store)
     assert dict(zip(view.table["method"], view.table["status"], strict=True)) == {
-        "none": "dominated", "uge-w": "best", "uge-o": "tied",
-    }  # fmt: skip
+        "none": "dominated",
+        "uge-w": "best",
+        "uge-o": "tied",
+    }
     symbols = {t.name: t.marker.symbol[0] for t in tradeoff_figure(view).data if t.mode and "text" in t.mode}
     assert symbols == {"No debiasing": "circle-open", "UGE-W": "diamond", "UGE-O (ours)": "pentagon-open-dot"}
     assert view.title.startswith("UGE-W: least leakage of city measured, AUC 0.700, not told apart from 1 other; NDCG")
@@ -326,9 +340,12 @@ def test_the_chosen_point_is_ringed_and_lambda_is_printed(seeded: Path) -> None:
 
 def test_gaps_are_those_of_the_exported_embedding(store: RunStore) -> None:
     rows = [
-        gap([], 0.2, exposure="seen"), gap([], 0.9, exposure="seen", variant="ratio"), ndcg(0.31, exposure="seen"),
-        ndcg(0.29, exposure="unseen"), leak(0.8, exposure="unseen"),
-    ]  # fmt: skip
+        gap([], 0.2, exposure="seen"),
+        gap([], 0.9, exposure="seen", variant="ratio"),
+        ndcg(0.31, exposure="seen"),
+        ndcg(0.29, exposure="unseen"),
+        leak(0.8, exposure="unseen"),
+    ]
     add(store, "a1", rows, method="uge-w", sensitive=["city"])
     view = tradeoff(store, metric="dp")
     assert view.table[["value", "ndcg"]].to_numpy().tolist() == [[0.2, 0.31]] and not view.floors
@@ -427,9 +444,12 @@ SIDES = ("before", "after")
 
 def test_withheld_groups_of_users_are_bars_without_a_number(store: RunStore) -> None:
     cells = [
-        cell("A", None, 0.5), cell("B", None, 0.3), cell("C", None, 0.987654, n=9), cell("D", None, 0.2) | WITHHELD,
+        cell("A", None, 0.5),
+        cell("B", None, 0.3),
+        cell("C", None, 0.987654, n=9),
+        cell("D", None, 0.2) | WITHHELD,
         cell("E", None, None, n=0),
-    ]  # fmt: skip
+    ]
     view = two(store, gap(cells, 0.2, p_value=0.01))
     assert view.layout == "bars"
     texts = [t.strip() for t in gap_bars(view).data[0].text]
@@ -468,8 +488,10 @@ def test_a_change_is_claimed_only_where_intervals_part(store: RunStore) -> None:
 def test_many_groups_are_ranked_and_very_many_are_a_table(store: RunStore) -> None:
     def cells(count: int) -> list[dict[str, Any]]:
         return [
-            cell(f"g{i:02}", f"g{j:02}", 0.3 + (i + j) / 500, n=200 + 10 * min(i, j)) for i in range(count) for j in range(i, count)
-        ]  # fmt: skip
+            cell(f"g{i:02}", f"g{j:02}", 0.3 + (i + j) / 500, n=200 + 10 * min(i, j))
+            for i in range(count)
+            for j in range(i, count)
+        ]
 
     view = two(store, gap(cells(13), 0.1))
     assert view.layout == "map" and view.ranked and len(view.groups) == 11 and {"g00", "g01"}.isdisjoint(view.groups)

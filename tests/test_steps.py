@@ -41,13 +41,23 @@ def plain_passes(monkeypatch):
 def configs(graph, backbone):
     return [
         RunConfig.resolve(
-            graph, sensitive=graph.audited[0].name, backbone=backbone, method=method, epochs=12,
-            exposure="seen", options=options,
+            graph,
+            sensitive=graph.audited[0].name,
+            backbone=backbone,
+            method=method,
+            epochs=12,
+            exposure="seen",
+            options=options,
         )
         for method, options in (
-            ("none", {}), ("uge-c", {}), ("uge-ok", {}), ("uge-ok", {"moments": 2}), ("fairwalk", {}), ("uge-ork", {}),
+            ("none", {}),
+            ("uge-c", {}),
+            ("uge-ok", {}),
+            ("uge-ok", {"moments": 2}),
+            ("fairwalk", {}),
+            ("uge-ork", {}),
         )
-    ]  # fmt: skip
+    ]
 
 
 def called_again(call):

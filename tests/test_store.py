@@ -39,9 +39,16 @@ def test_a_run_comes_back_as_it_was_stored(store: RunStore) -> None:
     assert store.load("a1").status == "running"
     mask = np.array([True, False, True])
     store.finish(
-        "a1", embedding=Z, twin=Z + 1, hidden={"city": mask}, history={"epoch": [1, 2], "total": [0.5, 0.4]},
-        diagnostics={"weights": {"mean": np.float32(0.5)}}, environment={"python": "3"}, seconds=2.5, device="cpu",
-    )  # fmt: skip
+        "a1",
+        embedding=Z,
+        twin=Z + 1,
+        hidden={"city": mask},
+        history={"epoch": [1, 2], "total": [0.5, 0.4]},
+        diagnostics={"weights": {"mean": np.float32(0.5)}},
+        environment={"python": "3"},
+        seconds=2.5,
+        device="cpu",
+    )
     run = store.load("a1")
     assert (run.status, run.seconds, run.device, run.reason) == ("finished", 2.5, "cpu", None)
     assert run.config == CONFIG and run.dataset == DATA
@@ -74,17 +81,23 @@ def test_lists_read_the_leading_rows_or_some_runs_alone(store: RunStore) -> None
         return {"metric": metric, "attribute": attribute, "attacker": attacker, "value": 0.5, "cells": [{"n": 1}]}
 
     rows = [
-        row("auc", "linear"), row("auc", "worst"), row("auc", "linear", "age"), row("usable_bits", "worst"), row("dp", None),
+        row("auc", "linear"),
+        row("auc", "worst"),
+        row("auc", "linear", "age"),
+        row("usable_bits", "worst"),
+        row("dp", None),
         row("ndcg_at_10", None, None),
-    ]  # fmt: skip
+    ]
     for run_id in ("a1", "b2"):
         finished(store, run_id)
     store.save_audit("a1", {"rows": rows})
     b2, a1 = store.list(audits="lead")
     # The strongest attacker's, all where there is no strongest, and link quality.
     assert [(r["metric"], r["attacker"], r["attribute"]) for r in a1.rows] == [
-        ("auc", "worst", "city"), ("auc", "linear", "age"), ("ndcg_at_10", None, None)
-    ]  # fmt: skip
+        ("auc", "worst", "city"),
+        ("auc", "linear", "age"),
+        ("ndcg_at_10", None, None),
+    ]
     assert a1.audit == {"rows": rows} and not b2.rows and not b2.audited
     assert [len(r.rows) for r in store.list()] == [0, 6] and [len(r.rows) for r in store.list(audits=False)] == [0, 0]
     assert [r.id for r in store.list(only=["a1", "none"])] == ["a1"] and store.list(only=[]) == []
@@ -274,10 +287,13 @@ def fill(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "field"),
     [
-        ("embedding.npy", "embedding"), ("twin.npy", "twin"), ("hidden.npz", "hidden"),
-        ("diagnostics.json", "diagnostics"), ("environment.json", "environment"),
+        ("embedding.npy", "embedding"),
+        ("twin.npy", "twin"),
+        ("hidden.npz", "hidden"),
+        ("diagnostics.json", "diagnostics"),
+        ("environment.json", "environment"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_file_is_named(store: RunStore, name: str, field: str, harm: Callable[[Path], None]) -> None:
     store.begin("a1", CONFIG | {"exposure": "both"}, DATA)
     store.finish("a1", embedding=Z, twin=Z, hidden={"city": np.ones(3, dtype=bool)})

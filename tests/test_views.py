@@ -27,9 +27,16 @@ def row(**given: Any) -> dict[str, Any]:
 def leak(value: float | None, exposure: str | None, metric: str = "auc", **given: Any) -> dict[str, Any]:
     ends = {} if value is None else {"ci_low": value - 0.05, "ci_high": value + 0.05}
     return row(
-        metric=metric, attribute="city", attacker="worst", exposure=exposure, value=value, floor_random=0.5,
-        floor_majority=0.5, **ends, **given,
-    )  # fmt: skip
+        metric=metric,
+        attribute="city",
+        attacker="worst",
+        exposure=exposure,
+        value=value,
+        floor_random=0.5,
+        floor_majority=0.5,
+        **ends,
+        **given,
+    )
 
 
 @pytest.fixture
@@ -39,8 +46,14 @@ def store(tmp_path: Path) -> RunStore:
 
 def add(store: RunStore, run_id: str, rows: list[dict[str, Any]], **config: Any) -> None:
     full = {
-        "method": "none", "lambda": None, "sensitive": [], "backbone": "gcn", "seed": 0, "split_seed": 0, "epochs": 1,
-    } | config  # fmt: skip
+        "method": "none",
+        "lambda": None,
+        "sensitive": [],
+        "backbone": "gcn",
+        "seed": 0,
+        "split_seed": 0,
+        "epochs": 1,
+    } | config
     store.begin(run_id, full, {"name": "town", "fingerprint": "f", "num_nodes": 9, "num_edges": 9})
     store.save_audit(run_id, {"schema": "uge-audit/1", "rows": rows})
 
@@ -184,9 +197,15 @@ def test_a_damaged_run_hides_nothing(store: RunStore) -> None:
 
 def test_a_config_has_one_wording() -> None:
     config = {
-        "method": "uge-c", "lambda": 0.5, "sensitive": ["a", "b"], "backbone": "gcn", "seed": 1, "split_seed": 2,
-        "epochs": 3, "dim": 4,
-    }  # fmt: skip
+        "method": "uge-c",
+        "lambda": 0.5,
+        "sensitive": ["a", "b"],
+        "backbone": "gcn",
+        "seed": 1,
+        "split_seed": 2,
+        "epochs": 3,
+        "dim": 4,
+    }
     assert config_words(config) == "gcn, uge-c lambda 0.5, a+b, dim 4, seed 1, split 2, 3 epochs"
     assert config_words(config, "method", "seed", typed=False, joint=" · ") == "UGE-C λ 0.5 · seed 1"
     assert config_words({}) == ""
@@ -213,15 +232,24 @@ def test_the_first_page_loads_nothing_that_measures(seeded: Path) -> None:
 def test_runs_of_one_name_are_told_apart_by_what_differs_in_their_settings() -> None:
     def stored(i: str, **options: Any) -> Any:
         config = {
-            "method": "cne", "backbone": "node2vec", "sensitive": [], "lambda": None, "seed": 0, "split_seed": 0,
-            "epochs": 10, "dim": 16, "method_options": options,
-        }  # fmt: skip
+            "method": "cne",
+            "backbone": "node2vec",
+            "sensitive": [],
+            "lambda": None,
+            "seed": 0,
+            "split_seed": 0,
+            "epochs": 10,
+            "dim": 16,
+            "method_options": options,
+        }
         return SimpleNamespace(id=i * 12, config=config, dataset={"name": "town"})
 
     runs = [stored("a", score="dot"), stored("b", score="distance"), stored("c", score="distance", sigma_2=3.0)]
     assert list(labels(runs).values()) == [
-        "CNE (degree prior) · score dot", "CNE (degree prior) · score distance", "CNE (degree prior) · score distance · sigma_2 3.0",
-    ]  # fmt: skip
+        "CNE (degree prior) · score dot",
+        "CNE (degree prior) · score distance",
+        "CNE (degree prior) · score distance · sigma_2 3.0",
+    ]
     assert list(labels(runs[:1]).values()) == ["CNE (degree prior)"]
     assert list(labels([runs[0], stored("d", score="dot")]).values()) == [
         "CNE (degree prior) · aaaaaa",

@@ -420,7 +420,7 @@ __all__ = [
     "with_columns",
     "write_card",
     "written_mapping",
-]  # fmt: skip
+]
 
 
 class _Facade(ModuleType):

@@ -136,9 +136,13 @@ def spawn(command: Sequence[str], log: IO[bytes], **environment: str) -> int:
     package = str(Path(__file__).resolve().parents[1])
     paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     process = subprocess.Popen(
-        [sys.executable, "-m", "uge_core", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        [sys.executable, "-m", "uge_core", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))} | environment,
-    )  # fmt: skip
+    )
     # Somebody has to wait for it, or it stays in the list of processes when it has ended.
     threading.Thread(target=process.wait, daemon=True).start()
     return process.pid

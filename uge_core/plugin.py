@@ -40,8 +40,12 @@ class Reference:
 
 
 PAPER = Reference(
-    "N. Wang, L. Lin, J. Li, H. Wang", "Unbiased Graph Embedding with Biased Graph Observations", "WWW", 2022, "arXiv:2110.13957"
-)  # fmt: skip
+    "N. Wang, L. Lin, J. Li, H. Wang",
+    "Unbiased Graph Embedding with Biased Graph Observations",
+    "WWW",
+    2022,
+    "arXiv:2110.13957",
+)
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,18 @@ def describe(cls: Any, supports: tuple[tuple[str, str], ...]) -> Info:
         else:
             text.append(paragraph)
     return Info(
-        cls.name, cls.label, cls.citation, cls.references, cls.formula, line, tuple(text), tuple(departures), tuple(cannot),
-        supports, tuple(_choice(f) for f in fields(cls) if f.metadata),
-    )  # fmt: skip
+        cls.name,
+        cls.label,
+        cls.citation,
+        cls.references,
+        cls.formula,
+        line,
+        tuple(text),
+        tuple(departures),
+        tuple(cannot),
+        supports,
+        tuple(_choice(f) for f in fields(cls) if f.metadata),
+    )
 
 
 def _paragraphs(docstring: str) -> list[str]:

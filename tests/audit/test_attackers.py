@@ -124,7 +124,10 @@ def test_the_tested_nodes_values_change_no_probability(attacker):
     split = probe_split(attribute("g", y))
     other = y.copy()
     other[split.test] = 1 - other[split.test]
-    one, two = (attack(z.astype(np.float32), v, split.train, split.test, attacker=attacker, edges=RING[:, :399]) for v in (y, other))  # fmt: skip
+    one, two = (
+        attack(z.astype(np.float32), v, split.train, split.test, attacker=attacker, edges=RING[:, :399])
+        for v in (y, other)
+    )
     np.testing.assert_array_equal(one.probability, two.probability)
     np.testing.assert_array_equal(one.calibrated, two.calibrated)
     assert (one.truth != two.truth).all()

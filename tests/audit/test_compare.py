@@ -30,9 +30,13 @@ from uge_core.runs.stored_run import StoredRun
 def predicted(truth, probability, train_size=100):
     classes = np.arange(probability.shape[1])
     return Prediction(
-        truth=truth, classes=classes, train_size=np.full(len(classes), train_size), probability=probability,
-        label=probability.argmax(axis=1), calibrated=None,
-    )  # fmt: skip
+        truth=truth,
+        classes=classes,
+        train_size=np.full(len(classes), train_size),
+        probability=probability,
+        label=probability.argmax(axis=1),
+        calibrated=None,
+    )
 
 
 def two_attackers(seed, n=300, num=3, shift=(1.0, 0.6)):
@@ -100,8 +104,11 @@ def test_seeds_are_scipys_paired_t():
     found = paired_seeds(a, b)
     low, high = oracle.confidence_interval(0.95)
     assert (found.value, found.low, found.high, found.p_value) == (
-        pytest.approx((a - b).mean()), pytest.approx(low), pytest.approx(high), pytest.approx(oracle.pvalue),
-    )  # fmt: skip
+        pytest.approx((a - b).mean()),
+        pytest.approx(low),
+        pytest.approx(high),
+        pytest.approx(oracle.pvalue),
+    )
     assert paired_seeds([1.0, 2.0], [1.0, 2.0]).p_value == 1
     shifted = paired_seeds([1.0, 2.0], [0.5, 1.5])
     assert shifted.low is None and shifted.p_value is None and "no interval" in shifted.note
@@ -172,8 +179,13 @@ def test_turned_round_and_with_itself(graph, embeddings):
     one, other = (compare_embeddings(*p, graph, split, **options).rows for p in ((a, b), (b, a)))
     for x, y in zip(one, other, strict=True):
         assert (x.a, x.b, x.value, x.ci_low, x.ci_high, x.p_value) == (
-            y.b, y.a, pytest.approx(-y.value), pytest.approx(-y.ci_high), pytest.approx(-y.ci_low), pytest.approx(y.p_value),
-        )  # fmt: skip
+            y.b,
+            y.a,
+            pytest.approx(-y.value),
+            pytest.approx(-y.ci_high),
+            pytest.approx(-y.ci_low),
+            pytest.approx(y.p_value),
+        )
     for row in compare_embeddings(a, a, graph, split, **options).rows:
         assert row.value == 0 and row.ci_low <= 0 <= row.ci_high and row.p_value == row.p_holm == 1
 
@@ -280,8 +292,11 @@ def coverage(trials):
             drawn = paired_seeds(0.9 + base + 0.3 * rng.normal(size=5), weaker + base + 0.3 * rng.normal(size=5))
             skewed = rng.beta(0.5, 1.0, size=(2, 120))
             found = {
-                "micro_f1": paired_micro_f1(*sides), "auc": paired_auc(*sides), "seeds": drawn, "mean": paired_seeds(*skewed),
-            }  # fmt: skip
+                "micro_f1": paired_micro_f1(*sides),
+                "auc": paired_auc(*sides),
+                "seeds": drawn,
+                "mean": paired_seeds(*skewed),
+            }
             for name, paired in found.items():
                 hits[name, weaker] += paired.low <= truths[name] <= paired.high
             if weaker == 0.9:
@@ -312,8 +327,19 @@ def test_seeds_on_both_sides_of_a_half_do_not_cancel(tmp_path):
         measured = {"metric": "auc", "attribute": "city", "attacker": "linear", "variant": "standard"}
         row = {**measured, "exposure": None, "value": auc, "evidence": "ok"}
         return StoredRun(
-            f"{method}{seed}", "finished", 0.0, 1.0, 1.0, "cpu", None, config, {"fingerprint": "f"}, True, (row,), tmp_path
-        )  # fmt: skip
+            f"{method}{seed}",
+            "finished",
+            0.0,
+            1.0,
+            1.0,
+            "cpu",
+            None,
+            config,
+            {"fingerprint": "f"},
+            True,
+            (row,),
+            tmp_path,
+        )
 
     a = [run("uge-ok", seed, auc) for seed, auc in enumerate((0.3, 0.7, 0.52))]
     b = [run("none", seed, 0.6) for seed in range(3)]

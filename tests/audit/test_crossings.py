@@ -59,8 +59,11 @@ def test_what_two_attributes_leak_together():
     assert max(abs(auc["region"] - 0.5), abs(auc["gender"] - 0.5)) < 0.12 and auc["gender+region"] > 0.65
     assert audit.find(metric="usable_bits", attacker="worst", attribute="gender+region").ci_low > 0.5
     assert {r.metric for r in audit.select(attribute="gender+region")} == {
-        "auc", "micro_f1", "balanced_accuracy", "usable_bits",
-    }  # fmt: skip
+        "auc",
+        "micro_f1",
+        "balanced_accuracy",
+        "usable_bits",
+    }
 
 
 def test_all_pairs_of_those_audited():

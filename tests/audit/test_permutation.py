@@ -72,7 +72,9 @@ def p_values(trials, shuffles, *, within):
         group = rng.integers(0, 3, 60)
         y = np.where(rng.random(60) < 0.5, group, rng.integers(0, 3, 60)) if within else rng.integers(0, 3, 60)
         z = rng.standard_t(3, size=(60, 3)) + (2.0 * np.eye(3)[group] if within else 0.0)
-        found.append(pillai_test(z.astype(np.float32), y, within=group if within else None, shuffles=shuffles, seed=seed).p_value)  # fmt: skip
+        found.append(
+            pillai_test(z.astype(np.float32), y, within=group if within else None, shuffles=shuffles, seed=seed).p_value
+        )
     return np.array(found)
 
 

@@ -232,9 +232,13 @@ def test_the_exponent_is_the_slope_of_the_logs():
 
 def uge_bench(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "uge_core", "bench", "--quick", "--device", "cpu", *arguments], capture_output=True,
-        text=True, check=True, cwd=ROOT, env=os.environ | {"OMP_WAIT_POLICY": "passive"},
-    )  # fmt: skip
+        [sys.executable, "-m", "uge_core", "bench", "--quick", "--device", "cpu", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=os.environ | {"OMP_WAIT_POLICY": "passive"},
+    )
 
 
 @pytest.mark.alone

@@ -168,8 +168,10 @@ def test_two_sides_in_one_table(write):
     graph = load(write({"dataset.yaml": text, "n.csv": nodes, "seen.csv": links}))
     assert (graph.num_users, graph.num_items) == (12, 8)
     assert [(a.name, a.side, a.labels) for a in graph.attributes] == [
-        ("group", "users", ("x", "y")), ("item_group", "items", ("a", "b")), ("born", "items", ("1990", "1991")),
-    ]  # fmt: skip
+        ("group", "users", ("x", "y")),
+        ("item_group", "items", ("a", "b")),
+        ("born", "items", ("1990", "1991")),
+    ]
     assert graph.ids([0, 12, 19]) == ["u0", "t0", "t7"]
     assert len({(c.file, c.name) for c in graph.columns}) == len(graph.columns)
 
@@ -212,46 +214,109 @@ FILES = "edges: friends.csv\nnodes: people.csv\n"
         ("- 1\n", "dataset.yaml: found [1]; a mapping"),
         ("a: [\n", "dataset.yaml: line 2: "),
         ("name: x\n", "dataset.yaml: edges is missing"),
-        (FILES + "colour: red\n", "dataset.yaml: unknown key 'colour'; allowed: name, licence, source, edges, nodes, users"),
+        (
+            FILES + "colour: red\n",
+            "dataset.yaml: unknown key 'colour'; allowed: name, licence, source, edges, nodes, users",
+        ),
         (FILES + "lisence: x\n", "Did you mean 'licence'?"),
         ("nodes: {ids: a}\n", "dataset.yaml: unknown key in nodes 'ids'; allowed: file, id"),
-        (FILES + "sides: person\n", "dataset.yaml: sides: found 'person'; allowed: a mapping with the keys column, users"),
+        (
+            FILES + "sides: person\n",
+            "dataset.yaml: sides: found 'person'; allowed: a mapping with the keys column, users",
+        ),
         ("edges: a.csv\nnodes: {id: a}\n", "dataset.yaml: nodes.file is missing; it must name a file"),
         ("edges: 5\n", "dataset.yaml: edges: found 5; allowed: a mapping with the keys file, source, target, weight"),
         (FILES + "name: [a]\n", "dataset.yaml: name: found ['a']; allowed: text"),
         (FILES + "directed: maybe\n", "dataset.yaml: directed: found 'maybe'; allowed: true or false"),
         (FILES + "separator: ';;'\n", "dataset.yaml: separator: found ';;'; allowed: one character, or tab"),
-        (FILES + "encoding: klingon\n", "dataset.yaml: encoding: found 'klingon'; allowed: the name of a text encoding"),
+        (
+            FILES + "encoding: klingon\n",
+            "dataset.yaml: encoding: found 'klingon'; allowed: the name of a text encoding",
+        ),
         (FILES + "encoding: rot13\n", "dataset.yaml: encoding: found 'rot13'; allowed: the name of a text encoding"),
         (FILES + "ignore: phone\n", "dataset.yaml: ignore: found 'phone'; allowed: list of names"),
         (FILES + "ignore: [no]\n", "dataset.yaml: ignore: found False; allowed: names of columns (write yes, no,"),
-        (FILES + "attributes: {age: {missing: 0}}\n", "dataset.yaml: attributes.age.missing: found 0; allowed: list of values"),
-        (FILES + "attributes: {age: {missing: [no]}}\n", "dataset.yaml: attributes.age.missing: found [False]; allowed: list of numbers and texts"),
-        (FILES + "attributes: {age: {bins: 5}}\n", "dataset.yaml: attributes.age.bins: found 5; allowed: quantile:N, width:W, or a list of rising numbers"),
+        (
+            FILES + "attributes: {age: {missing: 0}}\n",
+            "dataset.yaml: attributes.age.missing: found 0; allowed: list of values",
+        ),
+        (
+            FILES + "attributes: {age: {missing: [no]}}\n",
+            "dataset.yaml: attributes.age.missing: found [False]; allowed: list of numbers and texts",
+        ),
+        (
+            FILES + "attributes: {age: {bins: 5}}\n",
+            "dataset.yaml: attributes.age.bins: found 5; allowed: quantile:N, width:W, or a list of rising numbers",
+        ),
         (FILES + "attributes: {age: {bins: [5, 5]}}\n", "dataset.yaml: attributes.age.bins: found [5, 5]; allowed"),
-        (FILES + "attributes: {age: {bins: 'quantile:1'}}\n", "dataset.yaml: attributes.age.bins: found 'quantile:1'; allowed"),
-        (FILES + "attributes: {age: {bins: 'width:0'}}\n", "dataset.yaml: attributes.age.bins: found 'width:0'; allowed"),
-        (FILES + "attributes: {age: {bands: 5}}\n", "dataset.yaml: unknown key in attributes.age 'bands'; allowed: missing, bins, ordered"),
-        (FILES + "attributes: {age: 5}\n", "dataset.yaml: attributes.age: found 5; allowed: a mapping with the keys missing, bins, ordered"),
-        (FILES + "attributes: [age]\nignore: [AGE]\n", "dataset.yaml: AGE stands in attributes and again in ignore; keep one"),
-        (FILES + "attributes: [age]\nsensitive: [region]\n", "dataset.yaml: sensitive: unknown attribute 'region'; allowed: age"),
+        (
+            FILES + "attributes: {age: {bins: 'quantile:1'}}\n",
+            "dataset.yaml: attributes.age.bins: found 'quantile:1'; allowed",
+        ),
+        (
+            FILES + "attributes: {age: {bins: 'width:0'}}\n",
+            "dataset.yaml: attributes.age.bins: found 'width:0'; allowed",
+        ),
+        (
+            FILES + "attributes: {age: {bands: 5}}\n",
+            "dataset.yaml: unknown key in attributes.age 'bands'; allowed: missing, bins, ordered",
+        ),
+        (
+            FILES + "attributes: {age: 5}\n",
+            "dataset.yaml: attributes.age: found 5; allowed: a mapping with the keys missing, bins, ordered",
+        ),
+        (
+            FILES + "attributes: [age]\nignore: [AGE]\n",
+            "dataset.yaml: AGE stands in attributes and again in ignore; keep one",
+        ),
+        (
+            FILES + "attributes: [age]\nsensitive: [region]\n",
+            "dataset.yaml: sensitive: unknown attribute 'region'; allowed: age",
+        ),
         ("edges: friends.csv\n", "dataset.yaml: name either nodes, or users"),
-        ("edges: ../x.csv\nnodes: people.csv\n", "dataset.yaml: edges.file: found '../x.csv'; allowed: a file in the folder"),
-        ("edges: /etc/passwd\nnodes: people.csv\n", "dataset.yaml: edges.file: found '/etc/passwd'; allowed: a file in the folder"),
+        (
+            "edges: ../x.csv\nnodes: people.csv\n",
+            "dataset.yaml: edges.file: found '../x.csv'; allowed: a file in the folder",
+        ),
+        (
+            "edges: /etc/passwd\nnodes: people.csv\n",
+            "dataset.yaml: edges.file: found '/etc/passwd'; allowed: a file in the folder",
+        ),
         (FILES + "sides: {column: region}\n", "dataset.yaml: sides needs both column and users"),
         ("name: a\nname: b\n", "dataset.yaml: line 2: key 'name' stands twice"),
         ("a: &x [1]\nb: *x\n", "dataset.yaml: line 2: aliases (*name) are not allowed"),
         ("name: !!python/object/apply:os.system [id]\n", "dataset.yaml: line 1: could not determine a constructor"),
         ("[" * 5000, "dataset.yaml: cannot be read as YAML"),
-        ("edges: friends.csv\nnodes: {file: people.csv, id: nobody}\nseparator: ';'\n", "dataset.yaml: nodes.id: unknown column 'nobody'; allowed: person, age"),
-        (FILES + "separator: ';'\nattributes: [colour]\n", "dataset.yaml: attributes: unknown column 'colour'; allowed: person, age"),
-        (FILES + "separator: ';'\nfeatures: [colour]\n", "dataset.yaml: features: unknown column 'colour'; allowed: person, age"),
-        ("edges: {file: friends.csv, source: to, target: to}\nnodes: people.csv\nseparator: ';'\n", "dataset.yaml: edges.source and edges.target are both 'to'"),
-        (FILES + "separator: ';'\nattributes: {pay: {bins: 'width:0.1'}}\n", "people.csv: column 'pay': bins of width 0.1 over 0.25 to 59.25 are more than the 50 allowed"),
-        (FILES + "separator: ';'\nattributes: {region: {bins: 'width:1'}}\n", "people.csv: column 'region' must hold numbers"),
-        (FILES + "separator: ';'\nsides: {column: region, users: Q}\n", "dataset.yaml: sides.users: 'Q' must be the value of some nodes and not of all; found in region: 'N', 'S', 'W'"),
+        (
+            "edges: friends.csv\nnodes: {file: people.csv, id: nobody}\nseparator: ';'\n",
+            "dataset.yaml: nodes.id: unknown column 'nobody'; allowed: person, age",
+        ),
+        (
+            FILES + "separator: ';'\nattributes: [colour]\n",
+            "dataset.yaml: attributes: unknown column 'colour'; allowed: person, age",
+        ),
+        (
+            FILES + "separator: ';'\nfeatures: [colour]\n",
+            "dataset.yaml: features: unknown column 'colour'; allowed: person, age",
+        ),
+        (
+            "edges: {file: friends.csv, source: to, target: to}\nnodes: people.csv\nseparator: ';'\n",
+            "dataset.yaml: edges.source and edges.target are both 'to'",
+        ),
+        (
+            FILES + "separator: ';'\nattributes: {pay: {bins: 'width:0.1'}}\n",
+            "people.csv: column 'pay': bins of width 0.1 over 0.25 to 59.25 are more than the 50 allowed",
+        ),
+        (
+            FILES + "separator: ';'\nattributes: {region: {bins: 'width:1'}}\n",
+            "people.csv: column 'region' must hold numbers",
+        ),
+        (
+            FILES + "separator: ';'\nsides: {column: region, users: Q}\n",
+            "dataset.yaml: sides.users: 'Q' must be the value of some nodes and not of all; found in region: 'N', 'S', 'W'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refusals(town, text, message):
     with pytest.raises(GraphError) as error:
         load(town(text))

@@ -31,14 +31,22 @@ def test_asking_for_the_target_changes_nothing(write, asked):
 @pytest.mark.parametrize(
     ("edges", "target", "text"),
     [
-        ("a,b\n0,9\n", TARGET, "x_edges.csv: 1 edge names a node that does not exist, first: line 2 ('0', '9'); allowed: the 3 ids of x_target.csv"),
+        (
+            "a,b\n0,9\n",
+            TARGET,
+            "x_edges.csv: 1 edge names a node that does not exist, first: line 2 ('0', '9'); allowed: the 3 ids of x_target.csv",
+        ),
         (EDGES, "id,group\n0,1\n", "x_target.csv: column 'target' is missing from the header; found: id, group"),
         (EDGES, "id,target\n0,1\n0,2\n", "x_target.csv: 1 row repeats an id of column 'id', first: line 3 ('0')"),
         ("0,2\n1,2\n", TARGET, "x_edges.csv: seems to have no header line: line 1 holds '0', '2'"),
-        ("p,q\nq,r\n", "id,target\np,0\nq,1\nr,0\n", "x_edges.csv: seems to have no header line: line 1 holds 'p', 'q'"),
+        (
+            "p,q\nq,r\n",
+            "id,target\np,0\nq,1\nr,0\n",
+            "x_edges.csv: seems to have no header line: line 1 holds 'p', 'q'",
+        ),
         ("a\n0\n", TARGET, "x_edges.csv: one column (a), two are needed"),
     ],
-)  # fmt: skip
+)
 def test_blocking_problems(write, edges, target, text):
     with pytest.raises(GraphError) as error:
         load(write({"x_edges.csv": edges, "x_target.csv": target}))

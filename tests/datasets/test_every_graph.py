@@ -59,21 +59,26 @@ CASES = (
     # pokec-n/README.md, "Verified" and "Attributes". AGE's 96 groups would take most of the audit's time, so the
     # heads below stand for it.
     Case(
-        "pokec-n", "node2vec", 66_569, 517_047,
-        {
-            "gender": {"0.0": 34_125, "1.0": 32_444},
-            "region": {"0": 47_338, "1": 19_231},
-            "AGE": {"0.0": 20_230},
-        },
+        "pokec-n",
+        "node2vec",
+        66_569,
+        517_047,
+        {"gender": {"0.0": 34_125, "1.0": 32_444}, "region": {"0": 47_338, "1": 19_231}, "AGE": {"0.0": 20_230}},
         trained="gender,region",
     ),
     # pokec-raw-head/README.md, "Verified"; the edges with both ends in the profile head, undirected.
     Case(
-        "pokec-raw-head:region_job", "sgc", 3_219, 4_030,
+        "pokec-raw-head:region_job",
+        "sgc",
+        3_219,
+        4_030,
         {"gender": {"0.0": 1_700, "1.0": 1_519}, "region": {"0": 2_410, "1": 809}, "AGE": {"0.0": 974}},
     ),
     Case(
-        "pokec-raw-head:region_job_2", "sgc", 3_341, 274,
+        "pokec-raw-head:region_job_2",
+        "sgc",
+        3_341,
+        274,
         {"gender": {"0.0": 1_678, "1.0": 1_663}, "region": {"0": 2_374, "1": 967}, "AGE": {"0.0": 1_023}},
     ),
     # pokec-small/README.md, the table.
@@ -81,48 +86,107 @@ CASES = (
     Case("pokec-small:region_job_2_2", "node2vec", 6_185, 15_321, {"region": {"0": 4_040, "1": 2_145}}),
     # movielens-1m/README.md, "Verified" and "Attributes".
     Case(
-        "movielens-1m", "mf", 6_040 + 3_706, 1_000_209,
+        "movielens-1m",
+        "mf",
+        6_040 + 3_706,
+        1_000_209,
         {
             "gender": {"F": 1_709, "M": 4_331},
             "age": {"1": 222, "18": 1_103, "25": 2_096, "35": 1_193, "45": 550, "50": 496, "56": 380},
-            "occupation": dict(zip(map(str, range(21)), (
-                711, 528, 267, 173, 759, 112, 236, 679, 17, 92, 195, 129, 388, 142, 302, 144, 241, 502, 70, 72, 281,
-            ), strict=True)),
+            "occupation": dict(
+                zip(
+                    map(str, range(21)),
+                    (
+                        711,
+                        528,
+                        267,
+                        173,
+                        759,
+                        112,
+                        236,
+                        679,
+                        17,
+                        92,
+                        195,
+                        129,
+                        388,
+                        142,
+                        302,
+                        144,
+                        241,
+                        502,
+                        70,
+                        72,
+                        281,
+                    ),
+                    strict=True,
+                )
+            ),
         },
         users=6_040,
     ),
     # movielens-100k/README.md, the head and "Attributes"; of age it gives the range alone.
     Case(
-        "movielens-100k", "mf", 943 + 1_682, 100_000,
+        "movielens-100k",
+        "mf",
+        943 + 1_682,
+        100_000,
         {
             "gender": {"F": 273, "M": 670},
             "occupation": {
-                "student": 196, "other": 105, "educator": 95, "administrator": 79, "engineer": 67, "programmer": 66,
-                "librarian": 51, "writer": 45, "executive": 32, "scientist": 31, "artist": 28, "technician": 27,
-                "marketing": 26, "entertainment": 18, "healthcare": 16, "retired": 14, "lawyer": 12, "salesman": 12,
-                "none": 9, "homemaker": 7, "doctor": 7,
+                "student": 196,
+                "other": 105,
+                "educator": 95,
+                "administrator": 79,
+                "engineer": 67,
+                "programmer": 66,
+                "librarian": 51,
+                "writer": 45,
+                "executive": 32,
+                "scientist": 31,
+                "artist": 28,
+                "technician": 27,
+                "marketing": 26,
+                "entertainment": 18,
+                "healthcare": 16,
+                "retired": 14,
+                "lawyer": 12,
+                "salesman": 12,
+                "none": 9,
+                "homemaker": 7,
+                "doctor": 7,
             },
         },
         users=943,
     ),
     # lastfm-asia/README.md.
     Case(
-        "lastfm-asia", "node2vec", 7_624, 27_806,
+        "lastfm-asia",
+        "node2vec",
+        7_624,
+        27_806,
         {
-            "country": dict(zip(map(str, range(18)), (
-                1098, 54, 73, 515, 16, 391, 655, 82, 468, 58, 1303, 138, 57, 63, 570, 257, 254, 1572,
-            ), strict=True)),
+            "country": dict(
+                zip(
+                    map(str, range(18)),
+                    (1098, 54, 73, 515, 16, 391, 655, 82, 468, 58, 1303, 138, 57, 63, 570, 257, 254, 1572),
+                    strict=True,
+                )
+            )
         },
     ),
     # deezer-europe/README.md.
     Case("deezer-europe", "node2vec", 28_281, 92_752, {"gender": {"0": 15_743, "1": 12_538}}),
     # german-credit/README.md, "Verified".
     Case(
-        "german-credit", "sgc", 1_000, 21_742,
+        "german-credit",
+        "sgc",
+        1_000,
+        21_742,
         {"Gender": {"Female": 310, "Male": 690}, "ForeignWorker": {"0": 963, "1": 37}},
         few=("ForeignWorker",),
     ),
-)  # fmt: skip
+)
 WITHOUT_EDGES = "pokec-z"
 
 every_graph = pytest.mark.parametrize("case", CASES, ids=lambda c: c.spec)
@@ -181,9 +245,14 @@ def test_twenty_epochs_and_an_audit(shared_data, tmp_path, case):
     graph = case.load(shared_data, case.trained)
     sensitive = graph.audited[0].name
     run = uge.train(
-        graph, sensitive=sensitive, backbone=case.backbone, method="uge-w", epochs=20,
-        store=uge.RunStore(tmp_path), device="cpu",
-    )  # fmt: skip
+        graph,
+        sensitive=sensitive,
+        backbone=case.backbone,
+        method="uge-w",
+        epochs=20,
+        store=uge.RunStore(tmp_path),
+        device="cpu",
+    )
     assert run.embedding.shape == (case.nodes, 16)
     assert np.isfinite(run.embedding).all() and (run.embedding != run.twin).any()
     assert run.history["epoch"].iloc[-1] == 20

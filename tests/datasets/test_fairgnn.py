@@ -65,14 +65,26 @@ def test_two_regions_in_one_folder(write):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"region_job_2_relationship.txt": "5\t7\n"}, "1 row of 1 dropped, as one end has no row in region_job_2.csv.gz; none is left: do the two files belong together?"),
-        ({"region_job_2_relationship.txt": "1,6\n"}, "region_job_2_relationship.txt: line 1 has 1 fields separated by '\\t', expected 2"),
+        (
+            {"region_job_2_relationship.txt": "5\t7\n"},
+            "1 row of 1 dropped, as one end has no row in region_job_2.csv.gz; none is left: do the two files belong together?",
+        ),
+        (
+            {"region_job_2_relationship.txt": "1,6\n"},
+            "region_job_2_relationship.txt: line 1 has 1 fields separated by '\\t', expected 2",
+        ),
         ({"region_job_2_relationship.txt": "1\t6\n1\n"}, "1 row with nothing in column 'target', first: line 2"),
         ({"region_job_2_relationship.txt": "1\t1\n"}, "made: the graph has only self-loops"),
-        ({"region_job_2.csv.gz": "id,gender\n1,0\n"}, "region_job_2.csv.gz: column 'user_id' is missing from the header; found: id, gender"),
-        ({"region_job_2.csv.gz": "user_id,gender\n1,0\n1,1\n"}, "region_job_2.csv.gz: 1 row repeats an id of column 'user_id', first: line 3 ('1')"),
+        (
+            {"region_job_2.csv.gz": "id,gender\n1,0\n"},
+            "region_job_2.csv.gz: column 'user_id' is missing from the header; found: id, gender",
+        ),
+        (
+            {"region_job_2.csv.gz": "user_id,gender\n1,0\n1,1\n"},
+            "region_job_2.csv.gz: 1 row repeats an id of column 'user_id', first: line 3 ('1')",
+        ),
     ],
-)  # fmt: skip
+)
 def test_blocking_problems(write, change, text):
     with pytest.raises(GraphError) as error:
         load(write({**FILES, **change}))

@@ -47,13 +47,29 @@ def test_late_duplicates_are_shown_too(write):
 @pytest.mark.parametrize(
     ("nodes", "edges", "text"),
     [
-        (["a ", "b", "c"], [("a", "b"), ("b", "c")], "1 id would match without the blanks around it ('a'); remove the blanks in both files"),
-        (["a", "b", "c"], [("a ", "b"), ("b ", "c")], "2 ids would match without the blanks around them ('a '); remove"),
-        (["1", "2", "3"], [("1.0", "2.0"), ("2", "3")], "2 ids would match as numbers ('1.0'); write each id in the same way"),
-        (["007", "8", "9"], [("7", "8"), ("8", "9")], "1 id would match as a number ('7'); write each id in the same way"),
+        (
+            ["a ", "b", "c"],
+            [("a", "b"), ("b", "c")],
+            "1 id would match without the blanks around it ('a'); remove the blanks in both files",
+        ),
+        (
+            ["a", "b", "c"],
+            [("a ", "b"), ("b ", "c")],
+            "2 ids would match without the blanks around them ('a '); remove",
+        ),
+        (
+            ["1", "2", "3"],
+            [("1.0", "2.0"), ("2", "3")],
+            "2 ids would match as numbers ('1.0'); write each id in the same way",
+        ),
+        (
+            ["007", "8", "9"],
+            [("7", "8"), ("8", "9")],
+            "1 id would match as a number ('7'); write each id in the same way",
+        ),
         (["a", "b", "c"], [("x", "b"), ("b", "c")], "add the nodes or remove these rows"),
     ],
-)  # fmt: skip
+)
 def test_ids_that_match_only_when_rewritten_block(write, nodes, edges, text):
     rows = "id,g\n" + "".join(f'"{v}",{i % 2}\n' for i, v in enumerate(nodes))
     links = "source,target\n" + "".join(f'"{a}","{b}"\n' for a, b in edges)

@@ -188,9 +188,12 @@ CSR = {"format": b"csr", "shape": [2, 2], "data": [1], "indices": [1], "indptr":
         (arrays(**{**CSR, "data": [1, 2]}), "edges.npz: 2 values for 1 positions"),
         (arrays(**{**CSR, "shape": [2, 3]}), "edges.npz: found shape (2, 3)"),
         (arrays(**{**CSR, "indices": [[1]]}), "edges.npz: indices is int64 of shape (1, 1)"),
-        (arrays(**{**CSR, "shape": [3, 3], "indptr": [0, 1, 1, 1]}), "nodes.csv: 2 rows, but the matrix in edges.npz has 3"),
+        (
+            arrays(**{**CSR, "shape": [3, 3], "indptr": [0, 1, 1, 1]}),
+            "nodes.csv: 2 rows, but the matrix in edges.npz has 3",
+        ),
     ],
-)  # fmt: skip
+)
 def test_sparse_matrices_that_cannot_be(write, content, text):
     with pytest.raises(GraphError) as error:
         load(write({"nodes.csv": "id,g\n0,a\n1,b\n", "edges.npz": content}))

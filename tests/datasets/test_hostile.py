@@ -90,36 +90,114 @@ def huge_array() -> bytes:
 
 
 REFUSED = {
-    "UTF-16": ({"nodes.csv": NODES.encode("utf-16"), "edges.csv": EDGES}, "nodes.csv: is UTF-16 text; save it as UTF-8"),
-    "UTF-16 without a mark": ({"nodes.csv": NODES.encode("utf-16-le"), "edges.csv": EDGES}, "nodes.csv: is not text (it holds zero bytes)"),
-    "mixed encodings": ({"nodes.csv": "id,g\n1,Köln\n2,".encode() + b"Z\xfcrich\n3,a\n", "edges.csv": EDGES}, "nodes.csv: line 3 is not UTF-8 text but other lines are, so that two encodings are mixed; save the whole file as UTF-8"),
-    "Latin-1": ({"nodes.csv": b"id,g\n1,a\n2,Z\xfcrich\n3,a\n", "edges.csv": EDGES}, "nodes.csv: is not UTF-8 text (first: line 3); save"),
-    "no header": ({"nodes.csv": "1,a\n2,b\n3,a\n", "edges.csv": EDGES}, "nodes.csv: seems to have no header line: line 1 holds '1', 'a'"),
-    "007 is not 7": ({"nodes.csv": "id,g\n007,a\n2,b\n3,a\n", "edges.csv": "source,target\n7,2\n2,3\n"}, "edges.csv: 1 edge names a node that does not exist, first: line 2 ('7', '2')"),
-    "ids with one blank": ({"nodes.csv": "id,g\n1,a\n,b\n3,a\n", "edges.csv": EDGES}, "nodes.csv: 1 row without an id in column 'id', first: line 3 (empty)"),
-    "NaN in Parquet ids": ({"nodes.parquet": frame(id=[1.0, np.nan, 3.0], g=["a", "b", "a"]), "edges.csv": EDGES}, "nodes.parquet: 1 row without an id in column 'id'"),
-    "whole numbers with a gap in Parquet ids": ({"nodes.parquet": frame(id=pd.array([1, None, 3], dtype="Int64"), g=["a", "b", "a"]), "edges.csv": EDGES}, "nodes.parquet: 1 row without an id in column 'id', first: line 2 (empty)"),
-    "whole numbers with a gap as ends in Parquet": ({"nodes.csv": NODES, "edges.parquet": frame(source=[1.0, 2.0], target=[2.0, np.nan])}, "edges.parquet: 1 row with nothing in column 'target', first: line 2"),
-    "NaN in ids": ({"nodes.csv": NODES, "edges.csv": "source,target\n1,NaN\n2,3\n"}, "edges.csv: 1 edge names a node that does not exist, first: line 2 ('1', 'NaN')"),
-    "a blank end": ({"nodes.csv": NODES, "edges.csv": "source,target\n1,2\n,3\n"}, "edges.csv: 1 row with nothing in column 'source', first: line 3"),
-    "an edge inside one side": ({"dataset.yaml": SIDED, "nodes.csv": "id,kind\n1,u\n2,u\n3,t\n", "edges.csv": "source,target\n1,3\n1,2\n"}, "edges.csv: 1 edge inside one side, first: line 3 ('1', '2')"),
-    "a zip that climbs": ({"graph.zip": archive(**CLIMBING)}, "{folder}: no recognised layout. Found: graph.zip; graph.zip is an archive, which is not opened: unpack it into a folder of its own"),
-    "a tar.gz that climbs": ({"graph.TAR.gz": tarball(**CLIMBING)}, "{folder}: no recognised layout. Found: graph.TAR.gz; graph.TAR.gz is an archive, which is not opened"),
-    "a zip called csv": ({"nodes.csv": archive(**CLIMBING), "edges.csv": EDGES}, "nodes.csv: is not text (it holds zero bytes)"),
-    "an npz that climbs": ({"nodes.csv": NODES, "edges.npz": archive(**{"../evil.npy": b"x"})}, "edges.npz: holds ../evil; expected a square matrix"),
-    "an npz that needs pickle": ({"nodes.csv": NODES, "edges.npz": objects()}, "edges.npz: holds Python objects, which are never loaded; expected a square matrix"),
-    "an npz that claims too much": ({"nodes.csv": NODES, "edges.npz": huge_array()}, "edges.npz: is not a readable .npz file"),
-    "a pickle named pt": ({"g.pt": pickle.dumps(Bomb("exploded"))}, "g.pt: is no file of torch.save; a plain pickle is never loaded"),
-    "a pickle named npz": ({"nodes.csv": NODES, "edges.npz": pickle.dumps(Bomb("exploded"))}, "edges.npz: is not a readable .npz file"),
-    "an external entity": ({"g.graphml": ENTITY}, "g.graphml: holds a document type declaration (DTD), whose entities are never resolved"),
+    "UTF-16": (
+        {"nodes.csv": NODES.encode("utf-16"), "edges.csv": EDGES},
+        "nodes.csv: is UTF-16 text; save it as UTF-8",
+    ),
+    "UTF-16 without a mark": (
+        {"nodes.csv": NODES.encode("utf-16-le"), "edges.csv": EDGES},
+        "nodes.csv: is not text (it holds zero bytes)",
+    ),
+    "mixed encodings": (
+        {"nodes.csv": "id,g\n1,Köln\n2,".encode() + b"Z\xfcrich\n3,a\n", "edges.csv": EDGES},
+        "nodes.csv: line 3 is not UTF-8 text but other lines are, so that two encodings are mixed; save the whole file as UTF-8",
+    ),
+    "Latin-1": (
+        {"nodes.csv": b"id,g\n1,a\n2,Z\xfcrich\n3,a\n", "edges.csv": EDGES},
+        "nodes.csv: is not UTF-8 text (first: line 3); save",
+    ),
+    "no header": (
+        {"nodes.csv": "1,a\n2,b\n3,a\n", "edges.csv": EDGES},
+        "nodes.csv: seems to have no header line: line 1 holds '1', 'a'",
+    ),
+    "007 is not 7": (
+        {"nodes.csv": "id,g\n007,a\n2,b\n3,a\n", "edges.csv": "source,target\n7,2\n2,3\n"},
+        "edges.csv: 1 edge names a node that does not exist, first: line 2 ('7', '2')",
+    ),
+    "ids with one blank": (
+        {"nodes.csv": "id,g\n1,a\n,b\n3,a\n", "edges.csv": EDGES},
+        "nodes.csv: 1 row without an id in column 'id', first: line 3 (empty)",
+    ),
+    "NaN in Parquet ids": (
+        {"nodes.parquet": frame(id=[1.0, np.nan, 3.0], g=["a", "b", "a"]), "edges.csv": EDGES},
+        "nodes.parquet: 1 row without an id in column 'id'",
+    ),
+    "whole numbers with a gap in Parquet ids": (
+        {"nodes.parquet": frame(id=pd.array([1, None, 3], dtype="Int64"), g=["a", "b", "a"]), "edges.csv": EDGES},
+        "nodes.parquet: 1 row without an id in column 'id', first: line 2 (empty)",
+    ),
+    "whole numbers with a gap as ends in Parquet": (
+        {"nodes.csv": NODES, "edges.parquet": frame(source=[1.0, 2.0], target=[2.0, np.nan])},
+        "edges.parquet: 1 row with nothing in column 'target', first: line 2",
+    ),
+    "NaN in ids": (
+        {"nodes.csv": NODES, "edges.csv": "source,target\n1,NaN\n2,3\n"},
+        "edges.csv: 1 edge names a node that does not exist, first: line 2 ('1', 'NaN')",
+    ),
+    "a blank end": (
+        {"nodes.csv": NODES, "edges.csv": "source,target\n1,2\n,3\n"},
+        "edges.csv: 1 row with nothing in column 'source', first: line 3",
+    ),
+    "an edge inside one side": (
+        {"dataset.yaml": SIDED, "nodes.csv": "id,kind\n1,u\n2,u\n3,t\n", "edges.csv": "source,target\n1,3\n1,2\n"},
+        "edges.csv: 1 edge inside one side, first: line 3 ('1', '2')",
+    ),
+    "a zip that climbs": (
+        {"graph.zip": archive(**CLIMBING)},
+        "{folder}: no recognised layout. Found: graph.zip; graph.zip is an archive, which is not opened: unpack it into a folder of its own",
+    ),
+    "a tar.gz that climbs": (
+        {"graph.TAR.gz": tarball(**CLIMBING)},
+        "{folder}: no recognised layout. Found: graph.TAR.gz; graph.TAR.gz is an archive, which is not opened",
+    ),
+    "a zip called csv": (
+        {"nodes.csv": archive(**CLIMBING), "edges.csv": EDGES},
+        "nodes.csv: is not text (it holds zero bytes)",
+    ),
+    "an npz that climbs": (
+        {"nodes.csv": NODES, "edges.npz": archive(**{"../evil.npy": b"x"})},
+        "edges.npz: holds ../evil; expected a square matrix",
+    ),
+    "an npz that needs pickle": (
+        {"nodes.csv": NODES, "edges.npz": objects()},
+        "edges.npz: holds Python objects, which are never loaded; expected a square matrix",
+    ),
+    "an npz that claims too much": (
+        {"nodes.csv": NODES, "edges.npz": huge_array()},
+        "edges.npz: is not a readable .npz file",
+    ),
+    "a pickle named pt": (
+        {"g.pt": pickle.dumps(Bomb("exploded"))},
+        "g.pt: is no file of torch.save; a plain pickle is never loaded",
+    ),
+    "a pickle named npz": (
+        {"nodes.csv": NODES, "edges.npz": pickle.dumps(Bomb("exploded"))},
+        "edges.npz: is not a readable .npz file",
+    ),
+    "an external entity": (
+        {"g.graphml": ENTITY},
+        "g.graphml: holds a document type declaration (DTD), whose entities are never resolved",
+    ),
     "an external entity in GEXF": ({"g.gexf": ENTITY}, "g.gexf: holds a document type declaration (DTD)"),
-    "an external entity in UTF-16": ({"g.graphml": ENTITY.encode("utf-16")}, "g.graphml: holds a document type declaration (DTD)"),
+    "an external entity in UTF-16": (
+        {"g.graphml": ENTITY.encode("utf-16")},
+        "g.graphml: holds a document type declaration (DTD)",
+    ),
     "entities that multiply": ({"g.graphml": LAUGHS}, "g.graphml: holds a document type declaration (DTD)"),
-    "too many columns": ({"nodes.csv": "id," + ",".join(f"c{i}" for i in range(MOST_COLUMNS)) + "\n", "edges.csv": EDGES}, "nodes.csv: line 1 has 20,001 fields; a table has at most 20,000 columns"),
-    "a cell of a megabyte": ({"nodes.csv": "id,g\n1," + "a" * 2**20 + "\n2,b\n3,a\n", "edges.csv": EDGES}, "nodes.csv: cannot be read as a table (field larger than field limit (131072))"),
-    "a row of quotes": ({"nodes.csv": 'id,g\n1,"a\n2,b\n', "edges.csv": EDGES}, "nodes.csv: a quotation mark is opened and never closed"),
+    "too many columns": (
+        {"nodes.csv": "id," + ",".join(f"c{i}" for i in range(MOST_COLUMNS)) + "\n", "edges.csv": EDGES},
+        "nodes.csv: line 1 has 20,001 fields; a table has at most 20,000 columns",
+    ),
+    "a cell of a megabyte": (
+        {"nodes.csv": "id,g\n1," + "a" * 2**20 + "\n2,b\n3,a\n", "edges.csv": EDGES},
+        "nodes.csv: cannot be read as a table (field larger than field limit (131072))",
+    ),
+    "a row of quotes": (
+        {"nodes.csv": 'id,g\n1,"a\n2,b\n', "edges.csv": EDGES},
+        "nodes.csv: a quotation mark is opened and never closed",
+    ),
     "a folder as a file": ({"edges.csv": EDGES}, "{folder}: nodes.csv[.gz] or nodes.parquet is missing"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", REFUSED)
@@ -138,18 +216,58 @@ def test_refused_with_one_line(write, tmp_path, monkeypatch, capsys, kind):
 
 
 READ = {
-    "CRLF and semicolons": ({"nodes.csv": "id;g\r\n1;a\r\n2;b\r\n3;a\r\n", "edges.csv": "source;target\r\n1;2\r\n2;3\r\n"}, ["1", "2", "3"], ("a", "b")),
-    "quoted ids with commas": ({"nodes.csv": 'id,g\n"a,b",x\n"c,""d",y\n', "edges.csv": 'source,target\n"a,b","c,""d"\n'}, ["a,b", 'c,"d'], ("x", "y")),
+    "CRLF and semicolons": (
+        {"nodes.csv": "id;g\r\n1;a\r\n2;b\r\n3;a\r\n", "edges.csv": "source;target\r\n1;2\r\n2;3\r\n"},
+        ["1", "2", "3"],
+        ("a", "b"),
+    ),
+    "quoted ids with commas": (
+        {"nodes.csv": 'id,g\n"a,b",x\n"c,""d",y\n', "edges.csv": 'source,target\n"a,b","c,""d"\n'},
+        ["a,b", 'c,"d'],
+        ("x", "y"),
+    ),
     "007 and 7": ({"nodes.csv": "id,g\n007,a\n7,b\n", "edges.csv": "source,target\n007,7\n"}, ["007", "7"], ("a", "b")),
-    "NA and None": ({"nodes.csv": "id,g\nNA,None\nNone,NA\nnan,NA\n", "edges.csv": "source,target\nNA,None\nNone,nan\n"}, ["NA", "None", "nan"], ("NA", "None")),
-    "NaN": ({"nodes.csv": "id,g\nNaN,nan\nnull,NULL\n", "edges.csv": "source,target\nNaN,null\n"}, ["NaN", "null"], ("NULL", "nan")),
-    "whole numbers with a gap": ({"nodes.csv": "id,g\n1,5\n2,\n3,7\n", "edges.csv": EDGES}, ["1", "2", "3"], ("5", "7")),
-    "a formula": ({"nodes.csv": "id,g\n1,=1+1\n2,@SUM(A1)\n", "edges.csv": "source,target\n1,2\n"}, ["1", "2"], ("=1+1", "@SUM(A1)")),
-    "an attribute called id that is no id": ({"nodes.csv": "user_id,id,g\nx,p,a\ny,p,b\n", "edges.csv": "source,target\nx,y\n"}, ["x", "y"], ("a", "b")),
-    "an attribute called id": ({"nodes.csv": "node_id,ID,g\nx,1,a\ny,2,b\n", "edges.csv": "source,target\n1,2\n"}, ["1", "2"], ("a", "b")),
-    "markup": ({"nodes.csv": "id,g\n1,<script>\n2,\x07b\n", "edges.csv": "source,target\n1,2\n"}, ["1", "2"], ("\x07b", "<script>")),
-    "numbers beyond 64 bits": ({"nodes.csv": f"id,g\n{10**30},a\n{10**30 + 1},b\n", "edges.csv": f"source,target\n{10**30},{10**30 + 1}\n"}, [str(10**30), str(10**30 + 1)], ("a", "b")),
-}  # fmt: skip
+    "NA and None": (
+        {"nodes.csv": "id,g\nNA,None\nNone,NA\nnan,NA\n", "edges.csv": "source,target\nNA,None\nNone,nan\n"},
+        ["NA", "None", "nan"],
+        ("NA", "None"),
+    ),
+    "NaN": (
+        {"nodes.csv": "id,g\nNaN,nan\nnull,NULL\n", "edges.csv": "source,target\nNaN,null\n"},
+        ["NaN", "null"],
+        ("NULL", "nan"),
+    ),
+    "whole numbers with a gap": (
+        {"nodes.csv": "id,g\n1,5\n2,\n3,7\n", "edges.csv": EDGES},
+        ["1", "2", "3"],
+        ("5", "7"),
+    ),
+    "a formula": (
+        {"nodes.csv": "id,g\n1,=1+1\n2,@SUM(A1)\n", "edges.csv": "source,target\n1,2\n"},
+        ["1", "2"],
+        ("=1+1", "@SUM(A1)"),
+    ),
+    "an attribute called id that is no id": (
+        {"nodes.csv": "user_id,id,g\nx,p,a\ny,p,b\n", "edges.csv": "source,target\nx,y\n"},
+        ["x", "y"],
+        ("a", "b"),
+    ),
+    "an attribute called id": (
+        {"nodes.csv": "node_id,ID,g\nx,1,a\ny,2,b\n", "edges.csv": "source,target\n1,2\n"},
+        ["1", "2"],
+        ("a", "b"),
+    ),
+    "markup": (
+        {"nodes.csv": "id,g\n1,<script>\n2,\x07b\n", "edges.csv": "source,target\n1,2\n"},
+        ["1", "2"],
+        ("\x07b", "<script>"),
+    ),
+    "numbers beyond 64 bits": (
+        {"nodes.csv": f"id,g\n{10**30},a\n{10**30 + 1},b\n", "edges.csv": f"source,target\n{10**30},{10**30 + 1}\n"},
+        [str(10**30), str(10**30 + 1)],
+        ("a", "b"),
+    ),
+}
 
 
 @pytest.mark.parametrize("kind", READ)

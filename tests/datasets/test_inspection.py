@@ -42,8 +42,10 @@ def test_mixing_against_chance(write):
     ]
     # Node 2 has no city: of its four known nodes' six pairs 0-1 and 0-3 are edges.
     assert [(c["a"], c["b"], c["observed"], c["expected"]) for c in city["mixing"]] == [
-        ("x", "x", 1, 0.333), ("x", "y", 1, 1.333), ("y", "y", 0, 0.333),
-    ]  # fmt: skip
+        ("x", "x", 1, 0.333),
+        ("x", "y", 1, 1.333),
+        ("y", "y", 0, 0.333),
+    ]
     for a in (gender, city):
         assert sum(c["observed"] for c in a["mixing"]) == pytest.approx(
             sum(c["expected"] for c in a["mixing"]), abs=0.01

@@ -97,11 +97,13 @@ def test_folder_with_several_graphs(write):
     ring = np.array([[0, 1, 2], [1, 2, 0]])
     folder = write(
         {
-            "a_edges.npy": npy(ring), "a_sens.npy": npy([0, 1, 1]),
-            "b_edges.npy": npy(ring[:, :2]), "b_sens.npy": npy([0, 1, 1]),
+            "a_edges.npy": npy(ring),
+            "a_sens.npy": npy([0, 1, 1]),
+            "b_edges.npy": npy(ring[:, :2]),
+            "b_sens.npy": npy([0, 1, 1]),
             "c_sens.npy": npy([0, 1]),
         }
-    )  # fmt: skip
+    )
     with pytest.raises(GraphError) as error:
         load(folder)
     assert f"2 graphs in one folder; name one of: {folder}:a, {folder}:b" in str(error.value)
@@ -130,7 +132,10 @@ def test_a_complete_layout_wins_over_half_of_an_earlier_one(write):
 @pytest.mark.parametrize(
     ("files", "text"),
     [
-        (("p_node_attribute.csv", "p_node_label.csv"), "p_edge.csv[.gz] is missing; it must hold the header Src,Dst,Weight"),
+        (
+            ("p_node_attribute.csv", "p_node_label.csv"),
+            "p_edge.csv[.gz] is missing; it must hold the header Src,Dst,Weight",
+        ),
         (("p_edge.csv.gz",), "p_node_attribute.csv[.gz] is missing; it must hold a header with the attributes' names"),
         (("region_job_2.csv",), "region_job_2_relationship.txt[.gz] is missing; it must hold two user ids a line"),
         (("users.dat", "movies.dat"), "ratings.dat[.gz] or user_movie_pairs.csv[.gz] is missing"),
@@ -139,7 +144,7 @@ def test_a_complete_layout_wins_over_half_of_an_earlier_one(write):
         (("german_edges.txt.gz",), "german.csv[.gz] is missing; it must hold a header and one row per node"),
         (("edges.csv",), "nodes.csv[.gz] or nodes.parquet is missing; it must hold a header with the column id"),
     ],
-)  # fmt: skip
+)
 def test_half_a_layout_names_what_is_missing(write, files, text):
     with pytest.raises(DatasetMissing) as error:
         load(write(dict.fromkeys(files, "a,b\n1,2\n")))
@@ -158,8 +163,16 @@ def test_half_a_layout_names_what_is_missing(write, files, text):
         ("nodes.csv", b"id,ort\xfc\n1,A\n", "nodes.csv: is not UTF-8 text"),
         ("nodes.csv", gzip.compress(NODES.encode(), mtime=0), "nodes.csv: is gzip data; rename it to nodes.csv.gz"),
         ("nodes.csv.gz", NODES.encode(), "nodes.csv.gz: is not gzip data although its name ends in .gz"),
-        ("nodes.csv.gz", gzip.compress(NODES.encode(), mtime=0)[:-12], "nodes.csv.gz: the gzip data are damaged or cut off"),
-        ("nodes.csv.gz", gzip.compress(NODES.encode(), mtime=0)[:12] + b"x" * 20, "nodes.csv.gz: the gzip data are damaged"),
+        (
+            "nodes.csv.gz",
+            gzip.compress(NODES.encode(), mtime=0)[:-12],
+            "nodes.csv.gz: the gzip data are damaged or cut off",
+        ),
+        (
+            "nodes.csv.gz",
+            gzip.compress(NODES.encode(), mtime=0)[:12] + b"x" * 20,
+            "nodes.csv.gz: the gzip data are damaged",
+        ),
         ("nodes.csv", b"id,city,city\n1,A,B\n", "nodes.csv: column 'city' stands twice in the header"),
         ("nodes.csv", b"id,city\n1,A,x\n2,B\n3,C\n", "nodes.csv: line 2 has more than the 2 fields"),
         ("nodes.csv", b"id,city\n1,A,x,y\n2,B\n3,C\n", "nodes.csv: line 2 has more than the 2 fields"),
@@ -169,7 +182,7 @@ def test_half_a_layout_names_what_is_missing(write, files, text):
         ("nodes.csv", b'id,city\n1,"A\nB",,x\n2,B\n3,C\n', "nodes.csv: line 2 has more than the 2 fields"),
         ("nodes.csv", b'id,city\n1,"A\n2,B\n', "nodes.csv: a quotation mark is opened and never closed"),
     ],
-)  # fmt: skip
+)
 def test_files_that_are_not_what_they_say(write, name, content, reason):
     folder = write({"edges.csv": EDGES, name: content})
     with pytest.raises(GraphError) as error:

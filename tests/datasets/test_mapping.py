@@ -112,9 +112,19 @@ def test_a_card_says_what_was_chosen(pair, tmp_path):
         Use("city", "ignored"),
     )
     made = TableMap(
-        "friends.csv", "people.csv", "a", "b", "handle", uses, weight="strength", directed=True, separator=";",
-        name="my town", licence="CC0", origin="a survey: 2024",
-    )  # fmt: skip
+        "friends.csv",
+        "people.csv",
+        "a",
+        "b",
+        "handle",
+        uses,
+        weight="strength",
+        directed=True,
+        separator=";",
+        name="my town",
+        licence="CC0",
+        origin="a survey: 2024",
+    )
     text = card_text(made)
     for line in ("name: my town", "licence: CC0", "source: 'a survey: 2024'", "directed: true", "weight: strength"):
         assert line in text
@@ -171,13 +181,27 @@ def test_what_was_written_is_where_the_form_begins_again(pair, tmp_path):
     folder = tmp_path / "made"
     assert written_mapping(folder) is None and begin_mapping(pair, None) == guess_mapping(pair)
     uses = (
-        Use("row", "ignored"), Use("gender", "attribute", True, ("unknown",)), Use("years", "feature"),
-        Use("age", "attribute", False, ("0", "-1"), "18, 35, 50"), Use("city", "attribute", True),
-    )  # fmt: skip
+        Use("row", "ignored"),
+        Use("gender", "attribute", True, ("unknown",)),
+        Use("years", "feature"),
+        Use("age", "attribute", False, ("0", "-1"), "18, 35, 50"),
+        Use("city", "attribute", True),
+    )
     made = TableMap(
-        "friends.csv", "people.csv", "b", "a", "handle", uses, weight="strength", directed=True, separator=",",
-        encoding="iso8859-1", name="town", licence="CC0", origin="a survey",
-    )  # fmt: skip
+        "friends.csv",
+        "people.csv",
+        "b",
+        "a",
+        "handle",
+        uses,
+        weight="strength",
+        directed=True,
+        separator=",",
+        encoding="iso8859-1",
+        name="town",
+        licence="CC0",
+        origin="a survey",
+    )
     write_card(folder, made)
     assert begin_mapping(pair, written_mapping(folder)) == made
     other = read_pair(folder, "people.csv", "friends.csv")

@@ -22,8 +22,11 @@ def test_1m_from_ratings(write):
     assert graph.edges.tolist() == [[0, 1, 1], [4, 3, 4]]
     assert graph.ids(slice(None)) == ["user:1", "user:2", "user:3", "movie:1", "movie:7"]
     assert [(a.name, a.side) for a in graph.attributes] == [
-        ("gender", "users"), ("age", "users"), ("occupation", "users"), ("genre", "items"),
-    ]  # fmt: skip
+        ("gender", "users"),
+        ("age", "users"),
+        ("occupation", "users"),
+        ("genre", "items"),
+    ]
     assert graph.attribute("age").labels == ("1", "25", "56")
     assert graph.attribute("age").ordered
     assert graph.attribute("gender").codes.tolist() == [0, 1, 1, NOT_APPLICABLE, NOT_APPLICABLE]
@@ -58,11 +61,11 @@ HUNDRED = {
     "u.user": "1|7|M|student|85711\n2|17|F|other|94043\n3|18|F|other|T8H1N\n4|49|M|none|1\n5|56|M|none|1\n",
     "u.data.gz": "1\t1\t3\t881250949\n2\t1\t3\t891717742\n3\t2\t1\t878887116\n4\t3\t1\t1\n5\t3\t1\t1\n",
     "u.item": (
-        "1|Toy \"T\" (1995)|01-Jan-1995||http://x|0|0|0|1|1|1|0|0|0|0|0|0|0|0|0|0|0|0|0\n"
+        '1|Toy "T" (1995)|01-Jan-1995||http://x|0|0|0|1|1|1|0|0|0|0|0|0|0|0|0|0|0|0|0\n'
         "2|Caf\u00e9|01-Jan-1995||http://x|0|1|0|0|0|0|0|0|0|0|0|0|0|0|0|0|0|0|0\n"
         "3|No flag||||0|0|0|0|0|0|0|0|0|0|0|0|0|0|0|0|0|0|0\n"
     ).encode("latin-1"),
-}  # fmt: skip
+}
 
 
 def test_100k(write):
@@ -84,14 +87,32 @@ ONE_M = {"users.dat": USERS, "movies.dat": MOVIES, "ratings.dat": RATINGS}
 @pytest.mark.parametrize(
     ("files", "text"),
     [
-        ({**ONE_M, "ratings.dat": RATINGS + "9::7::1::1\n"}, "ratings.dat: 1 edge names a node that does not exist, first: line 4 ('9', '7'); allowed: the 3 users of users.dat and the 3 movies of movies.dat"),
-        ({**ONE_M, "ratings.dat": "1,7,5,1\n"}, "ratings.dat: line 1 has 1 fields separated by '::', expected 4: user_id, movie_id, rating, timestamp"),
-        ({**ONE_M, "users.dat": USERS + "1::F::1::1::1\n"}, "users.dat: 1 row repeats an id of column 'user_id', first: line 4 ('1')"),
-        ({**ONE_M, "movies.dat": "1::A\n"}, "movies.dat: line 1 has fewer than the three fields MovieID::Title::Genres"),
-        ({"users.dat": USERS, "user_movie_pairs.csv": "user,item\n1,7\n"}, "user_movie_pairs.csv: column 'user_id' is missing from the header; found: user, item"),
-        ({**HUNDRED, "u.user": HUNDRED["u.user"].replace("|7|", "|old|")}, "u.user: column 'age' must hold numbers, found: line 1 ('old')"),
+        (
+            {**ONE_M, "ratings.dat": RATINGS + "9::7::1::1\n"},
+            "ratings.dat: 1 edge names a node that does not exist, first: line 4 ('9', '7'); allowed: the 3 users of users.dat and the 3 movies of movies.dat",
+        ),
+        (
+            {**ONE_M, "ratings.dat": "1,7,5,1\n"},
+            "ratings.dat: line 1 has 1 fields separated by '::', expected 4: user_id, movie_id, rating, timestamp",
+        ),
+        (
+            {**ONE_M, "users.dat": USERS + "1::F::1::1::1\n"},
+            "users.dat: 1 row repeats an id of column 'user_id', first: line 4 ('1')",
+        ),
+        (
+            {**ONE_M, "movies.dat": "1::A\n"},
+            "movies.dat: line 1 has fewer than the three fields MovieID::Title::Genres",
+        ),
+        (
+            {"users.dat": USERS, "user_movie_pairs.csv": "user,item\n1,7\n"},
+            "user_movie_pairs.csv: column 'user_id' is missing from the header; found: user, item",
+        ),
+        (
+            {**HUNDRED, "u.user": HUNDRED["u.user"].replace("|7|", "|old|")},
+            "u.user: column 'age' must hold numbers, found: line 1 ('old')",
+        ),
     ],
-)  # fmt: skip
+)
 def test_blocking_problems(write, files, text):
     with pytest.raises(GraphError) as error:
         load(write(files))
@@ -109,8 +130,7 @@ def test_a_zip_code_can_be_asked_for(write):
 
 
 @pytest.mark.parametrize(
-    ("asked", "names"),
-    [("gender", ["gender", "genre"]), ("genre", ["genre"]), ("zip,genre", ["zip", "genre"])],
+    ("asked", "names"), [("gender", ["gender", "genre"]), ("genre", ["genre"]), ("zip,genre", ["zip", "genre"])]
 )
 def test_the_attributes_of_items_stay(write, asked, names):
     graph = load(write(ONE_M), attributes=asked)

@@ -42,14 +42,35 @@ def npz() -> bytes:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"r_edges.npy": npy(EDGES.T)}, "r_edges.npy: found shape (4, 2), expected (2, E): one row per end; transpose it"),
-        ({"r_edges.npy": npy(np.array([[0, 5], [1, 1]]))}, "r_edges.npy: 1 edge with a node that does not exist, first: column 1 (5, 1); allowed: 0 to 2, the positions in r_sens.npy"),
+        (
+            {"r_edges.npy": npy(EDGES.T)},
+            "r_edges.npy: found shape (4, 2), expected (2, E): one row per end; transpose it",
+        ),
+        (
+            {"r_edges.npy": npy(np.array([[0, 5], [1, 1]]))},
+            "r_edges.npy: 1 edge with a node that does not exist, first: column 1 (5, 1); allowed: 0 to 2, the positions in r_sens.npy",
+        ),
         ({"r_edges.npy": npy(np.array([[0.5], [1]]))}, "r_edges.npy: found numbers that are not whole"),
-        ({"r_edges.npy": npy(np.array([[0, 1], [1, np.nan]]))}, "r_edges.npy: found numbers that are not whole, first: nan at position (1, 1)"),
-        ({"r_edges.npy": npy(np.array([[0, -np.inf], [1, 2]]))}, "r_edges.npy: found numbers that are not whole, first: -inf at position (0, 1)"),
-        ({"r_edges.npy": npy(np.array([[0, 1e300], [1, 2]]))}, "r_edges.npy: found numbers beyond 64 bits, first: 1e+300 at position (0, 1)"),
-        ({"r_edges.npy": npy(np.array([[0, 1], [1, 2**63]], dtype=np.uint64))}, "r_edges.npy: found numbers beyond 64 bits, first: 9223372036854775808 at position (1, 1)"),
-        ({"r_sens.npy": npy(np.array([0, 1, np.inf], dtype=np.float16))}, "r_sens.npy: found numbers that are not whole, first: inf at position (2)"),
+        (
+            {"r_edges.npy": npy(np.array([[0, 1], [1, np.nan]]))},
+            "r_edges.npy: found numbers that are not whole, first: nan at position (1, 1)",
+        ),
+        (
+            {"r_edges.npy": npy(np.array([[0, -np.inf], [1, 2]]))},
+            "r_edges.npy: found numbers that are not whole, first: -inf at position (0, 1)",
+        ),
+        (
+            {"r_edges.npy": npy(np.array([[0, 1e300], [1, 2]]))},
+            "r_edges.npy: found numbers beyond 64 bits, first: 1e+300 at position (0, 1)",
+        ),
+        (
+            {"r_edges.npy": npy(np.array([[0, 1], [1, 2**63]], dtype=np.uint64))},
+            "r_edges.npy: found numbers beyond 64 bits, first: 9223372036854775808 at position (1, 1)",
+        ),
+        (
+            {"r_sens.npy": npy(np.array([0, 1, np.inf], dtype=np.float16))},
+            "r_sens.npy: found numbers that are not whole, first: inf at position (2)",
+        ),
         ({"r_edges.npy": npy(EDGES).replace(b"(2, 4)", b"(2,04)")}, "r_edges.npy: is not a readable .npy file"),
         ({"r_edges.npy": npy(EDGES).replace(b"(2, 4)", b"(2,4i")}, "r_edges.npy: is not a readable .npy file"),
         ({"r_edges.npy": npy(EDGES).replace(b"'<i8'", b"'\\d '")}, "r_edges.npy: is not a readable .npy file"),
@@ -65,7 +86,7 @@ def npz() -> bytes:
         ({"r_edges.npy": npy(np.array([[1], [1]]))}, "made: the graph has only self-loops"),
         ({"r_edges.npy": npy(np.zeros((2, 0)))}, "made: the graph has no edge between its nodes"),
     ],
-)  # fmt: skip
+)
 def test_blocking_problems(write, change, text):
     with pytest.raises(GraphError) as error:
         load(write({**FILES, **change}))

@@ -20,8 +20,12 @@ TABLES = {
     "text after numbers": ["id,x,g", *ROWS[:30], "30,seven,x", *ROWS[31:]],
     "numbers after text": ["id,x,g", "0,seven,x", *ROWS[1:]],
     "truth values after numbers": ["id,x,g", *ROWS[:30], "30,True,x", *ROWS[31:]],
-    "fractions after whole numbers": ["id,x,g", *[f"{i},{i},a" for i in range(20)], *[f"{i},{i}.5,b" for i in range(20)]],
-}  # fmt: skip
+    "fractions after whole numbers": [
+        "id,x,g",
+        *[f"{i},{i},a" for i in range(20)],
+        *[f"{i},{i}.5,b" for i in range(20)],
+    ],
+}
 
 
 @pytest.mark.parametrize("text", [None, ("id", "g")], ids=["text", "numbers"])

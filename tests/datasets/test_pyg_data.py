@@ -38,9 +38,16 @@ def test_data(write):
     assert graph.attribute("age").labels == ("0", "1", "2", "3")
     roles = {c.name: c.role for c in graph.columns}
     assert roles == {
-        "x": "feature", "edge_index": "target", "y": "label", "region": "attribute", "age": "attribute",
-        "train_mask": "ignored", "pos": "ignored", "edge_weight": "weight", "label": "ignored",
-    }  # fmt: skip
+        "x": "feature",
+        "edge_index": "target",
+        "y": "label",
+        "region": "attribute",
+        "age": "attribute",
+        "train_mask": "ignored",
+        "pos": "ignored",
+        "edge_weight": "weight",
+        "label": "ignored",
+    }
     assert not {"directed", "half-stored", "weights"} & {m.code for m in graph.messages}
     assert not graph.directed and not graph.weighted
     assert [a.name for a in load(graph_folder(write), attributes="y").attributes] == ["y"]
@@ -124,11 +131,17 @@ def test_a_tensor_that_claims_more_than_it_holds(write):
         ({"edge_index": RING}, "g.pt: found a dict; expected"),
         (Data(x=torch.ones(3, 1)), "g.pt: edge_index: found none"),
         (Data(edge_index=RING.float()), "g.pt: edge_index: found float32 of shape (2, 60)"),
-        (Data(edge_index=RING, x=torch.ones(5, 1)), "g.pt: 56 edges with a node that does not exist, first: column 4 (4, 5)"),
-        (Data(edge_index=RING, x=torch.full((N, 2), np.nan)), "g.pt: x: 120 cells not finite or beyond 1e+18, first: node 0, feature 0 (nan)"),
+        (
+            Data(edge_index=RING, x=torch.ones(5, 1)),
+            "g.pt: 56 edges with a node that does not exist, first: column 4 (4, 5)",
+        ),
+        (
+            Data(edge_index=RING, x=torch.full((N, 2), np.nan)),
+            "g.pt: x: 120 cells not finite or beyond 1e+18, first: node 0, feature 0 (nan)",
+        ),
         (Data(edge_index=torch.tensor([[0], [2**60]])), "g.pt: edge_index names node 1,152,921,504,606,846,976"),
     ],
-)  # fmt: skip
+)
 def test_data_that_cannot_be(write, content, text):
     with pytest.raises(GraphError) as error:
         load(write({"g.pt": saved(content)}))

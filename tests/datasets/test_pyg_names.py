@@ -262,27 +262,39 @@ def outside() -> np.ndarray:
         (lambda made: Answer(made, length=len(made) - 9), "lastfm_asia.npz: is not a readable .npz file"),
         (lambda made: Answer(made[:-9], length=None), "lastfm_asia.npz: is not a readable .npz file"),
         (lambda _: Answer(b""), "broke off after 0 of 0 bytes"),
-        (lambda made: Answer(made, stalls=True), "(no answer within 0.2 seconds); check the connection, or name a mirror"),
+        (
+            lambda made: Answer(made, stalls=True),
+            "(no answer within 0.2 seconds); check the connection, or name a mirror",
+        ),
         (lambda _: Answer(b"<!DOCTYPE html><p>Sorry"), "begins with b'<!DOCTYPE html>' and is no archive"),
         (lambda _: Answer(zipped(page="sorry")), "lastfm_asia.npz: lacks edges, features, target; expected the arrays"),
         (lambda _: Answer(zipped(edges="sorry", features="", target="x")), "edges: found |S5 of shape ()"),
         (lambda _: Answer(saved(**lastfm(features=None))), "lastfm_asia.npz: lacks features"),
-        (lambda _: Answer(saved(**lastfm(edges=outside()))), "1 edge with a node that does not exist, first: row 7 (3, 7624); allowed: 0 to 7623"),
+        (
+            lambda _: Answer(saved(**lastfm(edges=outside()))),
+            "1 edge with a node that does not exist, first: row 7 (3, 7624); allowed: 0 to 7623",
+        ),
         (lambda _: Answer(saved(**lastfm(edges=-outside()))), "with a node that does not exist, first: row"),
         (lambda _: Answer(saved(**lastfm(edges=social(N, ROWS).T))), "edges: found int64 of shape (2, 55612)"),
         (lambda _: Answer(saved(**lastfm(edges=social(N, ROWS) / 2))), "edges: found float64 of shape (55612, 2)"),
         (lambda _: Answer(saved(**lastfm(target=np.array(["x"] * N)))), "target: found <U1; one number per node"),
         (lambda _: Answer(saved(**lastfm(features=np.ones((3, 3))))), "features: found float64 of shape (3, 3)"),
         (lambda _: Answer(saved(**lastfm(features=np.full((N, 1), np.nan)))), "features: 7,624 cells not finite"),
-        (lambda _: Answer(saved(**lastfm(edges=social(N, ROWS - 1)))), "found 7,624 nodes and 55,611 edge rows; PyG has 7,624 and 55,612"),
+        (
+            lambda _: Answer(saved(**lastfm(edges=social(N, ROWS - 1)))),
+            "found 7,624 nodes and 55,611 edge rows; PyG has 7,624 and 55,612",
+        ),
         (lambda _: Answer(saved(**lastfm(target=np.zeros(9)))), "found 9 nodes and 55,612 edge rows; PyG has"),
         (lambda _: Answer(b"gone", 404), "answered 404 Not Found; name a mirror in UGE_MIRROR"),
         (lambda _: Answer(b"busy", 503), "answered 503 Service Unavailable"),
-        (lambda _: Answer(status=302, location="http://192.0.2.1/x.npz"), "it sends on to http://192.0.2.1/x.npz, and only https is followed"),
+        (
+            lambda _: Answer(status=302, location="http://192.0.2.1/x.npz"),
+            "it sends on to http://192.0.2.1/x.npz, and only https is followed",
+        ),
         (lambda _: Answer(status=301, location="/other.npz"), "other.npz, and only https is followed"),
         (lambda _: Answer(status=302, location="file:///etc/passwd"), "answered 302 Found"),
     ],
-)  # fmt: skip
+)
 def test_what_came_is_not_it(host, made, tmp_path, monkeypatch, answer, text):
     # A busy machine answers late, too: only where nothing is to come is it not waited for.
     monkeypatch.setattr(download, "TIMEOUT", 0.2 if "no answer" in text else 20)
@@ -337,7 +349,7 @@ def test_what_is_too_large(host, made, tmp_path, monkeypatch, length):
         ({"ml-100k/u.user": "1|24|M|writer|85711\n"}, "edges name a node that does not exist"),
         ({"ml-100k/u.data": "1\t1\t3\t0\n"}, "found 943 users and 1 rating; PyG has 943 and 100,000"),
     ],
-)  # fmt: skip
+)
 def test_an_archive_that_is_not_it(host, tmp_path, changed, text):
     host.files["/datasets/movielens/ml-100k.zip"] = Answer(movielens(**changed))
     with pytest.raises(DatasetMissing) as error:
@@ -418,9 +430,13 @@ def test_a_disk_without_room(host, made, tmp_path):
     host.files[LASTFM] = Answer(made)
     done = subprocess.run(
         f"ulimit -f 20; exec {sys.executable} -m uge_core data inspect pyg:LastFMAsia",
-        shell=True, executable="/bin/bash", capture_output=True, text=True, cwd=ROOT,
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
+    )
     assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
     assert "cannot be written (File too large); make room" in done.stderr.splitlines()[-1]
     assert kept(tmp_path) == []
@@ -450,10 +466,18 @@ def test_unknown_names_list_the_known_ones(host, spec, capsys):
 @pytest.mark.parametrize(
     "mirror",
     [
-        "http://192.0.2.1", "http://127.0.0.1@192.0.2.1/", "ftp://127.0.0.1", "file:///tmp", "127.0.0.1:8000", "https://",
-        "https://me:secret@192.0.2.1", "https://192.0.2.1/?x=", "http://[::1", "http://localhost.example",
+        "http://192.0.2.1",
+        "http://127.0.0.1@192.0.2.1/",
+        "ftp://127.0.0.1",
+        "file:///tmp",
+        "127.0.0.1:8000",
+        "https://",
+        "https://me:secret@192.0.2.1",
+        "https://192.0.2.1/?x=",
+        "http://[::1",
+        "http://localhost.example",
     ],
-)  # fmt: skip
+)
 def test_mirrors_that_are_not_allowed(mirror, monkeypatch, tmp_path):
     monkeypatch.setenv("UGE_MIRROR", mirror)
     with pytest.raises(ConfigError, match="UGE_MIRROR: found"):

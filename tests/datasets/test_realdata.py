@@ -47,15 +47,27 @@ def test_pokec_z_lacks_its_edges(shared_data):
     ("name", "nodes", "edges", "rows", "inside", "touched", "public", "field"),
     [
         (
-            "region_job", 3_219, 4_030, 158_851, 5_822, 1_257, [1_276, 1_943],
+            "region_job",
+            3_219,
+            4_030,
+            158_851,
+            5_822,
+            1_257,
+            [1_276, 1_943],
             {"-1": 2_717, "0": 254, "1": 87, "2": 69, "3": 54, "4": 38},
         ),
         (
-            "region_job_2", 3_341, 274, 135_569, 337, 284, [1_281, 2_060],
+            "region_job_2",
+            3_341,
+            274,
+            135_569,
+            337,
+            284,
+            [1_281, 2_060],
             {"-1": 2_927, "0": 178, "1": 101, "2": 61, "3": 74},
         ),
     ],
-)  # fmt: skip
+)
 def test_pokec_raw_head(shared_data, name, nodes, edges, rows, inside, touched, public, field):
     folder = shared_data("pokec-raw-head")
     graph = load(f"{folder}:{name}", attributes=["gender", "region", "age", "public", "I_am_working_in_field"])

@@ -43,13 +43,22 @@ def test_minus_one_is_a_class(write):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"german_edges.txt.gz": "0.0 4.0\n"}, "german_edges.txt.gz: 1 edge names a node that does not exist, first: line 1 ('0.0', '4.0'); allowed: 0 to 3"),
+        (
+            {"german_edges.txt.gz": "0.0 4.0\n"},
+            "german_edges.txt.gz: 1 edge names a node that does not exist, first: line 1 ('0.0', '4.0'); allowed: 0 to 3",
+        ),
         ({"german_edges.txt.gz": "0.0 1.0\n0.5 1.0\n"}, "first: line 2 ('0.5', '1.0')"),
         ({"german_edges.txt.gz": "0.0,1.0\n"}, "german_edges.txt.gz: line 1 has 1 fields separated by ' ', expected 2"),
-        ({"german.csv": "1,0,24\n-1,1,25\n1,0,44\n"}, "german.csv: seems to have no header line: line 1 holds '1', '0', '24'"),
-        ({"german.csv": GERMAN.replace("24", "young")}, "german.csv: column 'Age' must hold numbers, found: line 2 ('young')"),
+        (
+            {"german.csv": "1,0,24\n-1,1,25\n1,0,44\n"},
+            "german.csv: seems to have no header line: line 1 holds '1', '0', '24'",
+        ),
+        (
+            {"german.csv": GERMAN.replace("24", "young")},
+            "german.csv: column 'Age' must hold numbers, found: line 2 ('young')",
+        ),
     ],
-)  # fmt: skip
+)
 def test_blocking_problems(write, change, text):
     with pytest.raises(GraphError) as error:
         load(write({**FILES, **change}))

@@ -51,8 +51,12 @@ def test_two_graphs_as_promised():
     town, titles = uge.load("sample:town"), uge.load("sample:titles")
     assert (town.name, town.layout, town.num_nodes, town.bipartite) == ("town", "sample", 2000, False)
     assert [(a.name, a.num_values) for a in town.attributes] == [
-        ("region", 3), ("gender", 2), ("age", 5), ("club", 4), ("work", 3),
-    ]  # fmt: skip
+        ("region", 3),
+        ("gender", 2),
+        ("age", 5),
+        ("club", 4),
+        ("work", 3),
+    ]
     assert town.attribute("age").ordered and town.truth.sensitive == ("region", "gender", "age")
     assert 19_000 < town.num_edges < 21_000 and town.ids([0, 1999]) == ["p0001", "p2000"]
     assert (titles.num_users, titles.num_items, titles.bipartite) == (600, 400, True)
@@ -149,7 +153,7 @@ def written(tmp_path_factory):
         ("bias_free_edges.csv", lambda t: t + "p0001,p9999\n", "p9999"),
         ("bias_free_edges.csv", lambda t: "source\np0001\n", "two are needed"),
     ],
-)  # fmt: skip
+)
 def test_broken_folders(file, change, said, written, tmp_path):
     shutil.copytree(written, tmp_path / "town")
     path = tmp_path / "town" / file
@@ -162,9 +166,14 @@ def test_broken_folders(file, change, said, written, tmp_path):
 def test_the_audit_ranks_the_bias_free_graph(written, tmp_path):
     graph = uge.load(written)
     stored = uge.train(
-        graph, sensitive="region", method="uge-w", epochs=3, device="cpu", store=uge.RunStore(tmp_path / "store"),
+        graph,
+        sensitive="region",
+        method="uge-w",
+        epochs=3,
+        device="cpu",
+        store=uge.RunStore(tmp_path / "store"),
         options={"independence": True},
-    )  # fmt: skip
+    )
     rows = [r for r in stored.rows if r["variant"] == "planted-truth"]
     assert [r["exposure"] for r in rows] == ["seen", "unseen"] and len({r["metric"] for r in rows}) == 1
     for row in rows:
@@ -193,8 +202,10 @@ def test_an_installed_wheel_has_the_samples(tmp_path):
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     built = subprocess.run(
         [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(source)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if built.returncode and "setuptools" in built.stderr and "No module" in built.stderr:
         pytest.skip("no setuptools in this environment, and the wheel is built without the network")
     assert built.returncode == 0, built.stderr
@@ -203,7 +214,11 @@ def test_an_installed_wheel_has_the_samples(tmp_path):
         archive.extractall(tmp_path / "site")
     code = "from uge_core.datasets import load, sample; print(sample.folder('town'), load('sample:titles').num_edges)"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "site")}, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.startswith(str(tmp_path / "site" / "uge_core" / "sample_data" / "town"))

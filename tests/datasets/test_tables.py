@@ -28,9 +28,16 @@ def test_roles_by_values(write):
     graph = load(write({"nodes.csv": people(), "edges.csv": path()}))
     assert (graph.num_nodes, graph.num_edges, graph.layout, graph.bipartite) == (60, 59, "tables", False)
     assert roles(graph) == {
-        "id": "id", "gender": "attribute", "income": "feature", "name": "ignored", "same": "ignored",
-        "city": "attribute", "rest": "ignored", "source": "source", "target": "target",
-    }  # fmt: skip
+        "id": "id",
+        "gender": "attribute",
+        "income": "feature",
+        "name": "ignored",
+        "same": "ignored",
+        "city": "attribute",
+        "rest": "ignored",
+        "source": "source",
+        "target": "target",
+    }
     assert [a.name for a in graph.attributes] == ["gender", "city"]
     assert graph.feature_names == ("income",)
     assert graph.features.dtype == np.float32
@@ -202,7 +209,13 @@ def test_names_with_separators_are_renamed(write):
     assert graph.feature_names == ("in_come",)
     note = next(m for m in graph.messages if m.code == "renamed-column")
     assert (note.level, note.count) == ("note", 5)
-    assert note.examples == ("'a,b' is 'a_b_2'", "'a+b' is 'a_b_3'", "'x+y' is 'x_y'", "'in,come' is 'in_come'", "'same+' is 'same_'")  # fmt: skip
+    assert note.examples == (
+        "'a,b' is 'a_b_2'",
+        "'a+b' is 'a_b_3'",
+        "'x+y' is 'x_y'",
+        "'in,come' is 'in_come'",
+        "'same+' is 'same_'",
+    )
     what = {c.name: (c.role, c.detail) for c in graph.columns}
     assert what["a_b_2"] == ("attribute", "written 'a,b' in the file")
     assert what["same_"] == ("ignored", "one value")
@@ -248,14 +261,30 @@ def test_values_that_look_alike_are_said(write, values, examples, about_files):
 @pytest.mark.parametrize(
     ("nodes", "edges", "text"),
     [
-        ("1,a\n2,b\n3,a\n4,b", "1,2\n3,4\n2,3", "nodes.csv: seems to have no header line: line 1 holds '1', 'a', which look like data, not like column names; write a header as the first line, such as id,attribute1"),
-        ("id,g\n1,a\n2,b\n3,a\n", "1,2\n2,3\n", "edges.csv: seems to have no header line: line 1 holds '1', '2', which look like data, not like column names; write a header as the first line, such as source,target"),
+        (
+            "1,a\n2,b\n3,a\n4,b",
+            "1,2\n3,4\n2,3",
+            "nodes.csv: seems to have no header line: line 1 holds '1', 'a', which look like data, not like column names; write a header as the first line, such as id,attribute1",
+        ),
+        (
+            "id,g\n1,a\n2,b\n3,a\n",
+            "1,2\n2,3\n",
+            "edges.csv: seems to have no header line: line 1 holds '1', '2', which look like data, not like column names; write a header as the first line, such as source,target",
+        ),
         ("id,g\nx,a\ny,b\nz,a\n", "x,y,5\ny,z,6\n", "edges.csv: seems to have no header line: line 1 holds 'x', 'y'"),
-        ("x,a\ny,b\nz,a\n", "source,target\nx,y\ny,z\n", "nodes.csv: seems to have no header line: line 1 holds 'x', 'a'"),
+        (
+            "x,a\ny,b\nz,a\n",
+            "source,target\nx,y\ny,z\n",
+            "nodes.csv: seems to have no header line: line 1 holds 'x', 'a'",
+        ),
         ("x,a\ny,b\nz,a\n", "x,y\ny,z\n", "nodes.csv: seems to have no header line: line 1 holds 'x', 'a'"),
-        ("x\ny\nz\n", "source,target\nx,y\ny,z\n", "nodes.csv: seems to have no header line: line 1 holds 'x', which looks like data, not like a column name; write a header as the first line, such as id"),
+        (
+            "x\ny\nz\n",
+            "source,target\nx,y\ny,z\n",
+            "nodes.csv: seems to have no header line: line 1 holds 'x', which looks like data, not like a column name; write a header as the first line, such as id",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_missing_header_is_no_lost_row(write, nodes, edges, text):
     with pytest.raises(GraphError) as error:
         load(write({"nodes.csv": nodes, "edges.csv": edges}))
@@ -311,10 +340,13 @@ def ids(n: int) -> str:
         ("id", "column 'id' of nodes.csv has the role id and cannot be an attribute"),
         ("one", "nodes.csv: column 'one' has one value ('x'); an attribute needs at least two groups"),
         ("none", "nodes.csv: column 'none' has no value; an attribute needs at least two groups"),
-        ("score", "nodes.csv: column 'score' is continuous (300 different numbers); an attribute has at most 50 values: bin it first, for instance at 29.9, 59.8, 89.7, 119.6"),
+        (
+            "score",
+            "nodes.csv: column 'score' is continuous (300 different numbers); an attribute has at most 50 values: bin it first, for instance at 29.9, 59.8, 89.7, 119.6",
+        ),
         ("WORD", "nodes.csv: column 'word' has 300 different values; an attribute has at most 200: group them first"),
     ],
-)  # fmt: skip
+)
 def test_attributes_asked_for_that_cannot_be(write, asked, text):
     nodes = "id,gender,score,one,none,word\n" + "".join(f"{i},{'fm'[i % 2]},{i / 2},x,,w{i}\n" for i in range(300))
     folder = write({"nodes.csv": nodes, "edges.csv": ids(300)})
@@ -329,17 +361,41 @@ GOOD = "id,g\n1,a\n2,b\n3,a\n"
 @pytest.mark.parametrize(
     ("nodes", "edges", "text"),
     [
-        (GOOD, "source,target\n1,2\n9,1\n2,8\n2,7\n6,6\n", "edges.csv: 4 edges name a node that does not exist, first: line 3 ('9', '1'), line 4 ('2', '8'), line 5 ('2', '7'); allowed: the 3 ids in column 'id' of nodes.csv, compared as text (7 and 7.0 differ); add the nodes or remove these rows"),
-        (GOOD, "source,target\n1,2\n1.0,2\n", "edges.csv: 1 edge names a node that does not exist, first: line 3 ('1.0', '2')"),
-        (GOOD, "source,target\n1,2\n\n1,\n", "edges.csv: 1 row with nothing in column 'target', first: line 4; every edge needs two ends"),
-        (GOOD, "source,target\n1,1\n2,2\n", "made: the graph has only self-loops; at least one edge between two different nodes is needed"),
+        (
+            GOOD,
+            "source,target\n1,2\n9,1\n2,8\n2,7\n6,6\n",
+            "edges.csv: 4 edges name a node that does not exist, first: line 3 ('9', '1'), line 4 ('2', '8'), line 5 ('2', '7'); allowed: the 3 ids in column 'id' of nodes.csv, compared as text (7 and 7.0 differ); add the nodes or remove these rows",
+        ),
+        (
+            GOOD,
+            "source,target\n1,2\n1.0,2\n",
+            "edges.csv: 1 edge names a node that does not exist, first: line 3 ('1.0', '2')",
+        ),
+        (
+            GOOD,
+            "source,target\n1,2\n\n1,\n",
+            "edges.csv: 1 row with nothing in column 'target', first: line 4; every edge needs two ends",
+        ),
+        (
+            GOOD,
+            "source,target\n1,1\n2,2\n",
+            "made: the graph has only self-loops; at least one edge between two different nodes is needed",
+        ),
         (GOOD, "source,target\n", "edges.csv: there are no rows under the header"),
         (GOOD, "source\n1\n", "edges.csv: one column (source), two are needed: source,target"),
-        ("id,g\n1,a\n2,b\n1,a\n", "source,target\n1,2\n", "nodes.csv: 1 row repeats an id of column 'id', first: line 4 ('1'); each node must stand once"),
-        ("id,g\n1,a\n,b\n", "source,target\n1,2\n", "nodes.csv: 1 row without an id in column 'id', first: line 3 (empty); every node needs an id"),
+        (
+            "id,g\n1,a\n2,b\n1,a\n",
+            "source,target\n1,2\n",
+            "nodes.csv: 1 row repeats an id of column 'id', first: line 4 ('1'); each node must stand once",
+        ),
+        (
+            "id,g\n1,a\n,b\n",
+            "source,target\n1,2\n",
+            "nodes.csv: 1 row without an id in column 'id', first: line 3 (empty); every node needs an id",
+        ),
         ("id,Age,age\n1,a,a\n2,b,b\n", "source,target\n1,2\n", "made: two attributes are called age; rename one"),
     ],
-)  # fmt: skip
+)
 def test_blocking_problems(write, nodes, edges, text):
     folder = write({"nodes.csv": nodes, "edges.csv": edges})
     with pytest.raises(GraphError) as error:

@@ -53,7 +53,9 @@ BY_ID = {
     "csv": lambda f, ids, z: text_table(f / "z.csv", ids, z),
     "csv without a header": lambda f, ids, z: text_table(f / "z.csv", ids, z, header=False),
     "csv of pandas": lambda f, ids, z: text_table(f / "z.csv", ids, z, header=["", *map(str, range(z.shape[1]))]),
-    "csv with numbered columns": lambda f, ids, z: text_table(f / "z.csv", ids, z, header=["who", *map(str, range(z.shape[1]))]),
+    "csv with numbered columns": lambda f, ids, z: text_table(
+        f / "z.csv", ids, z, header=["who", *map(str, range(z.shape[1]))]
+    ),
     "csv in quotes": lambda f, ids, z: text_table(f / "z.csv", ids, z, quote=csv.QUOTE_ALL, header=False),
     "semicolons": lambda f, ids, z: text_table(f / "z.csv", ids, z, sep=";"),
     "tsv": lambda f, ids, z: text_table(f / "z.tsv", ids, z, sep="\t"),
@@ -64,7 +66,7 @@ BY_ID = {
     "word2vec.gz": lambda f, ids, z: word2vec(f / "z.emb.gz", ids, z),
     "npz with ids": lambda f, ids, z: np.savez(f / "z.npz", embedding=z, ids=np.array(ids)),
     "npz with ids as bytes": lambda f, ids, z: np.savez(f / "z.npz", z=z, ids=np.array([i.encode() for i in ids])),
-}  # fmt: skip
+}
 
 
 def drawn(graph, dim=3):

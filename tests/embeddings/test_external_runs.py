@@ -219,9 +219,11 @@ def test_two_runs_are_compared(town, seeded, store_copy, capsys):
 
     def stored(rows, row, exposures):
         (value,) = [
-            r["value"] for r in rows
-            if r["exposure"] in exposures and all(r[k] == row[k] for k in ("metric", "attribute", "attacker", "variant"))
-        ]  # fmt: skip
+            r["value"]
+            for r in rows
+            if r["exposure"] in exposures
+            and all(r[k] == row[k] for k in ("metric", "attribute", "attacker", "variant"))
+        ]
         return value
 
     assert {(r["metric"], r["exposure"]) for r in found["rows"]} == {
@@ -268,15 +270,14 @@ def test_methods_are_compared_over_seeds(town, tmp_path, store, capsys):
         "--set",
         "learning_rate=0.05",
     )
-    ids = {
-        m: uge_runs(capsys, "sweep", town, "--methods", m, *common)[1].split() for m in ("none", "uge-w")
-    }  # fmt: skip
+    ids = {m: uge_runs(capsys, "sweep", town, "--methods", m, *common)[1].split() for m in ("none", "uge-w")}
     a, b = (",".join(ids[m]) for m in ("none", "uge-w"))
     found = record(capsys, "audit", a, "--against", b)
     row = next(
-        r for r in found["rows"]
+        r
+        for r in found["rows"]
         if (r["metric"], r["attribute"], r["attacker"], r["exposure"]) == ("auc", "city", "linear", "unseen")
-    )  # fmt: skip
+    )
     assert (row["ci_kind"], row["n"]) == ("seeds", 3) and row["ci_low"] < row["value"] < row["ci_high"]
     values = []
     for m, exposure in (("none", None), ("uge-w", "unseen")):

@@ -50,9 +50,13 @@ def _serving(root: Path, *options: str) -> Iterator[Server]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", "--server.headless=true"]
     process = subprocess.Popen(
-        [*command, *options], cwd=ROOT, env=os.environ | {"UGE_STORE": str(root)}, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        [*command, *options],
+        cwd=ROOT,
+        env=os.environ | {"UGE_STORE": str(root)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     server = Server(f"http://127.0.0.1:{port}", RunStore(root), process.pid)
     try:
         limit = time.monotonic() + PATIENCE / 1000

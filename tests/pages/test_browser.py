@@ -114,7 +114,7 @@ def test_a_box_around_people_is_compared_with_everybody(server: Any, visit: Visi
         "n => { const g = document.querySelectorAll('.js-plotly-plot')[1];"
         " return g && g._fullData && g._fullData.reduce((s, t) => s + (t.selectedpoints || []).length, 0) === n }",
         arg=count,
-    )  # fmt: skip
+    )
     expect(sentence).to_contain_text(f"{count} people selected")
     expect(tab.get_by_test_id("stDataFrame")).to_have_count(2)
     tab.get_by_role("button", name="Clear the selection").click()

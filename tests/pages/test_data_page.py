@@ -56,26 +56,62 @@ def test_two_files_show_groups_edges_and_weights(app: AppTest) -> None:
     assert len(app.get("plotly_chart")) == 3 and all(c.proto.alt for c in app.get("plotly_chart"))
     assert uge.plain_text("g: 2 groups, the largest a with 50.0%; no value is missing") in words(app)
     assert [m.label for m in app.metric][-5:] == [
-        "Smallest weight", "Largest weight", "Mean weight", "Effective sample size", "Clipped share",
-    ]  # fmt: skip
+        "Smallest weight",
+        "Largest weight",
+        "Mean weight",
+        "Effective sample size",
+        "Clipped share",
+    ]
     (upload,) = uge.list_uploads(uge.RunStore())
     assert app.query_params["graph"] == upload.spec
 
 
 HOSTILE = {
     # the first, as a refused upload leaves the graph before it in view
-    "too large": (EDGES + "p0,p1\n" * 4000, NODES, "is larger than 0.02 MB, the most that can be uploaded; give the place of its folder"),
-    "ids that nobody has": (EDGES + "p1,ghost\n", NODES, "1 edge names a node that does not exist, first: line 42 ('p1', 'ghost')"),
-    "an attribute without a value": (EDGES, NODES.replace(",a\n", ",\n").replace(",b\n", ",\n"), "no column of people can be audited: g has no value in any row"),
-    "one group": (EDGES, NODES.replace(",b\n", ",a\n"), "no column of people can be audited: g has one value in all rows"),
+    "too large": (
+        EDGES + "p0,p1\n" * 4000,
+        NODES,
+        "is larger than 0.02 MB, the most that can be uploaded; give the place of its folder",
+    ),
+    "ids that nobody has": (
+        EDGES + "p1,ghost\n",
+        NODES,
+        "1 edge names a node that does not exist, first: line 42 ('p1', 'ghost')",
+    ),
+    "an attribute without a value": (
+        EDGES,
+        NODES.replace(",a\n", ",\n").replace(",b\n", ",\n"),
+        "no column of people can be audited: g has no value in any row",
+    ),
+    "one group": (
+        EDGES,
+        NODES.replace(",b\n", ",a\n"),
+        "no column of people can be audited: g has one value in all rows",
+    ),
     "no edge": ("source,target\n", NODES, "edges.csv: there are no rows under the header"),
     "self-loops alone": ("source,target\np1,p1\np2,p2\n", NODES, "the graph has only self-loops"),
-    "a column twice": (EDGES, NODES.replace("id,g", "id,g,g").replace(",a\n", ",a,a\n").replace(",b\n", ",b,b\n"), "column 'g' stands twice in the header"),
-    "a formula": (EDGES, NODES.replace(",a\n", ",=HYPERLINK(1)\n"), "g: 2 groups, the largest =HYPERLINK(1) with 50.0%"),
-    "markup": (EDGES, NODES.replace(",a\n", ",<script>alert(1)</script>\n"), "the largest <script>alert(1)</script> with 50.0%"),
-    "no text at all": (EDGES, b"\x89PNG\r\n\x1a\n" + random.Random(0).randbytes(500) + b"\0", "nodes.csv: is not text (it holds zero bytes)"),
+    "a column twice": (
+        EDGES,
+        NODES.replace("id,g", "id,g,g").replace(",a\n", ",a,a\n").replace(",b\n", ",b,b\n"),
+        "column 'g' stands twice in the header",
+    ),
+    "a formula": (
+        EDGES,
+        NODES.replace(",a\n", ",=HYPERLINK(1)\n"),
+        "g: 2 groups, the largest =HYPERLINK(1) with 50.0%",
+    ),
+    "markup": (
+        EDGES,
+        NODES.replace(",a\n", ",<script>alert(1)</script>\n"),
+        "the largest <script>alert(1)</script> with 50.0%",
+    ),
+    "no text at all": (
+        EDGES,
+        b"\x89PNG\r\n\x1a\n" + random.Random(0).randbytes(500) + b"\0",
+        "nodes.csv: is not text (it holds zero bytes)",
+    ),
     "an id twice": (EDGES, NODES + "p0,a\n", "nodes.csv: 1 row repeats an id of column 'id'"),
-}  # fmt: skip
+}
 
 
 def test_hostile_uploads_each_get_their_own_message(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,6 +220,9 @@ def test_the_web_process_stays_without_torch(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, str(ROOT / "pages" / "main.py")],
-        capture_output=True, text=True, cwd=ROOT, env={"PATH": "", "UGE_STORE": str(tmp_path), "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"PATH": "", "UGE_STORE": str(tmp_path), "PYTHONPATH": str(ROOT)},
+    )
     assert done.stdout.strip().splitlines()[-1:] == ["[]"], done.stderr

@@ -145,9 +145,14 @@ def two_graphs(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "village" / "edges.csv").write_text("\n".join(["source,target", *pairs]) + "\n")
     (folder / "village" / "nodes.csv").write_text("\n".join(["id,hamlet,hand", *people]) + "\n")
     uge.sweep(
-        uge.load(folder / "village"), sensitive="hamlet", methods=["none", "uge-w"], epochs=5, device="cpu",
-        store=uge.RunStore(folder / "store"), source={"spec": str(folder / "village"), "attributes": None},
-    )  # fmt: skip
+        uge.load(folder / "village"),
+        sensitive="hamlet",
+        methods=["none", "uge-w"],
+        epochs=5,
+        device="cpu",
+        store=uge.RunStore(folder / "store"),
+        source={"spec": str(folder / "village"), "attributes": None},
+    )
     return folder / "store"
 
 

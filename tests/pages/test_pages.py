@@ -136,8 +136,11 @@ def test_the_web_process_stays_without_torch(store_copy: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, str(ROOT / "pages" / "main.py")],
-        capture_output=True, text=True, cwd=ROOT, env={"PATH": "", "UGE_STORE": str(store_copy), "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"PATH": "", "UGE_STORE": str(store_copy), "PYTHONPATH": str(ROOT)},
+    )
     assert done.stdout.strip().splitlines()[-1:] == ["[]"], done.stderr
 
 

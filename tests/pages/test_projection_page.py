@@ -83,9 +83,16 @@ def test_the_address_says_where_along_its_path_run_b_stands(
     root = tmp_path / "store"
     shutil.copytree(shared, root, ignore=shutil.ignore_patterns("*.sock"))
     other = uge.train(
-        uge.load(town), sensitive="city", method="uge-c", lam=1.5, epochs=60, options={"learning_rate": 0.05}, device="cpu",
-        store=RunStore(root), source={"spec": str(town), "attributes": None},
-    )  # fmt: skip
+        uge.load(town),
+        sensitive="city",
+        method="uge-c",
+        lam=1.5,
+        epochs=60,
+        options={"learning_rate": 0.05},
+        device="cpu",
+        store=RunStore(root),
+        source={"spec": str(town), "attributes": None},
+    )
     monkeypatch.setenv("UGE_STORE", str(root))
     fresh = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60)
     fresh.run()

@@ -59,8 +59,9 @@ def test_closed_form_gradient_equals_autograd(dtype):
     z = z.to(dtype)
     other = (np.arange(60) % 4) - 1  # some nodes outside
     weight, phase = (
-        torch.randn(4, 32, generator=generator(2)).to(dtype), torch.rand(32, generator=generator(3)).to(dtype) * 6
-    )  # fmt: skip
+        torch.randn(4, 32, generator=generator(2)).to(dtype),
+        torch.rand(32, generator=generator(3)).to(dtype) * 6,
+    )
     a = z.clone().requires_grad_()
     made = [Groups.of(g, int(g.max()) + 1, torch.device("cpu")) for g in (group, other)]
     fourier_gap(a, made, weight, phase).backward()
@@ -86,8 +87,10 @@ def test_compiled_passes_equal_torchs_in_double_and_do_not_depend_on_threads():
     weight, phase = 20 * torch.randn(5, 33, generator=generator(5)), 6 * torch.rand(33, generator=generator(6))
     found = {}
     for name, dtype, pool in (
-        ("double", torch.float64, None), ("alone", torch.float32, None), ("threads", torch.float32, ThreadPoolExecutor(3)),
-    ):  # fmt: skip
+        ("double", torch.float64, None),
+        ("alone", torch.float32, None),
+        ("threads", torch.float32, ThreadPoolExecutor(3)),
+    ):
         x = z.to(dtype, copy=True).requires_grad_()
         value = fourier_gap(x, made, weight.to(dtype), phase.to(dtype), pool)
         value.backward()

@@ -283,8 +283,10 @@ def test_paths_go_from_the_untreated_run_along_lambda(store: RunStore) -> None:
     assert lambda_path(weights, runs) == (weights,)
     found = chains([*runs, other, none, weights])
     assert [[r.id for r in chain] for chain in found] == [
-        [none.id, weights.id], [none.id, "r0.1", "r0.5", "r1.9"], ["other"],
-    ]  # fmt: skip
+        [none.id, weights.id],
+        [none.id, "r0.1", "r0.5", "r1.9"],
+        ["other"],
+    ]
     assert [[r.id for r in c] for c in chains([none])] == [[none.id]]
 
 
@@ -475,9 +477,7 @@ def test_numbers_of_the_full_space_stand_beside_floor_n_interval_and_direction(s
     data, view = view_of(store, town)
     run = store.load(view.wanted[0])
     auc, f1, near = uge.full_space(store, data, run.id, "city")
-    row = next(
-        r for r in run.rows if r["metric"] == "auc" and r["attacker"] == "worst" and r["attribute"] == "city"
-    )  # fmt: skip
+    row = next(r for r in run.rows if r["metric"] == "auc" and r["attacker"] == "worst" and r["attribute"] == "city")
     assert auc.value == f"{max(row['value'], 1 - row['value']):.3f}"
     for fact in (auc, f1, near):
         assert fact.label.startswith("↓") and re.search(r"n = [\d,]+ people", fact.words), fact

@@ -153,8 +153,11 @@ def test_withheld_cells_tell_neither_value_nor_number():
     text = rows_csv([{"sha256": "0", "run_id": "r", "dataset": {"name": "d"}, "rows": [row]}])
     told = [x for x in csv.DictReader(io.StringIO(text, newline="")) if x["kind"] == "cell"]
     assert [(x["value"], x["ci_low"], x["ci_high"], x["n"]) for x in told] == [
-        ("", "", "", "withheld"), ("", "", "", "withheld"), ("0.25", "0.125", "0.5", "10"), ("", "", "", "0"),
-    ]  # fmt: skip
+        ("", "", "", "withheld"),
+        ("", "", "", "withheld"),
+        ("0.25", "0.125", "0.5", "10"),
+        ("", "", "", "0"),
+    ]
 
 
 def test_the_page_says_once_what_withheld_is(seeded, tmp_path):
@@ -172,7 +175,8 @@ def test_the_page_says_once_what_withheld_is(seeded, tmp_path):
     (table,) = re.findall(r"<summary>Group pairs of city.*?</details>", html, re.DOTALL)
     lines = re.findall(r"<tr><td>(.*?)</tr>", table)
     assert [re.sub(r"<[^>]*>", "|", x) for x in lines] == [
-        f"{small['a']} and {small['b']}||||||withheld|||", f"{other['a']} and {other['b']}||||||withheld|||",
+        f"{small['a']} and {small['b']}||||||withheld|||",
+        f"{other['a']} and {other['b']}||||||withheld|||",
         f"{none['a']} and {none['b']}||none||||0||too few, left out|",
-    ]  # fmt: skip
+    ]
     assert table.count(WITHHELD_LEGEND) == 1 and "0.988" not in html

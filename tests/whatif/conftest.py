@@ -27,9 +27,14 @@ def encoders(town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             source = {"spec": str(town), "attributes": None}
             store.begin(run_id, config.to_json(), dataset_record(graph) | {"source": source})
             store.finish(
-                run_id, embedding=found.embedding, twin=found.twin, hidden=found.hidden, parameters=found.parameters,
-                diagnostics=found.diagnostics, device="cpu",
-            )  # fmt: skip
+                run_id,
+                embedding=found.embedding,
+                twin=found.twin,
+                hidden=found.hidden,
+                parameters=found.parameters,
+                diagnostics=found.diagnostics,
+                device="cpu",
+            )
     return root
 
 

@@ -66,11 +66,12 @@ def trained_edge(graph: Any, at: int = 0) -> tuple[str, str]:
 @pytest.mark.parametrize(
     "edits",
     [
-        (FlipValue("city", tuple(f"p{i}" for i in range(40)), "A"),), (MergeValues("city", ("A", "B"), "AB"),),
+        (FlipValue("city", tuple(f"p{i}" for i in range(40)), "A"),),
+        (MergeValues("city", ("A", "B"), "AB"),),
         (DropValue("city", "C"), FlipValue("gender", ("p1", "p2"), "f")),
     ],
     ids=["flip", "merge", "drop"],
-)  # fmt: skip
+)
 def test_rejudging_equals_an_audit_of_the_edited_graph(
     graph: Any, store: uge.RunStore, desk: Desk, method: str, edits: tuple[Edit, ...]
 ) -> None:
@@ -80,10 +81,16 @@ def test_rejudging_equals_an_audit_of_the_edited_graph(
     edited, config = apply_edits(graph, edits), RunConfig.from_json(run.config)
     for side, g in (("before", graph), ("after", edited)):
         audit = audit_embedding(
-            np.asarray(run.embedding), g, split_links(g), attributes=answer["attributes"], attackers=("linear",),
-            treated=config.sensitive, read=attributes_read(config, g), unknown=config.unknown,
+            np.asarray(run.embedding),
+            g,
+            split_links(g),
+            attributes=answer["attributes"],
+            attackers=("linear",),
+            treated=config.sensitive,
+            read=attributes_read(config, g),
+            unknown=config.unknown,
             twin=None if run.twin is None else np.asarray(run.twin),
-        )  # fmt: skip
+        )
         assert len(answer["rows"]) > 8
         for pair in answer["rows"]:
             row = pair[side]
@@ -280,8 +287,10 @@ def test_how_far_is_relative_to_a_nodes_length() -> None:
     after = before + np.array([[0.0, 5.0], [0.5, 0.0], [0.0, 0.0], [0.0, 0.0]], dtype=np.float32)
     found = moved(before, after, np.array([0]), np.array([[0], [1]]))
     assert [(m.who, m.nodes, m.largest, m.still) for m in found] == [
-        ("edited nodes", 1, 1.0, 0), ("their neighbours", 1, 0.5, 0), ("all others", 2, 0.0, 2),
-    ]  # fmt: skip
+        ("edited nodes", 1, 1.0, 0),
+        ("their neighbours", 1, 0.5, 0),
+        ("all others", 2, 0.0, 2),
+    ]
 
 
 # what a page shows of it
@@ -355,9 +364,13 @@ def test_hostile_names_are_escaped(graph: Any) -> None:
     odd = replace(graph, node_ids=np.array([f"<b>{i}</b>" for i in range(200)], dtype=object))
     found = ego_network(odd, split_links(odd), None, [10])
     record = {
-        "nodes": [n | {"x": 0.0, "y": 0.0} for n in found.nodes], "edges": list(found.edges), "left_out": 0,
-        "edges_left_out": 0, "sensitive": [], "note": None,
-    }  # fmt: skip
+        "nodes": [n | {"x": 0.0, "y": 0.0} for n in found.nodes],
+        "edges": list(found.edges),
+        "left_out": 0,
+        "edges_left_out": 0,
+        "sensitive": [],
+        "note": None,
+    }
     text = ego_figure(ego_view(record, "city")).to_json()
     shown = [t for trace in ego_figure(ego_view(record, "city")).data for t in (trace.text or ())]
     assert "&lt;b&gt;10" in text and shown and not any("<b>" in t for t in shown)

@@ -99,7 +99,7 @@ def test_directions_follow_added_edges(graph: AttributedGraph) -> None:
         (lambda g: DropEdges((("p0", "p0x"),)), "no node is called 'p0x'"),
         (lambda g: AddEdges((edge(g, 0),)), "is there already"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_said(graph: AttributedGraph, edit: object, said: str) -> None:
     with pytest.raises(uge.UgeError, match=said):
         apply_edits(graph, [edit(graph)])  # type: ignore[operator]
@@ -117,16 +117,21 @@ def test_what_does_not_fit_is_said(graph: AttributedGraph, edit: object, said: s
         (lambda: edit_from_json({"kind": "threshold", "probability": "high"}), "cannot be read"),
         (lambda: edit_from_json({"kind": "flip", "attribute": "a", "nodes": ["x"]}), "needed: attribute, nodes, value"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_an_edit_is_said(make: object, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         make()  # type: ignore[operator]
 
 
 EDITS: tuple[Edit, ...] = (
-    FlipValue("city", ("p3", "p7"), "C"), MergeValues("city", ("A", "B"), "A+B"), DropValue("age", "old"), Threshold(0.25),
-    DropEdges((("p1", "p2"),)), AddEdges((("p9", "p1"),)), ReweightEdges((("p3", "p4"),), 2.5),
-)  # fmt: skip
+    FlipValue("city", ("p3", "p7"), "C"),
+    MergeValues("city", ("A", "B"), "A+B"),
+    DropValue("age", "old"),
+    Threshold(0.25),
+    DropEdges((("p1", "p2"),)),
+    AddEdges((("p9", "p1"),)),
+    ReweightEdges((("p3", "p4"),), 2.5),
+)
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=lambda e: e.kind)
@@ -147,10 +152,12 @@ def test_a_hash_is_of_the_edits_in_their_order_and_of_nothing_else() -> None:
     assert DropEdges((("b", "a"), ("a", "b"))) == DropEdges((("a", "b"),))
     # canonical: a fixed text gives a fixed digest
     assert Scenario("f" * 64, (Threshold(0.25),)).hash == (
-        __import__("hashlib").sha256(
+        __import__("hashlib")
+        .sha256(
             b'{"data":"' + b"f" * 64 + b'","edits":[{"kind":"threshold","probability":0.25}],"schema":"uge-scenario/1"}'
-        ).hexdigest()
-    )  # fmt: skip
+        )
+        .hexdigest()
+    )
 
 
 def test_undo_goes_back_edit_by_edit() -> None:

@@ -217,9 +217,15 @@ def test_edits_that_leave_the_graph_as_it_is_are_not_trained_on(edit: Edit, own:
     source = run.dataset["source"] | {"scenario": scenario.to_json()}
     options = {"learning_rate": 0.05}
     same = uge.train(
-        scenario_graph(graph, scenario), sensitive="city", method="uge-w", store=own, epochs=60, options=options,
-        device="cpu", source=source,
-    )  # fmt: skip
+        scenario_graph(graph, scenario),
+        sensitive="city",
+        method="uge-w",
+        store=own,
+        epochs=60,
+        options=options,
+        device="cpu",
+        source=source,
+    )
     assert same.id == run.id and same.dataset == run.dataset
 
 

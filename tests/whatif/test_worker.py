@@ -100,9 +100,13 @@ def test_it_comes_up_answers_and_is_one_a_store(own: uge.RunStore) -> None:
     assert alive(pid, birth(pid))
     warm(own)
     second = subprocess.run(
-        [sys.executable, "-m", "uge_core", "whatif-worker", "--store", str(own.root)], capture_output=True, text=True,
-        cwd=ROOT, timeout=60, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "uge_core", "whatif-worker", "--store", str(own.root)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+    )
     assert second.returncode == 0 and "another process answers" in second.stderr
     assert processes(own) == [pid]
     assert ((own.root / "whatif").stat().st_mode & 0o077) == 0

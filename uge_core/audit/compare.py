@@ -241,10 +241,24 @@ def difference(
 ) -> Difference:
     """A row from a paired estimate."""
     return Difference(
-        metric, attribute, attacker, variant, exposure, found.a, found.b, found.value, found.low, found.high,
-        None if found.low is None else ci_kind, found.n, found.p_value, None, METRICS[metric].direction,
-        "insufficient" if found.value is None else "ok", found.note,
-    )  # fmt: skip
+        metric,
+        attribute,
+        attacker,
+        variant,
+        exposure,
+        found.a,
+        found.b,
+        found.value,
+        found.low,
+        found.high,
+        None if found.low is None else ci_kind,
+        found.n,
+        found.p_value,
+        None,
+        METRICS[metric].direction,
+        "insufficient" if found.value is None else "ok",
+        found.note,
+    )
 
 
 def adjusted(rows: Iterable[Difference]) -> Comparison:

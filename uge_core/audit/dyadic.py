@@ -113,10 +113,7 @@ class Noise:
     def scaled(self, factor: Float64) -> Noise:
         """That of the means times (k,) factors."""
         return replace(
-            self,
-            variance=self.variance * factor**2,
-            spread=self.spread * factor**2,
-            draws=self.draws * factor[:, None],
+            self, variance=self.variance * factor**2, spread=self.spread * factor**2, draws=self.draws * factor[:, None]
         )
 
     @property
@@ -202,13 +199,7 @@ def cell_noise(
     made += lift[:, None] * rng.standard_normal(made.shape)
     most = np.maximum(size - 1.0, 1.0)
     df = np.minimum(np.divide(spread**2, uncertain, out=most.copy(), where=uncertain > 0), most)
-    return Noise(
-        np.maximum(spread - own[kept], least),
-        df,
-        np.maximum(spread, least),
-        made,
-        int(borrows.sum()),
-    )
+    return Noise(np.maximum(spread - own[kept], least), df, np.maximum(spread, least), made, int(borrows.sum()))
 
 
 @dataclass(frozen=True)

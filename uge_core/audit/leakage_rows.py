@@ -55,9 +55,16 @@ class _Attack:
         """The measures of one attack."""
         probe, scaled = self.probe, not self.as_coded
         prediction = leakage.attack(
-            embedding, probe.classes, probe.train, probe.test, attacker=self.attacker, edges=self.job.edges,
-            standardise=scaled, calibrate=scaled, seed=self.job.split_seed,
-        )  # fmt: skip
+            embedding,
+            probe.classes,
+            probe.train,
+            probe.test,
+            attacker=self.attacker,
+            edges=self.job.edges,
+            standardise=scaled,
+            calibrate=scaled,
+            seed=self.job.split_seed,
+        )
         return leakage.measure(prediction, probe.labels)
 
     def floor(self, dim: int) -> Estimates:

@@ -113,9 +113,17 @@ def _ndcg_gap(job: Job, found: ndcg.GroupMeans, labels: tuple[str, ...], given: 
     estimate = Estimate(top.value - bottom.value, found.apart.low, min(found.apart.high, 1.0))
     words = f"highest {top.name} {top.value:.3g} ({top.n:,} lists), lowest {bottom.name} {bottom.value:.3g} ({bottom.n:,} lists)"
     return make_row(
-        "ndcg_gap", estimate, words, left_out, job.notes.get(given["attribute"]), n=n, cells=cells,
-        floor_random=found.apart.expected, p_value=found.apart.p_value, **given,
-    )  # fmt: skip
+        "ndcg_gap",
+        estimate,
+        words,
+        left_out,
+        job.notes.get(given["attribute"]),
+        n=n,
+        cells=cells,
+        floor_random=found.apart.expected,
+        p_value=found.apart.p_value,
+        **given,
+    )
 
 
 def _exposure(job: Job, task: RankingTask, codes: IntArray, given: Mapping[str, Any]) -> Row:
@@ -155,8 +163,7 @@ def _ranked(
     counted = int(keep.sum())
     if counted < ndcg.MIN_TARGETS:
         few = Estimate(
-            None,
-            note=f"{counted} nodes have edges to rank among strangers, at least {ndcg.MIN_TARGETS} are needed",
+            None, note=f"{counted} nodes have edges to rank among strangers, at least {ndcg.MIN_TARGETS} are needed"
         )
         return make_row(metric, few, *notes, n=counted, **values)
     effective = float(weight[keep].sum() ** 2 / (weight[keep] ** 2).sum())

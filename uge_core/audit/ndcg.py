@@ -210,9 +210,12 @@ def list_noise(
         np.bincount(of_pair[2], np.bincount(index.ravel(), share, of_pair.shape[1]) ** 2, num_groups), dtype=np.float64
     )
     sides = edge_sides(
-        ends_of_pair.ravel(), np.zeros(2 * len(t), np.int64), np.tile(group[t], 2), np.tile(share, 2),
+        ends_of_pair.ravel(),
+        np.zeros(2 * len(t), np.int64),
+        np.tile(group[t], 2),
+        np.tile(share, 2),
         np.ones(num_groups, np.int64),
-    )  # fmt: skip
+    )
     kept = np.nonzero(n >= MIN_TARGETS)[0]
     noise = cell_noise(sides, own, n, kept, seed=seed)
     if noise is None and len(kept):

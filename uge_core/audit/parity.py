@@ -484,12 +484,7 @@ def listed_cells(
 
 
 def _edge_table(
-    prob: Float64,
-    edges: IntArray,
-    group: IntArray,
-    num: int,
-    graph: AttributedGraph,
-    weight: Float64 | None = None,
+    prob: Float64, edges: IntArray, group: IntArray, num: int, graph: AttributedGraph, weight: Float64 | None = None
 ) -> CellTable:
     """The cells of listed pairs between `num` groups."""
     first, second = group[edges[0]], group[edges[1]]

@@ -42,10 +42,15 @@ def parity_rows(job: Job, step: Callable[[float], None]) -> list[Row]:
     if not groups:
         return []
     dp = parity.dp_cells(
-        job.scored, job.graph, groups, seed=job.seed, threshold=job.threshold,
+        job.scored,
+        job.graph,
+        groups,
+        seed=job.seed,
+        threshold=job.threshold,
         exact_nodes=_QUICK_NODES if job.quick else parity.EXACT_NODES,
-        most_pairs=_QUICK_PAIRS if job.quick else parity.MOST_PAIRS, progress=lambda share: step(0.7 * share),
-    )  # fmt: skip
+        most_pairs=_QUICK_PAIRS if job.quick else parity.MOST_PAIRS,
+        progress=lambda share: step(0.7 * share),
+    )
     edges = job.graph.edges if job.split is None else job.split.test
     eo = parity.eo_cells(job.scored, job.graph, groups, edges, threshold=job.threshold)
     seen_edges = None if job.split is not None else "over all edges, which training may have seen"
@@ -101,11 +106,7 @@ class _Groups:
 
 
 def _test_set_rows(
-    job: Job,
-    groups: _Groups,
-    group: IntArray,
-    sample: pair_sample.PairSample,
-    scores: Float64,
+    job: Job, groups: _Groups, group: IntArray, sample: pair_sample.PairSample, scores: Float64
 ) -> Iterator[Row]:
     """DP and EO of held-out edges beside pairs without an edge, of probabilities, of predicted links, and relative."""
     pairs, weight = sample.pairs, sample.weight

@@ -29,12 +29,7 @@ class PermutationTest:
 
 
 def pillai_test(
-    embedding: FloatArray,
-    classes: IntArray,
-    *,
-    within: IntArray | None = None,
-    shuffles: int = SHUFFLES,
-    seed: int = 0,
+    embedding: FloatArray, classes: IntArray, *, within: IntArray | None = None, shuffles: int = SHUFFLES, seed: int = 0
 ) -> PermutationTest | None:
     r"""Tests that the classes' means are equal, by shuffling the classes over the nodes.
 

@@ -46,9 +46,17 @@ PASS, FAIL, NOT_ENOUGH, NO_ROW = "pass", "fail", "not enough evidence", "no row"
 EXIT_CODES: Mapping[str, int] = {PASS: 0, FAIL: 1, NOT_ENOUGH: 3}
 ABOVE_FLOOR = "above_floor"
 _UNITS: Mapping[str, str] = {
-    "micro_f1": "share", "balanced_accuracy": "share", "auc": "auc", "usable_bits": "bits", "ndcg_at_10": "ndcg",
-    "ndcg_at_10_bias_free": "ndcg", "ndcg_gap": "ndcg", "ndkl": "nats", "dp": "probability", "eo": "probability",
-}  # fmt: skip
+    "micro_f1": "share",
+    "balanced_accuracy": "share",
+    "auc": "auc",
+    "usable_bits": "bits",
+    "ndcg_at_10": "ndcg",
+    "ndcg_at_10_bias_free": "ndcg",
+    "ndcg_gap": "ndcg",
+    "ndkl": "nats",
+    "dp": "probability",
+    "eo": "probability",
+}
 _FLOORS = {"floor_random": "random", "floor_majority": "majority"}
 _LUCK = {"nodes": "who was tested", "seeds": "the training's seed", "splits": "the split"}
 # What a rule that names none takes, the first that is there.
@@ -217,10 +225,17 @@ def template(rows: Iterable[Row]) -> str:
     rows = list(rows)
     named = dict.fromkeys(r["attribute"] for r in rows if r["metric"] == "auc" and r["attacker"] == "worst")
     rules: list[dict[str, Any]] = [
-        {"metric": "auc", "attribute": name, "attacker": "worst", "direction": "at_most", "number": 0.6, "unit": "auc",
-         "min_n": 100}
+        {
+            "metric": "auc",
+            "attribute": name,
+            "attacker": "worst",
+            "direction": "at_most",
+            "number": 0.6,
+            "unit": "auc",
+            "min_n": 100,
+        }
         for name in named
-    ]  # fmt: skip
+    ]
     if any(r["metric"] == "ndcg_at_10" and r["variant"] == "held-out" for r in rows):
         rules.append(
             {"metric": "ndcg_at_10", "direction": "at_least", "number": 0.1, "unit": ABOVE_FLOOR, "min_n": 100}

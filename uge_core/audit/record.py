@@ -63,9 +63,7 @@ def canonical(record: Any) -> bytes:
         RecordError: a number that is not finite, or something that JSON does not have.
     """
     try:
-        text = json.dumps(
-            _normal(record), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        )  # fmt: skip
+        text = json.dumps(_normal(record), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except RecursionError:
         raise RecordError("the record is nested too deeply; an audit record has five levels") from None
     # Half a letter (a lone surrogate, from a file name that is no UTF-8) is written as JSON's own escape.
@@ -150,9 +148,8 @@ def read(path: str | Path) -> list[dict[str, Any]]:
         if path.stat().st_size > _MOST_BYTES:
             raise RecordError(f"{path}: is larger than {_MOST_BYTES:,} bytes, which no audit record is")
         content = json.loads(
-            path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite,
-            object_pairs_hook=_once,
-        )  # fmt: skip
+            path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_once
+        )
     except OSError as error:
         raise RecordError(f"{path}: cannot be read ({error.strerror or error}); name a report's JSON file") from None
     except UnicodeDecodeError:

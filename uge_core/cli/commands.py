@@ -469,9 +469,12 @@ def _words(text: str) -> list[str]:
 
 # What has a flag of its own, under each name it may be asked for; the first that the command has is named.
 _FLAGS = {
-    "seed": ("seed", "seeds"), "lam": ("lam", "lams"), "lambda": ("lam", "lams"), "method": ("method", "methods"),
+    "seed": ("seed", "seeds"),
+    "lam": ("lam", "lams"),
+    "lambda": ("lam", "lams"),
+    "method": ("method", "methods"),
     "split_seed": ("split_seed",),
-} | {name: (name,) for name in ("sensitive", "backbone", "unknown", "hidden", "exposure", "attributes", "device")}  # fmt: skip
+} | {name: (name,) for name in ("sensitive", "backbone", "unknown", "hidden", "exposure", "attributes", "device")}
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -567,9 +570,14 @@ def _make_sample(args: argparse.Namespace) -> int:
     from uge_core.datasets.planted.samples import make_sample
 
     written = make_sample(
-        args.name, args.out, seed=args.seed, nodes=args.nodes, items=args.items, edges=args.edges,
+        args.name,
+        args.out,
+        seed=args.seed,
+        nodes=args.nodes,
+        items=args.items,
+        edges=args.edges,
         structure=args.structure,
-    )  # fmt: skip
+    )
     for line in (*map(str, written.paths), *written.summary):
         print(line)
     return DONE
@@ -602,12 +610,22 @@ def _train(args: argparse.Namespace) -> int:
     with _Progress(sys.stderr) as on_step:
         keep_freed_memory()
         done = sweep(
-            graph, sensitive=_joint(args.sensitive), methods=[args.method],
-            lams=[] if args.lam is None else [args.lam], seeds=[args.seed], split_seeds=split_seeds,
-            backbones=[args.backbone], store=_store(args), force=args.force, device=args.device, deterministic=args.deterministic,
+            graph,
+            sensitive=_joint(args.sensitive),
+            methods=[args.method],
+            lams=[] if args.lam is None else [args.lam],
+            seeds=[args.seed],
+            split_seeds=split_seeds,
+            backbones=[args.backbone],
+            store=_store(args),
+            force=args.force,
+            device=args.device,
+            deterministic=args.deterministic,
             solo=args.solo,
-            on_step=on_step, source=source, **_settings(args),
-        )  # fmt: skip
+            on_step=on_step,
+            source=source,
+            **_settings(args),
+        )
     if args.json:
         _print_json(done[0].audit)
     else:
@@ -661,10 +679,16 @@ def _sweep(args: argparse.Namespace) -> int:
     with _Progress(sys.stderr) as on_step:
         keep_freed_memory()
         done = sweep(
-            graph, store=store, force=args.force, device=args.device, deterministic=args.deterministic,
-            solo=args.solo, on_step=on_step, source=source,
+            graph,
+            store=store,
+            force=args.force,
+            device=args.device,
+            deterministic=args.deterministic,
+            solo=args.solo,
+            on_step=on_step,
+            source=source,
             **grid,
-        )  # fmt: skip
+        )
     if args.json:
         _print_json([run.audit for run in done])
     else:
@@ -728,9 +752,14 @@ def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store:
     if graph and fresh:
         with _Progress(sys.stderr) as on_step:
             record = audit_record(
-                run, graph, store, attributes=attributes if anew else None, crossings=args.crossings or (),
-                attackers=args.attackers or DEFAULT_ATTACKERS, on_step=on_step,
-            )  # fmt: skip
+                run,
+                graph,
+                store,
+                attributes=attributes if anew else None,
+                crossings=args.crossings or (),
+                attackers=args.attackers or DEFAULT_ATTACKERS,
+                on_step=on_step,
+            )
         _keep(run, record, store)
     return only(record, attributes) if attributes else record
 
@@ -831,9 +860,14 @@ def _compare(args: argparse.Namespace, attributes: list[str] | None) -> int:
             options = {"score": given["score"], "split_seed": given["split_seed"]}
         with _Progress(sys.stderr) as on_step:
             found = compare(
-                first, b[0], graph, sensitive=attributes, attackers=args.attackers or DEFAULT_ATTACKERS,
-                progress=lambda text: on_step(Step("comparing", 0, 1, text)), **options,
-            )  # fmt: skip
+                first,
+                b[0],
+                graph,
+                sensitive=attributes,
+                attackers=args.attackers or DEFAULT_ATTACKERS,
+                progress=lambda text: on_step(Step("comparing", 0, 1, text)),
+                **options,
+            )
         _say_trust(args)
     record = compare_record(found, b[0].dataset, *sides)
     if attributes and len(b) > 1:
@@ -887,20 +921,34 @@ def _list(args: argparse.Namespace) -> int:
         )
         return DONE
     rows = [
-        [run.id, run.status + (", archived" if run.archived is not None else ""), time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)),
-         run.dataset.get("name", ""), config_words(run.config) or run.reason or "", "audited" if run.audited else ""]
+        [
+            run.id,
+            run.status + (", archived" if run.archived is not None else ""),
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created)),
+            run.dataset.get("name", ""),
+            config_words(run.config) or run.reason or "",
+            "audited" if run.audited else "",
+        ]
         for run in runs
-    ]  # fmt: skip
+    ]
     print(_table(["run", "status", "started", "data", "config", "audit"], rows))
     return DONE
 
 
 def _run_record(run: StoredRun) -> dict[str, Any]:
     return {
-        "run_id": run.id, "status": run.status, "reason": run.reason, "created": run.created, "finished": run.finished,
-        "seconds": run.seconds, "device": run.device, "audited": run.audited, "archived": run.archived,
-        "dataset": {k: v for k, v in run.dataset.items() if k != "source"}, "config": run.config,
-    }  # fmt: skip
+        "run_id": run.id,
+        "status": run.status,
+        "reason": run.reason,
+        "created": run.created,
+        "finished": run.finished,
+        "seconds": run.seconds,
+        "device": run.device,
+        "audited": run.audited,
+        "archived": run.archived,
+        "dataset": {k: v for k, v in run.dataset.items() if k != "source"},
+        "config": run.config,
+    }
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -1051,9 +1099,15 @@ def _bench(args: argparse.Namespace) -> int:
     parts = args.what or PARTS
     specs = (args.data or ["sample:town", "sample:titles"]) if set(parts) != {"scaling"} else []
     record = bench(
-        [_load(spec, None, args.store)[0] for spec in specs], parts=parts, backbones=args.backbone or (),
-        nodes=args.nodes or (), degree=args.degree, device=args.device, quick=args.quick, on_note=_remark,
-    )  # fmt: skip
+        [_load(spec, None, args.store)[0] for spec in specs],
+        parts=parts,
+        backbones=args.backbone or (),
+        nodes=args.nodes or (),
+        degree=args.degree,
+        device=args.device,
+        quick=args.quick,
+        on_note=_remark,
+    )
     if args.json:
         for warning in record["warnings"]:
             _remark(f"warning: {warning}")
@@ -1069,10 +1123,17 @@ def _rivals(args: argparse.Namespace) -> int:
     from uge_core.runs.rivals import ATTACKERS, markdown, rivals, table
 
     record = rivals(
-        _load(args.data, args.attributes, args.store)[0], args.sensitive, backbone=args.backbone, entries=args.methods,
-        seeds=args.seeds, options=_pairs(args.set) | ({} if args.epochs is None else {"epochs": args.epochs}),
-        attackers=args.attackers or ATTACKERS, rows=Path(args.rows) if args.rows else None, device=args.device, on_note=_remark,
-    )  # fmt: skip
+        _load(args.data, args.attributes, args.store)[0],
+        args.sensitive,
+        backbone=args.backbone,
+        entries=args.methods,
+        seeds=args.seeds,
+        options=_pairs(args.set) | ({} if args.epochs is None else {"epochs": args.epochs}),
+        attackers=args.attackers or ATTACKERS,
+        rows=Path(args.rows) if args.rows else None,
+        device=args.device,
+        on_note=_remark,
+    )
     if args.json:
         _print_json(record)
     else:
@@ -1132,9 +1193,11 @@ def _methods(args: argparse.Namespace) -> int:
 def _method_row(info: Info) -> list[str]:
     supports = dict(info.supports)
     return [
-        info.name, f"{info.label}, {info.citation}", supports["Lambda"].split(" ")[0].replace("none", ""),
+        info.name,
+        f"{info.label}, {info.citation}",
+        supports["Lambda"].split(" ")[0].replace("none", ""),
         supports["Bipartite"].split(":")[0],
-    ]  # fmt: skip
+    ]
 
 
 def _app(args: argparse.Namespace) -> int:
@@ -1176,9 +1239,19 @@ def _audit_text(records: Iterable[dict[str, Any]]) -> str:
             value += " (not enough evidence)"
         better = {"lower": "lower is better", "higher": "higher is better"}.get(r["direction"], r["direction"] or "")
         rows.append(
-            [r["attribute"] or "", METRIC_LABELS.get(r["metric"], r["metric"]), r["attacker"] or "", r["variant"] or "",
-             r["exposure"] or "", value, interval, ", ".join(floors), "" if r["n"] is None else f"{r['n']:,}", better]
-        )  # fmt: skip
+            [
+                r["attribute"] or "",
+                METRIC_LABELS.get(r["metric"], r["metric"]),
+                r["attacker"] or "",
+                r["variant"] or "",
+                r["exposure"] or "",
+                value,
+                interval,
+                ", ".join(floors),
+                "" if r["n"] is None else f"{r['n']:,}",
+                better,
+            ]
+        )
     head = ["attribute", "metric", "attacker", "variant", "exposure", "value", "95 % interval", "floors", "n", ""]
     return _table(head, rows)
 
@@ -1195,10 +1268,22 @@ def _comparison_text(records: Iterable[dict[str, Any]]) -> str:
         value = "not enough evidence" if r["value"] is None else f"{r['value']:+.4f}"
         interval = "" if r["ci_low"] is None else f"[{r['ci_low']:+.3f}, {r['ci_high']:+.3f}]"
         rows.append(
-            [r["attribute"] or "", METRIC_LABELS.get(r["metric"], r["metric"]), r["attacker"] or "", r["variant"] or "",
-             r["exposure"] or "", number(r["a"]), number(r["b"]), value, interval, number(r["p_value"], 3),
-             number(r["p_holm"], 3), f"{r['n']:,}", f"{r['direction']} is better"]
-        )  # fmt: skip
+            [
+                r["attribute"] or "",
+                METRIC_LABELS.get(r["metric"], r["metric"]),
+                r["attacker"] or "",
+                r["variant"] or "",
+                r["exposure"] or "",
+                number(r["a"]),
+                number(r["b"]),
+                value,
+                interval,
+                number(r["p_value"], 3),
+                number(r["p_holm"], 3),
+                f"{r['n']:,}",
+                f"{r['direction']} is better",
+            ]
+        )
     head = [
         "attribute",
         "metric",

@@ -25,13 +25,23 @@ from uge_core.training.config import split_names
 
 _SHOWN = 5  # jobs that are over
 _STAGES = {
-    "starting": "Loading the data", "fetching": "Fetching the data", "training": "Training", "auditing": "Auditing",
-    "projecting": "Projecting", "comparing": "Comparing", "measuring": "Measuring", "reading": "Reading",
-}  # fmt: skip
+    "starting": "Loading the data",
+    "fetching": "Fetching the data",
+    "training": "Training",
+    "auditing": "Auditing",
+    "projecting": "Projecting",
+    "comparing": "Comparing",
+    "measuring": "Measuring",
+    "reading": "Reading",
+}
 STATUS = {
-    "queued": "Waiting", "running": "Running", "finished": "Finished", "failed": "Failed", "cancelled": "Cancelled",
+    "queued": "Waiting",
+    "running": "Running",
+    "finished": "Finished",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
     "interrupted": "Interrupted",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -177,11 +187,22 @@ def card_of(job: Job, queue: Queue) -> JobCard:
         facts.append(("Took", duration(job.ended - job.started)))
     bad = job.resumable
     return JobCard(
-        job.id, job.status, _title(job), _details(job), stage, share, tuple(facts), _note(job), job.reason if bad else None,
-        job.remedy if bad else None, queue.last_lines(job) if job.status in ("failed", "interrupted") else (),
-        job.status in (ACTIVE, WAITING), bad, job.settings.get("kind", "training"),
+        job.id,
+        job.status,
+        _title(job),
+        _details(job),
+        stage,
+        share,
+        tuple(facts),
+        _note(job),
+        job.reason if bad else None,
+        job.remedy if bad else None,
+        queue.last_lines(job) if job.status in ("failed", "interrupted") else (),
+        job.status in (ACTIVE, WAITING),
+        bad,
+        job.settings.get("kind", "training"),
         tuple((int(epoch), float(loss)) for epoch, loss in at.get("losses") or ()) if job.status == ACTIVE else (),
-    )  # fmt: skip
+    )
 
 
 def _loss(value: float | None) -> str:

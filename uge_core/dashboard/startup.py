@@ -11,9 +11,14 @@ from uge_core.runs.store import RunStore
 
 # In the order pages need them. None imports another that may be half loaded in a page's thread at that time.
 _FIRST = (
-    "pandas", "pyarrow", "pyarrow.pandas_compat", "streamlit.emojis", "uge_core.views.frame", "uge_core.dashboard.queue",
+    "pandas",
+    "pyarrow",
+    "pyarrow.pandas_compat",
+    "streamlit.emojis",
+    "uge_core.views.frame",
+    "uge_core.dashboard.queue",
     "uge_core.views.leakage",
-)  # fmt: skip
+)
 _LATER = ("plotly.graph_objects", "uge_core.views.tradeoff", "scipy.special")
 
 

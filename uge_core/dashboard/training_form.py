@@ -198,14 +198,24 @@ class TrainingForm:
         changed = {k: v for k, v in (options or {}).items() if k in own and v is not None and v != own[k]}
         grid: dict[str, Any] = {
             "sensitive": "+".join(sensitive) if jointly else ",".join(sensitive),
-            "methods": list(methods), "backbones": [backbone], "lams": _numbers("lambda", lams, float),
-            "seeds": _numbers("seeds", seeds, int) or [0], "epochs": int(epochs or self.epochs), "unknown": unknown,
+            "methods": list(methods),
+            "backbones": [backbone],
+            "lams": _numbers("lambda", lams, float),
+            "seeds": _numbers("seeds", seeds, int) or [0],
+            "epochs": int(epochs or self.epochs),
+            "unknown": unknown,
             "options": changed,
-        }  # fmt: skip
+        }
         return {
-            "data": self.spec, "attributes": list(self.columns) if self.columns else None, "grid": grid, "device": device,
-            "force": force, "deterministic": False, "solo": False, "projections": list(projections),
-        }  # fmt: skip
+            "data": self.spec,
+            "attributes": list(self.columns) if self.columns else None,
+            "grid": grid,
+            "device": device,
+            "force": force,
+            "deterministic": False,
+            "solo": False,
+            "projections": list(projections),
+        }
 
     def plan(self, settings: Mapping[str, Any]) -> list[Planned]:
         """The runs of a job's settings; what cannot be trained is refused here."""
@@ -302,11 +312,14 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
     # Where audits are most of it, what is not known of them matters most.
     source = max((trains, audits), key=lambda s: (not s.known, s.high)).source
     return Estimate(
-        len(todo), stored, low, high,
+        len(todo),
+        stored,
+        low,
+        high,
         f"{_count(len(todo), 'run')} to train: {between(low, high)}, audits (about {between(audits.low, audits.high)}) and "
         f"twins included, by {source}{busy if timing.load_average() > cores() else ''}.{already}",
         known=trains.known and audits.known,
-    )  # fmt: skip
+    )
 
 
 def expected(

@@ -103,9 +103,13 @@ def _judged(store: RunStore, run: str, scenario: Scenario, attribute: str, attac
 def whatif_ego(store: RunStore, run: str, nodes: Sequence[str], scenario: Scenario, attribute: str | None) -> EgoView:
     """The ego network of some nodes as a scenario makes it."""
     answer = ask(
-        store, "ego", run=run, nodes=list(nodes), scenario=scenario.to_json() if scenario.edits else None,
+        store,
+        "ego",
+        run=run,
+        nodes=list(nodes),
+        scenario=scenario.to_json() if scenario.edits else None,
         attribute=attribute,
-    )  # fmt: skip
+    )
     return ego_view(answer, attribute)
 
 

@@ -50,10 +50,19 @@ LAYOUTS: tuple[Layout, ...] = (
 )
 
 _REFUSED = {
-    (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar"): "is an archive, which is not opened: unpack it into a folder of its own",
+    (
+        ".zip",
+        ".tar",
+        ".tar.gz",
+        ".tgz",
+        ".tar.bz2",
+        ".tar.xz",
+        ".7z",
+        ".rar",
+    ): "is an archive, which is not opened: unpack it into a folder of its own",
     (".pkl", ".pickle", ".joblib", ".gpickle"): "is a pickle, which is never loaded",
     (".xlsx", ".xls"): "is a spreadsheet: save each sheet as CSV UTF-8",
-}  # fmt: skip
+}
 _LONGEST_SPEC = 200
 _REWRITE = "write the graph as edges.csv (source,target) and nodes.csv (id and the attributes)"
 

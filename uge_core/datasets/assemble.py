@@ -12,15 +12,7 @@ from uge_core.datasets.edge_columns import ALLOWED, about_directions, about_weig
 from uge_core.datasets.findings import about_attributes
 from uge_core.datasets.tables import Table, as_numbers, counted
 from uge_core.errors import GraphError
-from uge_core.graph.graph import (
-    AttributedGraph,
-    Column,
-    Defaults,
-    Message,
-    directions_of,
-    simple_edges,
-    weights_of,
-)
+from uge_core.graph.graph import AttributedGraph, Column, Defaults, Message, directions_of, simple_edges, weights_of
 
 _FIRST = 3
 WEIGHTS = ("weight", "w")

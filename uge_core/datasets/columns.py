@@ -29,14 +29,7 @@ from uge_core.datasets.findings import probable_code, says_not_given
 from uge_core.datasets.layouts.base import Asked
 from uge_core.datasets.tables import Table, as_numbers, counted, usable_names
 from uge_core.errors import GraphError
-from uge_core.graph.graph import (
-    NOT_APPLICABLE,
-    UNKNOWN,
-    Attribute,
-    Column,
-    Message,
-    Side,
-)
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, Column, Message, Side
 
 Kind = Literal["id", "attribute", "feature", "label", "ignored", "auto"]
 MAX_ATTRIBUTES = 8

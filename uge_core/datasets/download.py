@@ -116,9 +116,14 @@ class _HttpsAlone(urllib.request.HTTPRedirectHandler):
     """Follows a redirection to https and to nothing else."""
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage,
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
         newurl: str,
-    ) -> urllib.request.Request | None:  # fmt: skip
+    ) -> urllib.request.Request | None:
         """The request to follow up with."""
         if urlsplit(newurl).scheme != "https":
             fp.close()

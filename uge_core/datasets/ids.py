@@ -84,11 +84,7 @@ def by_row_number(edges: Table, column: str, num_nodes: int) -> IntArray:
 
 
 def refuse_unknown(
-    edges: Table,
-    columns: tuple[str, str],
-    ends: tuple[IntArray, IntArray],
-    allowed: str,
-    ids: pd.Index | None = None,
+    edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntArray], allowed: str, ids: pd.Index | None = None
 ) -> None:
     """Checks that every edge joins two nodes.
 

@@ -38,8 +38,9 @@ _LIKE_NODES = re.compile(r"node|people|person|user|member|attribute|profile|targ
 _NO_DATA = re.compile(r"readme|licen[cs]e|requirements", re.IGNORECASE)
 _LIKE_SENSITIVE = re.compile(
     r"(?:^|[\W_\d])(?:gender|sex|age|race|birth\w*|ethnic\w*|religio\w*|nation\w*|country|region|origin|disab\w*|marital\w*|"
-    r"orientation|citizen\w*|migra\w*|language)(?:$|[\W_\d])", re.IGNORECASE,
-)  # fmt: skip
+    r"orientation|citizen\w*|migra\w*|language)(?:$|[\W_\d])",
+    re.IGNORECASE,
+)
 _MORE_WEIGHTS = ("strength", "count", "times", "frequency")
 _LOOKED_AT = 60  # columns of the nodes among which the id is sought
 _MATCHES = 0.5  # share of a column's values that must be ids
@@ -236,12 +237,23 @@ def written_mapping(folder: str | Path) -> TableMap | None:
     column = str(card.get("sides.column") or "")
     encoding = str(card.get("encoding") or "")
     return TableMap(
-        str(card.get("edges.file")), str(nodes), source, target, str(ident), tuple(uses),
-        sides="items" if card.get("users.file") else "column" if column else "one", side_column=column,
-        users=str(card.get("sides.users") or ""), weight=card.get("edges.weight"), directed=bool(card.get("directed")),
-        separator=str(card.get("separator") or ""), encoding="" if encoding == "utf-8-sig" else encoding,
-        name=str(card.get("name") or ""), licence=str(card.get("licence") or ""), origin=str(card.get("source") or ""),
-    )  # fmt: skip
+        str(card.get("edges.file")),
+        str(nodes),
+        source,
+        target,
+        str(ident),
+        tuple(uses),
+        sides="items" if card.get("users.file") else "column" if column else "one",
+        side_column=column,
+        users=str(card.get("sides.users") or ""),
+        weight=card.get("edges.weight"),
+        directed=bool(card.get("directed")),
+        separator=str(card.get("separator") or ""),
+        encoding="" if encoding == "utf-8-sig" else encoding,
+        name=str(card.get("name") or ""),
+        licence=str(card.get("licence") or ""),
+        origin=str(card.get("source") or ""),
+    )
 
 
 def begin_mapping(pair: TablePair, written: TableMap | None) -> TableMap:
@@ -337,11 +349,16 @@ def card_text(made: TableMap) -> str:
     ends = {"file": made.edges, "source": made.source, "target": made.target, "weight": made.weight}
     attributes = {u.column: _settings(u) for u in made.columns if u.use == "attribute"}
     content: dict[str, Any] = {
-        "name": made.name, "licence": made.licence, "source": made.origin, "edges": {k: v for k, v in ends.items() if v},
+        "name": made.name,
+        "licence": made.licence,
+        "source": made.origin,
+        "edges": {k: v for k, v in ends.items() if v},
         "users" if made.sides == "items" else "nodes": {"file": made.nodes, "id": made.id},
         "sides": {"column": made.side_column, "users": made.users} if made.sides == "column" else None,
-        "separator": "tab" if made.separator == "\t" else made.separator, "encoding": made.encoding, "directed": made.directed or None,
-    }  # fmt: skip
+        "separator": "tab" if made.separator == "\t" else made.separator,
+        "encoding": made.encoding,
+        "directed": made.directed or None,
+    }
     content = {k: v for k, v in content.items() if v}
     content["attributes"] = attributes
     content["sensitive"] = [u.column for u in made.columns if u.sensitive and u.use == "attribute"]

@@ -82,9 +82,16 @@ def compare(
     known = all(m.split_seed is not None for m in both)
     split = split_links(graph, test_share=share, seed=seed or 0) if known else None
     return compare_embeddings(
-        both[0].side, both[1].side, graph, split, attributes=names, unknown=policy, split_seed=seed or 0,
-        attackers=attackers, progress=progress,
-    )  # fmt: skip
+        both[0].side,
+        both[1].side,
+        graph,
+        split,
+        attributes=names,
+        unknown=policy,
+        split_seed=seed or 0,
+        attackers=attackers,
+        progress=progress,
+    )
 
 
 def _common(both: Sequence[_Member], field: str) -> Any:
@@ -108,9 +115,12 @@ def _member(given: Any, graph: AttributedGraph, split_seed: int | None, score: s
         return _Member(Side(z, score=given.config["score"]), name, given.config["split_seed"], None, None)
     config = RunConfig.from_json(given.config)
     side = Side(
-        z, None if given.twin is None else np.asarray(given.twin), frozenset(config.sensitive),
-        frozenset(attributes_read(config, graph)), config.score,
-    )  # fmt: skip
+        z,
+        None if given.twin is None else np.asarray(given.twin),
+        frozenset(config.sensitive),
+        frozenset(attributes_read(config, graph)),
+        config.score,
+    )
     return _Member(side, name, config.split_seed, config.test_share, config.unknown)
 
 
@@ -233,8 +243,12 @@ def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row B - A of a row A - B."""
     flip = {k: None if row[k] is None else -row[k] for k in ("value", "ci_low", "ci_high")}
     return dict(row) | {
-        "a": row["b"], "b": row["a"], "value": flip["value"], "ci_low": flip["ci_high"], "ci_high": flip["ci_low"],
-    }  # fmt: skip
+        "a": row["b"],
+        "b": row["a"],
+        "value": flip["value"],
+        "ci_low": flip["ci_high"],
+        "ci_high": flip["ci_low"],
+    }
 
 
 def why_no_pairs(a: StoredRun, b: StoredRun) -> str:
@@ -249,8 +263,10 @@ def why_no_pairs(a: StoredRun, b: StoredRun) -> str:
     if a.dataset["fingerprint"] != b.dataset["fingerprint"] and not edited_of(a, b):
         return "They were trained on different graphs, so the people and links are not the same."
     for name, words in (
-        ("split_seed", "seeds of the split"), ("test_share", "shares of held-out links"), ("unknown", "policies for missing values"),
-    ):  # fmt: skip
+        ("split_seed", "seeds of the split"),
+        ("test_share", "shares of held-out links"),
+        ("unknown", "policies for missing values"),
+    ):
         first, second = a.config.get(name), b.config.get(name)
         if first is not None and second is not None and first != second:
             return f"They have different {words} ({first} and {second}), so the people and links are not the same."

@@ -206,9 +206,19 @@ class Walker:
 
         def work(span: tuple[int, int]) -> None:
             _walk_kernels.wander(
-                roads.first_block, roads.block, roads.neighbour, roads.total, roads.start, roads.ascending,
-                1.0 / self.plan.p, 1.0 / self.plan.q, key, origin, *span, out,
-            )  # fmt: skip
+                roads.first_block,
+                roads.block,
+                roads.neighbour,
+                roads.total,
+                roads.start,
+                roads.ascending,
+                1.0 / self.plan.p,
+                1.0 / self.plan.q,
+                key,
+                origin,
+                *span,
+                out,
+            )
 
         self._spread(work, pairwise(np.linspace(0, number, _PIECES + 1).astype(np.int64).tolist()), out.size)
         return out

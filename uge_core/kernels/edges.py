@@ -221,9 +221,27 @@ def _pushed(across, first, rows, s, push):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, fastmath=FAST, error_model="numpy", cache=True)
 def contrast(  # type: ignore[no-untyped-def]
-    z, across, start, neighbour, weight, offset, scale, group, share, block, columns, reach, reached, linked,
-    linked_column, first, last, want_loss, gradient, push,
-):  # fmt: skip
+    z,
+    across,
+    start,
+    neighbour,
+    weight,
+    offset,
+    scale,
+    group,
+    share,
+    block,
+    columns,
+    reach,
+    reached,
+    linked,
+    linked_column,
+    first,
+    last,
+    want_loss,
+    gradient,
+    push,
+):
     """Both halves of the cross-entropy for the sources `first` to `last`; returns the loss.
 
     Writes the sources' own rows of `gradient` and adds to `push` what they do to the block's nodes. Scores

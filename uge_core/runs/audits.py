@@ -86,9 +86,15 @@ def audit_run(
             on_step(Step("auditing", 0, 1, f"auditing {run.id} ({config_words(run.config, 'method', 'file')})"))
         seed, floors = run.config.get("split_seed"), store.floors if store else None
         return _audit_array(
-            np.asarray(run.embedding), graph, split_seed=seed, attributes=attributes, attackers=tuple(attackers),
-            crossings=crossings, score=run.config["score"], floors=floors,
-        )  # fmt: skip
+            np.asarray(run.embedding),
+            graph,
+            split_seed=seed,
+            attributes=attributes,
+            attackers=tuple(attackers),
+            crossings=crossings,
+            score=run.config["score"],
+            floors=floors,
+        )
     config = RunConfig.from_json(run.config)
     split = split or Splits(graph)(config)
     if on_step:
@@ -218,9 +224,16 @@ def audit(
         if share is not None and (isinstance(share, bool) or not isinstance(share, int | float | np.number)):
             raise ConfigError(f"{name} = {share!r} is not a number; allowed: 0 to 0.9")
     return _audit_array(
-        as_embedding(embedding, graph), graph, split_seed=split_seed, test_share=test_share, validation=validation or 0.0,
-        attributes=names, attackers=tuple(attackers), crossings=crossings, score=score,
-    )  # fmt: skip
+        as_embedding(embedding, graph),
+        graph,
+        split_seed=split_seed,
+        test_share=test_share,
+        validation=validation or 0.0,
+        attributes=names,
+        attackers=tuple(attackers),
+        crossings=crossings,
+        score=score,
+    )
 
 
 def _audit_array(

@@ -66,7 +66,7 @@ def add_external(
     try:
         store.finish(
             run_id, embedding=embedding, history={"epoch": []}, environment=machine.stamp(), seconds=None, device=None
-        )  # fmt: skip
+        )
     except BaseException:
         store.withdraw(run_id)
         raise
@@ -82,9 +82,16 @@ def external_config(
         ConfigError: there is no such score.
     """
     return {
-        "dataset": graph.name, "method": EXTERNAL, "backbone": "", "sensitive": [], "lambda": None, "score": scorer(score).name,
-        "file": file, "dim": int(embedding.shape[1]), "split_seed": split_seed,
-    }  # fmt: skip
+        "dataset": graph.name,
+        "method": EXTERNAL,
+        "backbone": "",
+        "sensitive": [],
+        "lambda": None,
+        "score": scorer(score).name,
+        "file": file,
+        "dim": int(embedding.shape[1]),
+        "split_seed": split_seed,
+    }
 
 
 def external_id(embedding: npt.NDArray[np.float32], graph: AttributedGraph, score: str) -> str:

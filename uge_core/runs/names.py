@@ -102,9 +102,16 @@ def run_order(run: StoredRun) -> tuple[Any, ...]:
     """What runs are sorted by wherever they are listed: data, backbone, method, attributes, lambda, seed."""
     c = run.config
     return (
-        run.dataset["name"], c["backbone"], c["split_seed"] or 0, method_class(c["method"]).position, c["method"],
-        c["sensitive"], c["lambda"] or 0.0, c.get("seed", 0), run.id,
-    )  # fmt: skip
+        run.dataset["name"],
+        c["backbone"],
+        c["split_seed"] or 0,
+        method_class(c["method"]).position,
+        c["method"],
+        c["sensitive"],
+        c["lambda"] or 0.0,
+        c.get("seed", 0),
+        run.id,
+    )
 
 
 def run_words(config: RunConfig) -> str:

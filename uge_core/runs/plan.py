@@ -55,9 +55,7 @@ def plan(
         ConfigError: a value that is not allowed, or an empty list.
         GraphError: an attribute the graph does not have.
     """
-    for name, given in (
-        ("methods", methods), ("seeds", seeds), ("split-seeds", split_seeds), ("backbones", backbones),
-    ):  # fmt: skip
+    for name, given in (("methods", methods), ("seeds", seeds), ("split-seeds", split_seeds), ("backbones", backbones)):
         if not given:
             raise ConfigError(f"{name} is empty; name at least one")
     targets = [t.strip() for t in sensitive.split(",") if t.strip()] if isinstance(sensitive, str) else list(sensitive)
@@ -82,9 +80,17 @@ def plan(
                     for split_seed in split_seeds:
                         for seed in seeds:
                             config = RunConfig.resolve(
-                                graph, sensitive=split_names(target), backbone=backbone, method=method, lam=lam,
-                                warm_from=warm_from, options=own, seed=seed, split_seed=split_seed, **settings,
-                            )  # fmt: skip
+                                graph,
+                                sensitive=split_names(target),
+                                backbone=backbone,
+                                method=method,
+                                lam=lam,
+                                warm_from=warm_from,
+                                options=own,
+                                seed=seed,
+                                split_seed=split_seed,
+                                **settings,
+                            )
                             run_id = config.run_id(graph.fingerprint)
                             planned.setdefault(run_id, Planned(run_id, config))
     for key in options or {}:

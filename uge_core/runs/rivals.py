@@ -171,9 +171,14 @@ def _config(
 ) -> RunConfig:
     known = known_settings(backbone, entry.method)
     return RunConfig.resolve(
-        graph, sensitive=split_names(sensitive), backbone=backbone, method=entry.method, lam=entry.lam, seed=seed,
+        graph,
+        sensitive=split_names(sensitive),
+        backbone=backbone,
+        method=entry.method,
+        lam=entry.lam,
+        seed=seed,
         options={k: v for k, v in options.items() if k in known},
-    )  # fmt: skip
+    )
 
 
 class _Measure:
@@ -213,24 +218,45 @@ class _Measure:
         # Of the embedding that saw all values the table tells the linear attacker alone.
         seen_by = [a for a in self.attackers if a == "linear" or fitted.twin is None]
         audit = audit_embedding(
-            fitted.embedding, self.graph, self.split, attributes=self.names[:1], attackers=seen_by, unknown=config.unknown,
-            split_seed=config.split_seed, treated=reads, read=reads, calibrated=config.calibrated, bias_free=self.bias_free, floors=self.floors, notes=fitted.notes,
-            score=config.score, quick=True,
-        )  # fmt: skip
+            fitted.embedding,
+            self.graph,
+            self.split,
+            attributes=self.names[:1],
+            attackers=seen_by,
+            unknown=config.unknown,
+            split_seed=config.split_seed,
+            treated=reads,
+            read=reads,
+            calibrated=config.calibrated,
+            bias_free=self.bias_free,
+            floors=self.floors,
+            notes=fitted.notes,
+            score=config.score,
+            quick=True,
+        )
         unseen = audit
         if fitted.twin is not None:
             unseen = audit_embedding(
-                fitted.twin, self.graph, self.split, attributes=self.names[:1], attackers=self.attackers,
-                unknown=config.unknown, split_seed=config.split_seed, floors=self.floors, parts=("leakage",), quick=True,
-            )  # fmt: skip
+                fitted.twin,
+                self.graph,
+                self.split,
+                attributes=self.names[:1],
+                attackers=self.attackers,
+                unknown=config.unknown,
+                split_seed=config.split_seed,
+                floors=self.floors,
+                parts=("leakage",),
+                quick=True,
+            )
 
         def row(among: Audit = audit, **want: Any) -> Row | None:
             return next((r for r in among.rows if all(getattr(r, k) == v for k, v in want.items())), None)
 
         aucs = {
-            a: r.value for a in self.attackers
+            a: r.value
+            for a in self.attackers
             if (r := row(unseen, metric="auc", attacker=a)) is not None and r.value is not None
-        }  # fmt: skip
+        }
         of_vectors = {a: v for a, v in aucs.items() if a != "graph"}
         worst = max(of_vectors, key=lambda a: abs(of_vectors[a] - 0.5), default=None)
         f1 = row(metric="micro_f1", attacker="linear", variant="standard")

@@ -120,9 +120,17 @@ def make(out: Path) -> None:
         store = RunStore(Path(folder) / "store")
         for methods, lams in ((("none", "uge-o"), ()), (("uge-c",), LAMBDAS), (("uge-ok",), (0.3,))):
             sweep(
-                graph, sensitive="region", methods=methods, lams=lams, seeds=SEEDS, backbones=("gcn",), epochs=EPOCHS,
-                store=store, device="cpu", source={"spec": "sample:town", "attributes": None},
-            )  # fmt: skip
+                graph,
+                sensitive="region",
+                methods=methods,
+                lams=lams,
+                seeds=SEEDS,
+                backbones=("gcn",),
+                epochs=EPOCHS,
+                store=store,
+                device="cpu",
+                source={"spec": "sample:town", "attributes": None},
+            )
         for run in store.list():
             whole = run.config["seed"] == 0 and (run.config["method"], run.config["lambda"]) in _ENCODERS
             _slim(run, whole)

@@ -271,11 +271,7 @@ class RunStore:
             return None
 
     def list(
-        self,
-        *,
-        audits: bool | Literal["lead"] = True,
-        only: Sequence[str] | None = None,
-        archived: bool = False,
+        self, *, audits: bool | Literal["lead"] = True, only: Sequence[str] | None = None, archived: bool = False
     ) -> Sequence[StoredRun]:
         """The runs, the newest first; a run that cannot be read is listed as damaged.
 
@@ -447,9 +443,20 @@ class RunStore:
             status, audited = "damaged", False
             reason = f"its {what} in store.sqlite cannot be read; uge runs delete {row['id']} removes it"
         return StoredRun(
-            row["id"], status, row["created"], row["finished"], row["seconds"], row["device"], reason, config, dataset,
-            audited, rows, folder, row["archived"],
-        )  # fmt: skip
+            row["id"],
+            status,
+            row["created"],
+            row["finished"],
+            row["seconds"],
+            row["device"],
+            reason,
+            config,
+            dataset,
+            audited,
+            rows,
+            folder,
+            row["archived"],
+        )
 
     def _not_found(self, db: sqlite3.Connection | None, run_id: str) -> RunNotFound:
         known = [r["id"] for r in db.execute("SELECT id FROM runs ORDER BY created DESC")] if db else []

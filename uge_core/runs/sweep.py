@@ -71,9 +71,20 @@ def train(
     jointly = "+".join(split_names(sensitive if isinstance(sensitive, str) else list(sensitive)))
     lams = () if lam is None else (lam,)
     return sweep(
-        graph, sensitive=jointly, methods=(method,), lams=lams, seeds=(seed,), split_seeds=(split_seed,),
-        backbones=(backbone,), store=store, force=force, device=device, on_step=on_step, source=source, **settings,
-    )[0]  # fmt: skip
+        graph,
+        sensitive=jointly,
+        methods=(method,),
+        lams=lams,
+        seeds=(seed,),
+        split_seeds=(split_seed,),
+        backbones=(backbone,),
+        store=store,
+        force=force,
+        device=device,
+        on_step=on_step,
+        source=source,
+        **settings,
+    )[0]
 
 
 def sweep(
@@ -117,9 +128,17 @@ def sweep(
         raise ConfigError(f"device = {device!r} is not allowed; allowed: {', '.join(DEVICES)}")
     store = store or RunStore()
     return _carry_out(
-        graph, plan(graph, **grid), store, force=force, since=since, device=device, deterministic=deterministic,
-        solo=solo, on_step=on_step, source=source,
-    )  # fmt: skip
+        graph,
+        plan(graph, **grid),
+        store,
+        force=force,
+        since=since,
+        device=device,
+        deterministic=deterministic,
+        solo=solo,
+        on_step=on_step,
+        source=source,
+    )
 
 
 def resume(
@@ -146,9 +165,14 @@ def resume(
     runs = [r for r in map(store.find, together) if r]
     planned = [Planned(r.id, RunConfig.from_json(r.config)) for r in runs]
     return _carry_out(
-        graph, planned, store, device=device, deterministic=bool(found and found[0]["deterministic"]),
-        on_step=on_step, source=run.dataset.get("source"),
-    )  # fmt: skip
+        graph,
+        planned,
+        store,
+        device=device,
+        deterministic=bool(found and found[0]["deterministic"]),
+        on_step=on_step,
+        source=run.dataset.get("source"),
+    )
 
 
 def _carry_out(
@@ -303,9 +327,14 @@ def _train(
             split = splits(members[0].config)
             ids = [p.run_id for p in members]
             fitted = fit(
-                [p.config for p in members], graph, split, device=device, deterministic=deterministic, on_epoch=on_epoch,
+                [p.config for p in members],
+                graph,
+                split,
+                device=device,
+                deterministic=deterministic,
+                on_epoch=on_epoch,
                 checkpoint=Checkpoint(store.checkpoints, ids, deterministic=deterministic),
-            )  # fmt: skip
+            )
             if len(ticks) > 1:
                 (first, began), (last, ended) = ticks
                 kind, share = timing.kind(fitted[0].device, [p.config for p in members]), (last - first) / last
@@ -403,13 +432,20 @@ def _remarks(result: Fitted) -> Iterable[str]:
 
 def _finish(store: RunStore, run_id: str, result: Fitted, deterministic: bool) -> None:
     diagnostics = dict(result.diagnostics) | {
-        "members": list(result.members), "notes": dict(result.notes), "twin_notes": dict(result.twin_notes),
+        "members": list(result.members),
+        "notes": dict(result.notes),
+        "twin_notes": dict(result.twin_notes),
         "best_epoch": result.best_epoch,
-    }  # fmt: skip
+    }
     store.finish(
-        run_id, embedding=result.embedding, twin=result.twin, hidden=result.hidden, parameters=result.parameters,
+        run_id,
+        embedding=result.embedding,
+        twin=result.twin,
+        hidden=result.hidden,
+        parameters=result.parameters,
         history=result.history,
-        diagnostics=diagnostics, environment=machine.stamp(result.device) | {"deterministic": deterministic},
+        diagnostics=diagnostics,
+        environment=machine.stamp(result.device) | {"deterministic": deterministic},
         seconds=result.seconds,
         device=result.device,
-    )  # fmt: skip
+    )

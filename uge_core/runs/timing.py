@@ -123,9 +123,13 @@ def span(rates: Sequence[Rate], what: What, work: float, *, graph: str, kind: st
     name = "passes" if what == "train" else "audits"
     tiers = (
         ([r for r in mine if r.graph == graph and r.kind == kind], 1.2, f"earlier {name} of this graph, alike"),
-        ([r for r in mine if r.graph == graph and r.kind.rpartition("/")[0] == of_it], 1.6, f"earlier {name} of this graph"),
+        (
+            [r for r in mine if r.graph == graph and r.kind.rpartition("/")[0] == of_it],
+            1.6,
+            f"earlier {name} of this graph",
+        ),
         ([r for r in mine if r.kind.rpartition("/")[0] == of_it], 2.5, f"earlier {name} of other graphs here"),
-    )  # fmt: skip
+    )
     busy = 1.0 + load_average() / cores()
     for found, spread, source in tiers:
         if found:

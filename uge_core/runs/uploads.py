@@ -213,8 +213,12 @@ def _write(path: Path, given: str, content: BinaryIO) -> None:
 def _look(folder: Path) -> Upload:
     files = [p for p in folder.iterdir() if p.is_file()]
     return Upload(
-        folder.name, folder, tuple(sorted(p.name for p in files)), sum(p.stat().st_size for p in files), folder.stat().st_mtime
-    )  # fmt: skip
+        folder.name,
+        folder,
+        tuple(sorted(p.name for p in files)),
+        sum(p.stat().st_size for p in files),
+        folder.stat().st_mtime,
+    )
 
 
 @contextmanager

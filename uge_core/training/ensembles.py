@@ -8,9 +8,21 @@ from uge_core.registry import find
 from uge_core.training.config import RunConfig
 
 SHARED_SETTINGS = (
-    "backbone", "backbone_options", "dim", "epochs", "learning_rate", "weight_decay", "split_seed",
-    "test_share", "validation", "negatives", "block_size", "num_negatives", "edge_weights", "direction",
-)  # fmt: skip
+    "backbone",
+    "backbone_options",
+    "dim",
+    "epochs",
+    "learning_rate",
+    "weight_decay",
+    "split_seed",
+    "test_share",
+    "validation",
+    "negatives",
+    "block_size",
+    "num_negatives",
+    "edge_weights",
+    "direction",
+)
 
 
 def ensembles(configs: Sequence[RunConfig]) -> list[list[int]]:

@@ -257,9 +257,7 @@ class TrainingLoop:
                     raise
         last = embedded()
         refuse_divergence(
-            members,
-            torch.isfinite(last).flatten(1).all(1).tolist(),
-            f"embedding is not finite after {epochs} epochs",
+            members, torch.isfinite(last).flatten(1).all(1).tolist(), f"embedding is not finite after {epochs} epochs"
         )
         kept, best = watch.result(last, epochs)
         return [

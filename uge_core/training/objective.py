@@ -66,8 +66,11 @@ def build(
     training edges, where walks follow them.
     """
     options: dict[str, Any] = {
-        "negatives": negatives, "block_size": block_size, "num_negatives": num_negatives, "scorer": scorer,
-    }  # fmt: skip
+        "negatives": negatives,
+        "block_size": block_size,
+        "num_negatives": num_negatives,
+        "scorer": scorer,
+    }
     plan = backbone.plan()
     if plan is not None:
         return _Plain(SkipGram(pairs, tables, device, plan, factors, rules, directions, **options), scorer)
@@ -159,11 +162,18 @@ class SkipGram:
         self.pool = ThreadPoolExecutor(cores())
         walkers = {
             id(rule): Walker(
-                pairs.train_edges, pairs.num_nodes, plan, pairs.seed, pairs.weights, directions, pairs.num_users,
-                rule or StepRule(), self.pool,
+                pairs.train_edges,
+                pairs.num_nodes,
+                plan,
+                pairs.seed,
+                pairs.weights,
+                directions,
+                pairs.num_users,
+                rule or StepRule(),
+                self.pool,
             )
             for rule in rules
-        }  # fmt: skip
+        }
         self.rules, self.walkers = rules, [walkers[id(rule)] for rule in rules]
         self.negatives = strangers(negatives, pairs, self._passes(pairs), block_size, num_negatives)
         self.roads: dict[tuple[int, int], tuple[FloatArray | None, Roads]] = {}

@@ -47,8 +47,15 @@ def edges_in_training(config: RunConfig, graph: AttributedGraph, split: LinkSpli
         return EdgesInTraining(weight if factor is None else weight * factor)
     directions = split.directions if config.direction == "follow" else None
     walker = Walker(
-        split.train, graph.num_nodes, plan, config.split_seed, own_weights(config, split), directions, graph.num_users, member.rule
-    )  # fmt: skip
+        split.train,
+        graph.num_nodes,
+        plan,
+        config.split_seed,
+        own_weights(config, split),
+        directions,
+        graph.num_users,
+        member.rule,
+    )
     return EdgesInTraining(None, walker.chances(weight if (member.cells.weight != 1).any() else None))
 
 
@@ -65,9 +72,13 @@ def bias_free_gains(graph: AttributedGraph, split: LinkSplit, sensitive: Sequenc
 
     def weights(independence: bool) -> FloatArray:
         config = RunConfig.resolve(
-            graph, sensitive=list(sensitive), method="uge-w", unknown=unknown, exposure="seen",
+            graph,
+            sensitive=list(sensitive),
+            method="uge-w",
+            unknown=unknown,
+            exposure="seen",
             options={**options, "independence": independence, "edge_weights": "ignore"},
-        )  # fmt: skip
+        )
         return edge_weights(config, graph, split, split.test)
 
     try:

@@ -25,15 +25,18 @@ LEFT_OUT = (
     LeftOut(
         "NIFTY",
         Reference(
-            "C. Agarwal, H. Lakkaraju, M. Zitnik", "Towards a Unified Framework for Fair and Stable Graph Representation Learning",
-            "UAI", 2021, "arXiv:2102.13186",
+            "C. Agarwal, H. Lakkaraju, M. Zitnik",
+            "Towards a Unified Framework for Fair and Stable Graph Representation Learning",
+            "UAI",
+            2021,
+            "arXiv:2102.13186",
         ),
         r"\mathbb{E}_u\, D\!\left( \text{enc}(u),\ \text{enc}(\tilde u) \right), \quad \tilde u = u\ \text{with its sensitive feature flipped}",
         "Its fairness loss compares each node with itself in a counterfactual graph, where its sensitive feature is flipped. "
         "Encoders here never see a sensitive feature, so the counterfactual is the same graph and the loss is 0 for every "
         "embedding. Its random changes of other features and of edges are about stability and say nothing of the attribute.",
     ),
-)  # fmt: skip
+)
 
 _SHARED = (
     "Every method trains with every backbone, alone or in one pass with others, on the CPU or a GPU; where it refuses a "
@@ -71,8 +74,14 @@ def markdown() -> str:
         _table(
             ("method", "works through", "bipartite", "attributes", "lambda", "What-if re-encodes"),
             (
-                (f"[{prose(m.label)}](#{m.name})", s["Works through"], s["Bipartite"].split(":")[0],
-                 s["Attributes read"].split(" jointly")[0], s["Lambda"].split(" ")[0], s["Re-encoded by What-if"].split(",")[0])
+                (
+                    f"[{prose(m.label)}](#{m.name})",
+                    s["Works through"],
+                    s["Bipartite"].split(":")[0],
+                    s["Attributes read"].split(" jointly")[0],
+                    s["Lambda"].split(" ")[0],
+                    s["Re-encoded by What-if"].split(",")[0],
+                )
                 for m, s in ((m, dict(m.supports)) for m in known)
             ),
         ),
@@ -82,7 +91,7 @@ def markdown() -> str:
         *(left_out(x) for x in LEFT_OUT),
         "## Backbones",
         *(_section(b) for b in models),
-    ]  # fmt: skip
+    ]
     return "\n\n".join(parts) + "\n"
 
 

@@ -104,9 +104,17 @@ def comparison_view(store: RunStore, before: str, after: str) -> ComparisonView:
         + "Chance: what random embeddings, a random order or groups that do not differ give."
     )
     return ComparisonView(
-        names, tuple(_sentences(a, b, found, paired=record is not None)), _settings(a, b), table, full, caption, record is not None, no_pairs,
-        address, no_address,
-    )  # fmt: skip
+        names,
+        tuple(_sentences(a, b, found, paired=record is not None)),
+        _settings(a, b),
+        table,
+        full,
+        caption,
+        record is not None,
+        no_pairs,
+        address,
+        no_address,
+    )
 
 
 def _place(figure: Mapping[str, Any], treated: set[str]) -> tuple[Any, ...]:
@@ -120,11 +128,14 @@ def _settings(a: StoredRun, b: StoredRun) -> pd.DataFrame:
     """What the two were told that is not the same."""
     sides = [
         {
-            "data": run.dataset["name"], "data's fingerprint": run.dataset["fingerprint"][:12], **run.config,
-            "trained on": run.device, "trained in": None if run.seconds is None else f"{run.seconds:.0f} s",
+            "data": run.dataset["name"],
+            "data's fingerprint": run.dataset["fingerprint"][:12],
+            **run.config,
+            "trained on": run.device,
+            "trained in": None if run.seconds is None else f"{run.seconds:.0f} s",
         }
         for run in (a, b)
-    ]  # fmt: skip
+    ]
     for side in sides:
         side.pop("dataset", None)  # the fingerprint again
         side |= {

@@ -184,15 +184,20 @@ def data_view(spec: str, store: RunStore) -> DataView:
     kind, layout = kind[0].upper() + kind[1:], f"read by the layout {graph.layout}"
     able = [a.name for a in graph.audited if int((a.sizes > 0).sum()) > 1]
     return DataView(
-        graph, lasting(spec), graph.name, tuple(_facts(graph)),
-        f"{kind} edges, {layout}", data_notes(graph),
-        {a.name: a.num_values for a in graph.attributes}, tuple(sorted(able, key=lambda a: a not in marked)),
+        graph,
+        lasting(spec),
+        graph.name,
+        tuple(_facts(graph)),
+        f"{kind} edges, {layout}",
+        data_notes(graph),
+        {a.name: a.num_values for a in graph.attributes},
+        tuple(sorted(able, key=lambda a: a not in marked)),
         pd.DataFrame([overview_row(graph, a) for a in graph.attributes]).dropna(axis=1, how="all"),
         pd.DataFrame(
             [{"File": c.file, "Column": c.name, "Role": c.role, "": c.detail} for c in graph.columns],
             columns=["File", "Column", "Role", ""],
         ),
-    )  # fmt: skip
+    )
 
 
 def _facts(graph: AttributedGraph) -> list[tuple[str, str]]:
@@ -202,9 +207,12 @@ def _facts(graph: AttributedGraph) -> list[tuple[str, str]]:
         else [("People", f"{graph.num_users:,}"), ("Items", f"{graph.num_nodes - graph.num_users:,}")]
     )
     return [
-        *sides, ("Edges", f"{graph.num_edges:,}"), ("Mean degree", f"{2 * graph.num_edges / graph.num_nodes:.1f}"),
-        ("Attributes", f"{len(graph.attributes):,}"), ("Features", f"{len(graph.feature_names):,}"),
-    ]  # fmt: skip
+        *sides,
+        ("Edges", f"{graph.num_edges:,}"),
+        ("Mean degree", f"{2 * graph.num_edges / graph.num_nodes:.1f}"),
+        ("Attributes", f"{len(graph.attributes):,}"),
+        ("Features", f"{len(graph.feature_names):,}"),
+    ]
 
 
 def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
@@ -215,10 +223,13 @@ def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
         found = f": {'; '.join(why[:3])}" if why else ""
         notes.append(
             DataNote(
-                "warning", f"{graph.name}: no column of people can be audited{found}", len(why), (),
+                "warning",
+                f"{graph.name}: no column of people can be audited{found}",
+                len(why),
+                (),
                 "give people a column with at least two values, or choose other columns below",
             )
-        )  # fmt: skip
+        )
     for m in graph.messages:
         shown = m.examples
         if m.code == "similar-values":
@@ -236,11 +247,16 @@ def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
     small = int((sizes < FEWEST).sum()) if a.side != "items" else 0
     withheld = withheld_sizes(a)
     out: dict[str, Any] = {
-        "Attribute": a.name, "Of": {"nodes": "people"}.get(a.side, a.side), "Groups": len(sizes), f"Groups {_UNDER}": small,
+        "Attribute": a.name,
+        "Of": {"nodes": "people"}.get(a.side, a.side),
+        "Groups": len(sizes),
+        f"Groups {_UNDER}": small,
         "Missing": (_UNDER if missing < FEWEST else WITHHELD) if withheld[-1] else f"{missing:,}",
         "Missing, share": None if withheld[-1] or not _members(a) else missing / _members(a),
-        "Edges within a group": None, "By chance": None, "n edges": None,
-    }  # fmt: skip
+        "Edges within a group": None,
+        "By chance": None,
+        "n edges": None,
+    }
     if not graph.bipartite and a.known.any():
         u, v = a.codes[graph.edges]
         both = (u >= 0) & (v >= 0)
@@ -250,9 +266,10 @@ def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
             within = np.equal(*found.cells)[there]
             alone = 1 in (int(hidden[within].sum()), int(hidden[~within].sum()))
             out |= {
-                "Edges within a group": WITHHELD if alone else f"{(u == v)[both].mean():.1%}", "n edges": int(both.sum()),
+                "Edges within a group": WITHHELD if alone else f"{(u == v)[both].mean():.1%}",
+                "n edges": int(both.sum()),
                 "By chance": WITHHELD if withheld.any() else f"{np.square(a.sizes / a.sizes.sum()).sum():.1%}",
-            }  # fmt: skip
+            }
     return out
 
 
@@ -384,9 +401,14 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
     if (thin & ~hidden).any():
         caption += f" Hatched: fewer than {THIN:g} expected, too few to tell influence from chance."
     return MixingView(
-        a.name, rows, columns, table[["a", "b", "edges", "expected", "ratio", "counts"]], title, caption,
+        a.name,
+        rows,
+        columns,
+        table[["a", "b", "edges", "expected", "ratio", "counts"]],
+        title,
+        caption,
         f"Edges between {a.name} groups against chance. {words}",
-    )  # fmt: skip
+    )
 
 
 def _pair(r: Mapping[str, Any]) -> str:
@@ -460,11 +482,27 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
     )
     facts = (
         ("Smallest weight", f"{health['weight_min']:.3f}", "What the edge that counts least is worth."),
-        ("Largest weight", f"{health['weight_max']:.3f}", "What the edge that counts most is worth; a few large ones make training noisy."),
-        ("Mean weight", f"{health['weight_mean']:.3f}", "1 where no pair of groups lacks edges; below it mass is lost."),
-        ("Effective sample size", f"{size:,.0f}", f"(Σw)² / Σw²: as many equal edges say as much; {size / graph.num_edges:.0%} of {graph.num_edges:,}."),
-        ("Clipped share", f"{beyond:.1%}", "Edges beyond the range that is drawn. The weights themselves are not clipped."),
-    )  # fmt: skip
+        (
+            "Largest weight",
+            f"{health['weight_max']:.3f}",
+            "What the edge that counts most is worth; a few large ones make training noisy.",
+        ),
+        (
+            "Mean weight",
+            f"{health['weight_mean']:.3f}",
+            "1 where no pair of groups lacks edges; below it mass is lost.",
+        ),
+        (
+            "Effective sample size",
+            f"{size:,.0f}",
+            f"(Σw)² / Σw²: as many equal edges say as much; {size / graph.num_edges:.0%} of {graph.num_edges:,}.",
+        ),
+        (
+            "Clipped share",
+            f"{beyond:.1%}",
+            "Edges beyond the range that is drawn. The weights themselves are not clipped.",
+        ),
+    )
     sums = ", ".join(
         f"{k}: {int(table[k].sum()):,} edges, mean weight {weight[kind == i].mean():.2f}" for i, k in enumerate(kinds)
     )

@@ -124,10 +124,20 @@ def fairness_view(
     counted = [table.loc[table[f"{s}_counts"], f"{s}_value"].max() for s in _SIDES[: len(found)]]
     scale = max([float(v) for v in counted if known(v)], default=1.0) or 1.0
     return GapView(
-        metric, attribute, layout, groups, table, sides, ranked, scale, _title(metric, attribute, sides),
-        _change(found, names), _caption(metric, attribute, layout, table, found, scale, any(s.extremes for s in sides)), _alt(metric, attribute, table, sides),
+        metric,
+        attribute,
+        layout,
+        groups,
+        table,
+        sides,
+        ranked,
+        scale,
+        _title(metric, attribute, sides),
+        _change(found, names),
+        _caption(metric, attribute, layout, table, found, scale, any(s.extremes for s in sides)),
+        _alt(metric, attribute, table, sides),
         tuple(_remarks(metric, table, found, names, groups, ranked, len(runs))),
-    )  # fmt: skip
+    )
 
 
 def _cells(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -137,10 +147,17 @@ def _cells(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         for cell in row["cells"]:
             record = order.setdefault((cell["a"], cell["b"]), {"a": cell["a"], "b": cell["b"]})
             record[f"{side}_withheld"] = hidden = is_withheld(cell)
-            record |= {f"{side}_n": 0, f"{side}_counts": False} if hidden else {
-                f"{side}_value": cell["value"], f"{side}_low": cell.get("ci_low"), f"{side}_high": cell.get("ci_high"),
-                f"{side}_n": cell["n"], f"{side}_counts": not cell["excluded"] and cell["value"] is not None,
-            }  # fmt: skip
+            record |= (
+                {f"{side}_n": 0, f"{side}_counts": False}
+                if hidden
+                else {
+                    f"{side}_value": cell["value"],
+                    f"{side}_low": cell.get("ci_low"),
+                    f"{side}_high": cell.get("ci_high"),
+                    f"{side}_n": cell["n"],
+                    f"{side}_counts": not cell["excluded"] and cell["value"] is not None,
+                }
+            )
     table = pd.DataFrame(list(order.values()))
     for side in _SIDES[: len(rows)]:
         for mark in ("counts", "withheld"):

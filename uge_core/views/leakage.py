@@ -153,9 +153,23 @@ def leakage_view(
 
 
 _LEAKAGE_COLUMNS = [
-    "attribute", "run", "run_id", "method", "value", "ci_low", "ci_high", "majority", "random", "n", "evidence",
-    "telling", "turned", "treated", "exposure", "note",
-]  # fmt: skip
+    "attribute",
+    "run",
+    "run_id",
+    "method",
+    "value",
+    "ci_low",
+    "ci_high",
+    "majority",
+    "random",
+    "n",
+    "evidence",
+    "telling",
+    "turned",
+    "treated",
+    "exposure",
+    "note",
+]
 
 
 def _leakage_record(run: StoredRun, label: str, attribute: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -164,12 +178,23 @@ def _leakage_record(run: StoredRun, label: str, attribute: str, row: dict[str, A
     low = shown["ci_low"]
     telling = row["evidence"] == "ok" and low is not None and (not floors or low > max(floors))
     return {
-        "attribute": attribute, "run": label, "run_id": run.id, "method": run.config["method"],
-        "value": shown["value"], "ci_low": shown["ci_low"], "ci_high": shown["ci_high"],
-        "majority": shown["floor_majority"], "random": shown["floor_random"], "n": row["n"],
-        "evidence": "ok" if row["evidence"] == "ok" else "not enough", "telling": bool(telling), "turned": bool(shown.get("turned")),
-        "treated": attribute in run.config["sensitive"], "exposure": exposure_words(run, row["exposure"]), "note": row.get("note") or "",
-    }  # fmt: skip
+        "attribute": attribute,
+        "run": label,
+        "run_id": run.id,
+        "method": run.config["method"],
+        "value": shown["value"],
+        "ci_low": shown["ci_low"],
+        "ci_high": shown["ci_high"],
+        "majority": shown["floor_majority"],
+        "random": shown["floor_random"],
+        "n": row["n"],
+        "evidence": "ok" if row["evidence"] == "ok" else "not enough",
+        "telling": bool(telling),
+        "turned": bool(shown.get("turned")),
+        "treated": attribute in run.config["sensitive"],
+        "exposure": exposure_words(run, row["exposure"]),
+        "note": row.get("note") or "",
+    }
 
 
 def _spoken(record: dict[str, Any]) -> str:

@@ -40,10 +40,8 @@ def live_data(view: TradeoffView, series: str, lam: float) -> dict[str, Any]:
             )
     points.sort(key=lambda p: p["lam"])
     others = [
-        [float(row["value"]), float(row["ndcg"]), row["run"]]
-        for row in records(view.table)
-        if not known(row["lambda"])
-    ]  # fmt: skip
+        [float(row["value"]), float(row["ndcg"]), row["run"]] for row in records(view.table) if not known(row["lambda"])
+    ]
     method = next((p.method for p in view.points if p.series == series), "none")
     return {
         "points": points,

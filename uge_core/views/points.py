@@ -136,9 +136,15 @@ def reading(rows: Sequence[Mapping[str, Any] | None]) -> Reading | None:
         bottom = 0.0 if (values >= 0).all() else -math.inf
         low, high, kind = max(values.mean() - half, bottom), min(values.mean() + half, 1.0), "seeds"
     return Reading(
-        float(values.mean()), low, high, kind, ok[0]["n"],
-        _mean(r["floor_random"] for r in ok), _mean(r["floor_majority"] for r in ok), len(ok),
-    )  # fmt: skip
+        float(values.mean()),
+        low,
+        high,
+        kind,
+        ok[0]["n"],
+        _mean(r["floor_random"] for r in ok),
+        _mean(r["floor_majority"] for r in ok),
+        len(ok),
+    )
 
 
 def gap_row(rows: Iterable[Mapping[str, Any]], attribute: str, metric: str) -> Mapping[str, Any] | None:

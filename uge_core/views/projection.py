@@ -210,10 +210,16 @@ def projection_view(
     after_sides = {r.config.get("lambda"): sides[r.id] for r in path if r.id in sides}
     kind = projections()[method]
     return ProjectionView(
-        method, sides.get(a.id), after_sides, b.config.get("lambda") if b else None, tuple(r.id for r in chain),
-        len(chain) - len(there), reach, _caption(method, data.sample, there, len(path), outside),
+        method,
+        sides.get(a.id),
+        after_sides,
+        b.config.get("lambda") if b else None,
+        tuple(r.id for r in chain),
+        len(chain) - len(there),
+        reach,
+        _caption(method, data.sample, there, len(path), outside),
         f"{kind.sentence} A projection is an illustration; judge by the numbers of the full space under each picture.",
-    )  # fmt: skip
+    )
 
 
 def _picture(run: StoredRun, method: str, sample: Sample) -> Picture | None:
@@ -360,11 +366,19 @@ def full_space(store: RunStore, data: ProjectionData, run_id: str, attribute: st
 
 
 _MEASURED = (
-    ("auc", "worst", "↓ AUC, strongest",
-     "Of two people with different values, how often the strongest attacker picks the right one; lower is better, 0.5 is a coin."),
-    ("micro_f1", "linear", "↓ Micro-F1, linear",
-     "Share of right answers of the linear attacker; lower is better. Its balanced classes can put it below the majority, so a low one is not low leakage: read AUC beside it."),
-)  # fmt: skip
+    (
+        "auc",
+        "worst",
+        "↓ AUC, strongest",
+        "Of two people with different values, how often the strongest attacker picks the right one; lower is better, 0.5 is a coin.",
+    ),
+    (
+        "micro_f1",
+        "linear",
+        "↓ Micro-F1, linear",
+        "Share of right answers of the linear attacker; lower is better. Its balanced classes can put it below the majority, so a low one is not low leakage: read AUC beside it.",
+    ),
+)
 
 
 def _measured(label: str, about: str, row: dict[str, Any] | None) -> Fact:

@@ -8,10 +8,17 @@ from typing import Any
 from uge_core.runs.stored_run import StoredRun
 
 METRIC_LABELS = {
-    "micro_f1": "Micro-F1", "balanced_accuracy": "balanced accuracy", "auc": "AUC", "usable_bits": "usable information (bits)",
+    "micro_f1": "Micro-F1",
+    "balanced_accuracy": "balanced accuracy",
+    "auc": "AUC",
+    "usable_bits": "usable information (bits)",
     "ndcg_at_10": "NDCG@10",
-    "ndcg_at_10_bias_free": "bias-free NDCG@10", "ndcg_gap": "NDCG@10 gap", "ndkl": "NDKL", "dp": "DP gap", "eo": "EO gap",
-}  # fmt: skip
+    "ndcg_at_10_bias_free": "bias-free NDCG@10",
+    "ndcg_gap": "NDCG@10 gap",
+    "ndkl": "NDKL",
+    "dp": "DP gap",
+    "eo": "EO gap",
+}
 ATTACKER_ORDER = {name: i for i, name in enumerate(("worst", "linear", "trees", "mlp", "knn", "graph"))}
 
 

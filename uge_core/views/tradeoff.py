@@ -23,8 +23,12 @@ from uge_core.views.points import Point, Reading, points, settings
 from uge_core.views.words import interval, known, many, records
 
 TRADEOFF_METRICS: Mapping[str, str] = {
-    "auc": "AUC", "micro_f1": "Micro-F1", "normalised": "Normalised leakage", "dp": "DP gap", "eo": "EO gap",
-}  # fmt: skip
+    "auc": "AUC",
+    "micro_f1": "Micro-F1",
+    "normalised": "Normalised leakage",
+    "dp": "DP gap",
+    "eo": "EO gap",
+}
 _NAMED = ("epochs", "seed", "split_seed", "warm_epochs")  # settings that the command line has a flag of its own for
 _LEAKAGE = ("auc", "micro_f1", "normalised")
 
@@ -84,9 +88,24 @@ class TradeoffView:
 
 _OTHER = {"unseen": "seen", "seen": "unseen"}
 _COLUMNS = [
-    "run", "series", "method", "lambda", "value", "value_low", "value_high", "chance", "ndcg", "ndcg_low", "ndcg_high",
-    "interval", "seeds", "n", "n_ranked", "status", "run_ids",
-]  # fmt: skip
+    "run",
+    "series",
+    "method",
+    "lambda",
+    "value",
+    "value_low",
+    "value_high",
+    "chance",
+    "ndcg",
+    "ndcg_low",
+    "ndcg_high",
+    "interval",
+    "seeds",
+    "n",
+    "n_ranked",
+    "status",
+    "run_ids",
+]
 
 
 def tradeoff_view(
@@ -134,21 +153,43 @@ def tradeoff_view(
     plain = table.loc[(table["method"] == "none") & table["lambda"].isna(), "ndcg"]
     drawn = {i for p in measured for i in (r.id for r in p.runs)}
     return TradeoffView(
-        metric, attribute, exposure, tuple(measured), table, _floors(metric, floors),
-        float(plain.iloc[0]) if len(plain) else None, tuple(groups), setting,
+        metric,
+        attribute,
+        exposure,
+        tuple(measured),
+        table,
+        _floors(metric, floors),
+        float(plain.iloc[0]) if len(plain) else None,
+        tuple(groups),
+        setting,
         tuple(dict.fromkeys(r["attribute"] for run in runs for r in run.rows if r["attacker"] and r["attribute"])),
-        _title(table, metric, attribute), _caption(table, metric, attribute, exposure), _alt(table, metric, attribute),
-        tuple(_remarks(len(runs) - len(drawn), otherwise, table, exposure, metric)), str(store.root),
-    )  # fmt: skip
+        _title(table, metric, attribute),
+        _caption(table, metric, attribute, exposure),
+        _alt(table, metric, attribute),
+        tuple(_remarks(len(runs) - len(drawn), otherwise, table, exposure, metric)),
+        str(store.root),
+    )
 
 
 def _record(point: Point, x: Reading, y: Reading) -> dict[str, Any]:
     return {
-        "run": point.label, "series": point.series, "method": point.method, "lambda": point.lam,
-        "value": x.value, "value_low": x.low, "value_high": x.high, "chance": x.random, "ndcg": y.value,
-        "ndcg_low": y.low, "ndcg_high": y.high, "interval": x.kind or "none", "seeds": x.seeds, "n": x.n, "n_ranked": y.n,
+        "run": point.label,
+        "series": point.series,
+        "method": point.method,
+        "lambda": point.lam,
+        "value": x.value,
+        "value_low": x.low,
+        "value_high": x.high,
+        "chance": x.random,
+        "ndcg": y.value,
+        "ndcg_low": y.low,
+        "ndcg_high": y.high,
+        "interval": x.kind or "none",
+        "seeds": x.seeds,
+        "n": x.n,
+        "n_ranked": y.n,
         "run_ids": " ".join(r.id for r in point.runs),
-    }  # fmt: skip
+    }
 
 
 def _floors(metric: str, found: Sequence[Reading]) -> dict[str, float]:
@@ -363,22 +404,17 @@ def _figures(view: TradeoffView, point: Point, plain: Point | None) -> list[tupl
 
     def numbers(p: Point) -> list[Reading | None]:
         return [
-            p.leakage(view.attribute, metric, view.exposure), p.utility(view.attribute, view.exposure),
-            p.gap(view.attribute, "dp"), p.gap(view.attribute, "eo"),
-        ]  # fmt: skip
+            p.leakage(view.attribute, metric, view.exposure),
+            p.utility(view.attribute, view.exposure),
+            p.gap(view.attribute, "dp"),
+            p.gap(view.attribute, "eo"),
+        ]
 
     names = (f"Leakage, {TRADEOFF_METRICS[metric]}", "NDCG@10", "DP gap", "EO gap")
     out = []
     for name, now, then in zip(names, numbers(point), numbers(plain) if plain else [None] * 4, strict=True):
         change = f"{now.value - then.value:+.3f}" if now and then else None
-        out.append(
-            (
-                name,
-                f"{now.value:.3f}" if now else "not measured",
-                _rests_on(now) if now else "",
-                change,
-            )
-        )
+        out.append((name, f"{now.value:.3f}" if now else "not measured", _rests_on(now) if now else "", change))
     return out
 
 
@@ -407,11 +443,21 @@ def _bars(view: TradeoffView, point: Point, plain: Point | None) -> LeakageView:
             floors = [f for f in (found.majority, found.random) if f is not None]
             rows.append(
                 {
-                    "attribute": attribute, "run": p.label, "run_id": p.runs[0].id, "method": p.method, "value": found.value,
-                    "ci_low": found.low, "ci_high": found.high, "majority": found.majority, "random": found.random,
-                    "n": found.n, "evidence": "ok", "telling": found.low is not None and (not floors or found.low > max(floors)), "treated": attribute in p.sensitive,
+                    "attribute": attribute,
+                    "run": p.label,
+                    "run_id": p.runs[0].id,
+                    "method": p.method,
+                    "value": found.value,
+                    "ci_low": found.low,
+                    "ci_high": found.high,
+                    "majority": found.majority,
+                    "random": found.random,
+                    "n": found.n,
+                    "evidence": "ok",
+                    "telling": found.low is not None and (not floors or found.low > max(floors)),
+                    "treated": attribute in p.sensitive,
                 }
-            )  # fmt: skip
+            )
     table = pd.DataFrame(rows)
     words = [f"{r['attribute']}, {r['run']}: {r['value']:.3f}{interval(r['ci_low'], r['ci_high'])}." for r in rows]
     title = f"What {point.label} gives away of every attribute"

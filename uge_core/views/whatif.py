@@ -72,11 +72,16 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
         # The strongest of one says the same twice.
         (p for p in answer["rows"] if len(attackers) > 1 or p["before"]["attacker"] != "worst"),
         key=lambda p: (
-            answer["attributes"].index(p["before"]["attribute"]) if p["before"]["attribute"] in answer["attributes"] else 99,
-            p["thresholds"] is not None, _SHOWN_BY.get(p["before"]["metric"], 9), p["before"]["attacker"] != "worst",
-            p["before"]["attacker"] or "", p["before"]["exposure"] != "unseen",
+            answer["attributes"].index(p["before"]["attribute"])
+            if p["before"]["attribute"] in answer["attributes"]
+            else 99,
+            p["thresholds"] is not None,
+            _SHOWN_BY.get(p["before"]["metric"], 9),
+            p["before"]["attacker"] != "worst",
+            p["before"]["attacker"] or "",
+            p["before"]["exposure"] != "unseen",
         ),
-    )  # fmt: skip
+    )
     rows, groups = [_row(p) for p in pairs], _groups(pairs)
     weights, cells, remarks = _weights(answer["weights"])
     if len(groups) and (groups[["Before, n", "After, n"]] == WITHHELD).any(axis=None):
@@ -84,9 +89,17 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
     if answer.get("twin_left"):
         remarks = (_NO_TWIN, *remarks)
     return JudgedView(
-        answer["tier"], tuple(_sentences(pairs)), pd.DataFrame(rows), groups, weights, cells,
-        _moved(answer["moved"]), (*_notes(pairs), *remarks), answer["why_not"] or "", answer.get("seconds", 0.0),
-    )  # fmt: skip
+        answer["tier"],
+        tuple(_sentences(pairs)),
+        pd.DataFrame(rows),
+        groups,
+        weights,
+        cells,
+        _moved(answer["moved"]),
+        (*_notes(pairs), *remarks),
+        answer["why_not"] or "",
+        answer.get("seconds", 0.0),
+    )
 
 
 def _what(pair: Mapping[str, Any]) -> str:
@@ -160,9 +173,11 @@ def _sentences(pairs: Sequence[Mapping[str, Any]]) -> Sequence[str]:
             out.append(f"{before['attribute']}, {what}: not enough evidence.")
             continue
         ends = {
-            "The same": "; it is the same", "No change is shown": "; the intervals overlap, so no change is shown",
-            "Lower": "; it is lower, the intervals do not overlap", "Higher": "; it is higher, the intervals do not overlap",
-        }[verdict]  # fmt: skip
+            "The same": "; it is the same",
+            "No change is shown": "; the intervals overlap, so no change is shown",
+            "Lower": "; it is lower, the intervals do not overlap",
+            "Higher": "; it is higher, the intervals do not overlap",
+        }[verdict]
         out.append(
             f"{before['attribute']}, {what}: {before['value']:.3f}{interval(before['ci_low'], before['ci_high'])} before, "
             f"{after['value']:.3f}{interval(after['ci_low'], after['ci_high'])} after (n = {after['n']:,}){ends}."
@@ -179,9 +194,11 @@ def _groups(pairs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         sides = [{(c["a"], c["b"]): c for c in pair[s]["cells"]} for s in ("before", "after")]
         for key in dict.fromkeys([*sides[0], *sides[1]]):
             record: dict[str, Any] = {
-                "Measure": _what(pair), "Attribute": pair["before"]["attribute"],
-                "Groups": key[0] if key[1] is None else f"{key[0]} / {key[1]}", "Made by": pair["tier"],
-            }  # fmt: skip
+                "Measure": _what(pair),
+                "Attribute": pair["before"]["attribute"],
+                "Groups": key[0] if key[1] is None else f"{key[0]} / {key[1]}",
+                "Made by": pair["tier"],
+            }
             values = []
             for name, side in zip(("Before", "After"), sides, strict=True):
                 cell = side.get(key)
@@ -203,9 +220,13 @@ def _groups(pairs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 _FIGURES = {
-    "weight_mean": "mean weight R~/R", "weight_min": "smallest weight", "weight_max": "largest weight",
-    "effective_sample_size": "effective sample size", "num_edges": "training edges", "uncovered_mass": "mass in cells without an edge",
-}  # fmt: skip
+    "weight_mean": "mean weight R~/R",
+    "weight_min": "smallest weight",
+    "weight_max": "largest weight",
+    "effective_sample_size": "effective sample size",
+    "num_edges": "training edges",
+    "uncovered_mass": "mass in cells without an edge",
+}
 
 
 def _weights(found: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:

@@ -47,9 +47,13 @@ class Literal(Rival):
         super().__init__(config, inputs)
         pairs = observed_pairs(inputs.train_edges, num_users, self.loss_kind)
         source, liked, stranger, line = list_negatives(
-            pairs, inputs.train_edges, inputs.num_nodes, num_users, config.num_negatives,
+            pairs,
+            inputs.train_edges,
+            inputs.num_nodes,
+            num_users,
+            config.num_negatives,
             np.random.default_rng([config.split_seed, 31]),
-        )  # fmt: skip
+        )
         self.lines = [torch.as_tensor(x).to(inputs.device) for x in (source, liked, stranger)]
         self.weight = per_pair(weight, pairs.shape[1])[torch.as_tensor(line)].to(inputs.device)
         need = len(source) * (8 * 4 * config.dim + 64)

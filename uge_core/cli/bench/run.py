@@ -176,9 +176,14 @@ class _Timer:
             self.context.set_forkserver_preload(["uge_core.cli.bench.measure"])
 
     def time(
-        self, label: str, graph: AttributedGraph, backbone: str, method: str, lams: Sequence[float | None] = (None,),
+        self,
+        label: str,
+        graph: AttributedGraph,
+        backbone: str,
+        method: str,
+        lams: Sequence[float | None] = (None,),
         contestant: str = "ours",
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """One measurement, as `measure` describes it."""
         try:
             configs = [_config(graph, backbone, method, lam) for lam in lams]
@@ -225,11 +230,16 @@ class _Timer:
         fastest = min((s for s in solos if not s["refused"]), key=lambda s: s["seconds"], default={})
         return [
             {
-                "data": graph.name, "backbone": backbone, "method": "uge-c", "members": len(self.size.lams), **path,
-                "solo_seconds": fastest.get("seconds"), "solo_peak_mb": fastest.get("peak_mb"),
+                "data": graph.name,
+                "backbone": backbone,
+                "method": "uge-c",
+                "members": len(self.size.lams),
+                **path,
+                "solo_seconds": fastest.get("seconds"),
+                "solo_peak_mb": fastest.get("peak_mb"),
                 "times_solo": _ratio(path.get("seconds"), fastest.get("seconds")),
             }
-        ]  # fmt: skip
+        ]
 
     def scaling(self) -> list[dict[str, Any]]:
         """node2vec on planted towns of rising size."""

@@ -32,9 +32,19 @@ def sections(record: dict[str, Any]) -> list[tuple[str, list[str], list[list[str
     out = []
     if record["epochs"]:
         head = [
-            "data", "backbone", "", "faster than literal", "than one negative", "than shared block", "cost / none",
-            "an epoch", "until first", "memory before", "peak", "",
-        ]  # fmt: skip
+            "data",
+            "backbone",
+            "",
+            "faster than literal",
+            "than one negative",
+            "than shared block",
+            "cost / none",
+            "an epoch",
+            "until first",
+            "memory before",
+            "peak",
+            "",
+        ]
         rows = []
         for r in record["epochs"]:
             faster = [_times((r["times_faster_than"] or {}).get(rival)) for rival in RIVALS]

@@ -33,12 +33,22 @@ def settings_like(run: StoredRun, **grid: Any) -> dict[str, Any]:
     # Negatives that are not drawn have no number; their own default says the same.
     options.pop("block_size" if config.negatives == "listed" else "num_negatives")
     found = {
-        "sensitive": "+".join(config.sensitive), "methods": [config.method], "backbones": [config.backbone],
-        "lams": [] if config.lam is None else [config.lam], "seeds": [config.seed], "split_seeds": [config.split_seed],
-        "epochs": config.epochs, "unknown": config.unknown, "hidden": config.hidden or "impute", "exposure": config.exposure,
+        "sensitive": "+".join(config.sensitive),
+        "methods": [config.method],
+        "backbones": [config.backbone],
+        "lams": [] if config.lam is None else [config.lam],
+        "seeds": [config.seed],
+        "split_seeds": [config.split_seed],
+        "epochs": config.epochs,
+        "unknown": config.unknown,
+        "hidden": config.hidden or "impute",
+        "exposure": config.exposure,
         "options": {**options, **config.backbone_options, **config.method_options},
-    }  # fmt: skip
+    }
     return data_of(run) | {
-        "grid": found | grid, "device": "auto" if run.device not in (None, "cpu") else "cpu", "force": False,
-        "deterministic": False, "solo": False,
-    }  # fmt: skip
+        "grid": found | grid,
+        "device": "auto" if run.device not in (None, "cpu") else "cpu",
+        "force": False,
+        "deterministic": False,
+        "solo": False,
+    }

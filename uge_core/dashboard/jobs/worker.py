@@ -120,10 +120,17 @@ def _carry_out(store: RunStore, job: Job, pulse: _Pulse) -> None:
     pulse.runs = [p.run_id for p in plan(graph, **grid)]
     _say(f"{len(pulse.runs)} runs: {json.dumps(grid, ensure_ascii=False)}")
     runs = sweep(
-        graph, store=store, force=settings["force"], since=settings.get("since"), device=settings["device"],
-        deterministic=settings["deterministic"], solo=settings["solo"], on_step=pulse,
-        source=source, **grid,
-    )  # fmt: skip
+        graph,
+        store=store,
+        force=settings["force"],
+        since=settings.get("since"),
+        device=settings["device"],
+        deterministic=settings["deterministic"],
+        solo=settings["solo"],
+        on_step=pulse,
+        source=source,
+        **grid,
+    )
     if settings.get("projections"):
         project(graph, chains(runs), settings["projections"], size=MOST, on_step=pulse)
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from uge_core.errors import DatasetMissing
-from uge_core.graph.graph import (
-    AttributedGraph,
-)
+from uge_core.graph.graph import AttributedGraph
 
 Asked = frozenset[str] | None
 """The lower-case names of the columns that are to be the attributes; None: the layout's or the values' choice."""

@@ -346,10 +346,5 @@ def _marked(column: Column, sensitive: set[str]) -> Column:
 
 
 LAYOUTS = (
-    Layout(
-        "dataset-yaml",
-        "one that describes itself",
-        (Part("card", (FILE,), "the keys that README lists"),),
-        _read,
-    ),
+    Layout("dataset-yaml", "one that describes itself", (Part("card", (FILE,), "the keys that README lists"),), _read),
 )

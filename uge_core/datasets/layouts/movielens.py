@@ -25,9 +25,26 @@ _ENCODING = "latin-1"
 _AGE_BANDS = (18, 25, 35, 45, 50, 56)
 _RATING = ("user_id", "movie_id", "rating", "timestamp")
 _GENRES = (
-    "unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama", "Fantasy",
-    "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western",
-)  # fmt: skip
+    "unknown",
+    "Action",
+    "Adventure",
+    "Animation",
+    "Children's",
+    "Comedy",
+    "Crime",
+    "Documentary",
+    "Drama",
+    "Fantasy",
+    "Film-Noir",
+    "Horror",
+    "Musical",
+    "Mystery",
+    "Romance",
+    "Sci-Fi",
+    "Thriller",
+    "War",
+    "Western",
+)
 _ID, _IGNORED, _ATTRIBUTE = Role("id"), Role("ignored"), Role("attribute")
 _USERS = {"user_id": _ID, "gender": _ATTRIBUTE, "occupation": _ATTRIBUTE, "zip": _IGNORED}
 
@@ -72,13 +89,7 @@ def _movies_1m(found: Found) -> Table:
 
 
 def _assemble(
-    found: Found,
-    layout: str,
-    users: Table,
-    ratings: Table,
-    movies: Table | None,
-    roles: dict[str, Role],
-    asked: Asked,
+    found: Found, layout: str, users: Table, ratings: Table, movies: Table | None, roles: dict[str, Role], asked: Asked
 ) -> AttributedGraph:
     """The bipartite graph of the three tables."""
     ends = (ratings.require("user_id"), ratings.require("movie_id"))

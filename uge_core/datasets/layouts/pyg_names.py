@@ -113,14 +113,20 @@ KNOWN = {
         f"{_HETEROPHILOUS}/questions.npz", 48_921, 153_540, "active", keys=_YANDEX
     ),
     "MovieLens1M": Known(
-        f"{_GROUPLENS}/ml-1m.zip", 6_040, 1_000_209, layout=_ML_1M,
+        f"{_GROUPLENS}/ml-1m.zip",
+        6_040,
+        1_000_209,
+        layout=_ML_1M,
         members=("ml-1m/users.dat", "ml-1m/ratings.dat", "ml-1m/movies.dat"),
     ),
     "MovieLens100K": Known(
-        f"{_GROUPLENS}/ml-100k.zip", 943, 100_000, layout=_ML_100K,
+        f"{_GROUPLENS}/ml-100k.zip",
+        943,
+        100_000,
+        layout=_ML_100K,
         members=("ml-100k/u.data", "ml-100k/u.user", "ml-100k/u.item"),
     ),
-}  # fmt: skip
+}
 
 
 def locate(spec: str, store: Path | None, *, may_fetch: bool, on_step: OnStep | None) -> tuple[Layout, Found]:

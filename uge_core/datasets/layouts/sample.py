@@ -118,9 +118,14 @@ def _recipe(record: Mapping[str, Any]) -> Recipe:
     )
     effects = tuple(Effect(e["first"], e["second"], tuple(map(tuple, e["table"]))) for e in record["effects"])
     return Recipe(
-        record["name"], record["people"], record["expected_edges"], traits, effects, record["items"],
+        record["name"],
+        record["people"],
+        record["expected_edges"],
+        traits,
+        effects,
+        record["items"],
         record["structure"],
-    )  # fmt: skip
+    )
 
 
 def _ends(edges: Table, indexes: list[pd.Index], num_first: int) -> tuple[IntArray, IntArray]:

@@ -497,18 +497,33 @@ def plant(recipe: Recipe, seed: int, *, draw: int = 0) -> Planted:
     free, free_clipped = draw_edges(structure, bias_free_ratio, group, np.random.default_rng([seed, 24, draw]))
     truth = PlantedTruth(free, recipe.sensitive, group, ratio, bias_free_ratio)
     observed = AttributedGraph(
-        recipe.name, recipe.num_nodes, edges,
+        recipe.name,
+        recipe.num_nodes,
+        edges,
         tuple(
             Attribute(t.name, np.where(c < 0, NOT_APPLICABLE, c), t.labels, side=t.side, ordered=t.ordered)
             for t, c in zip(recipe.traits, codes, strict=True)
         ),
-        node_ids=np.array(node_ids(recipe), dtype=object), num_users=recipe.num_people if recipe.num_items else None,
-        layout="planted", truth=truth,
-    )  # fmt: skip
+        node_ids=np.array(node_ids(recipe), dtype=object),
+        num_users=recipe.num_people if recipe.num_items else None,
+        layout="planted",
+        truth=truth,
+    )
     return Planted(
-        recipe, seed, observed, free, structure, group, values, coarse, scale, ratio, bias_free_ratio, clipped,
+        recipe,
+        seed,
+        observed,
+        free,
+        structure,
+        group,
+        values,
+        coarse,
+        scale,
+        ratio,
+        bias_free_ratio,
+        clipped,
         free_clipped,
-    )  # fmt: skip
+    )
 
 
 def node_ids(recipe: Recipe) -> list[str]:
@@ -548,9 +563,9 @@ def _structure(
         scale = wanted / float(mass.sum())
         _check_top(recipe, scale * float(theta.max()) ** levels, "flatter initiator")
         return replace(unscaled, scale=scale), mass * scale
-    weight = np.concatenate([
-        recipe.activity.draw(recipe.num_people, rng), recipe.popularity.draw(recipe.num_items, rng)
-    ])  # fmt: skip
+    weight = np.concatenate(
+        [recipe.activity.draw(recipe.num_people, rng), recipe.popularity.draw(recipe.num_items, rng)]
+    )
     mass = ChungLu(weight).mass(group, len(allowed)) * allowed
     scale = wanted / float(mass.sum())
     factor = weight * np.sqrt(scale)

@@ -88,12 +88,16 @@ TITLES = Recipe(
                 (0.7, 1.1, 1.6, 1.2, 0.8, 0.4),
             ),
         ),
-        Effect("club", "genre", ((1.3, 0.8, 0.7, 1.0, 1.3, 0.9), (0.8, 1.3, 1.2, 1.2, 0.8, 0.8), (1.0, 0.9, 1.2, 0.8, 0.9, 1.5))),
+        Effect(
+            "club",
+            "genre",
+            ((1.3, 0.8, 0.7, 1.0, 1.3, 0.9), (0.8, 1.3, 1.2, 1.2, 0.8, 0.8), (1.0, 0.9, 1.2, 0.8, 0.9, 1.5)),
+        ),
     ),
     activity=PowerLaw(3.0, 3.0),
     popularity=PowerLaw(2.6, 3.5),
     initiator=((0.70, 0.62), (0.62, 0.56)),
-)  # fmt: skip
+)
 
 RECIPES: Mapping[str, Recipe] = {r.name: r for r in (TOWN, TITLES)}
 
@@ -143,9 +147,7 @@ def recipe(
     people = base.num_people if nodes is None else nodes
     things = base.num_items if items is None else items
     grown = round(base.num_edges * people / base.num_people) if edges is None else edges
-    return replace(
-        base, num_people=people, num_items=things, num_edges=grown, structure=structure or base.structure
-    )  # fmt: skip
+    return replace(base, num_people=people, num_items=things, num_edges=grown, structure=structure or base.structure)
 
 
 def make_sample(
@@ -257,7 +259,14 @@ def truth_record(planted: Planted, command: str) -> dict[str, Any]:
         "expected_edges": r.num_edges,
         "sensitive": list(r.sensitive),
         "traits": [
-            {"name": t.name, "side": t.side, "sensitive": t.sensitive, "ordered": t.ordered, "labels": list(t.labels), "shares": list(t.shares)}
+            {
+                "name": t.name,
+                "side": t.side,
+                "sensitive": t.sensitive,
+                "ordered": t.ordered,
+                "labels": list(t.labels),
+                "shares": list(t.shares),
+            }
             for t in r.traits
         ],
         "effects": [{"first": e.first, "second": e.second, "table": [list(row) for row in e.table]} for e in r.effects],
@@ -268,7 +277,7 @@ def truth_record(planted: Planted, command: str) -> dict[str, Any]:
         "clipped_mass": round(planted.clipped.mass, 3),
         "bias_free_clipped_pairs": planted.bias_free_clipped.pairs,
         "bias_free_clipped_mass": round(planted.bias_free_clipped.mass, 3),
-    }  # fmt: skip
+    }
 
 
 def summary(planted: Planted) -> list[str]:
@@ -302,11 +311,15 @@ def card(planted: Planted, command: str) -> str:
     if graph.bipartite:
         nodes = [("users.csv", nodes[0][1]), ("items.csv", "one row per title: id and genre")]
     table = [
-        ("edges.csv", "the observed graph, one row per edge"), *nodes,
-        ("bias_free_edges.csv", "the bias-free graph: same nodes, same structure, drawn without the sensitive attributes"),
+        ("edges.csv", "the observed graph, one row per edge"),
+        *nodes,
+        (
+            "bias_free_edges.csv",
+            "the bias-free graph: same nodes, same structure, drawn without the sensitive attributes",
+        ),
         ("truth.json", "what made both: the factors of R, R~ by non-sensitive group, the seed"),
         ("dataset.yaml", "how to read the files"),
-    ]  # fmt: skip
+    ]
     sensitive = " and ".join(filter(None, (", ".join(r.sensitive[:-1]), r.sensitive[-1])))
     lines = [
         f"# {r.name}: {what}, none of them real",
@@ -346,7 +359,7 @@ def card(planted: Planted, command: str) -> str:
         "- It is easier than real data: attributes are independent, nothing is missing, and R depends on attributes alone. A method "
         "that works here may fail elsewhere.",
         "- Triangles are no more frequent than the degrees and groups make them.",
-    ]  # fmt: skip
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -87,9 +87,14 @@ class UGEORK(UGEOK):
         parts: list[tuple[float, Penalty]] = []
         if self.mean_weight:
             means = _options.mean_gap(
-                evidence, item_cells=self.item_cells, pair_weighting="pairs", norm="squared", estimator="exact",
-                num_group_pairs=0, scores="raw",
-            )  # fmt: skip
+                evidence,
+                item_cells=self.item_cells,
+                pair_weighting="pairs",
+                norm="squared",
+                estimator="exact",
+                num_group_pairs=0,
+                scores="raw",
+            )
             parts.append((self.mean_weight, means))
         if self.kernel_weight:
             parts.append((self.kernel_weight, super().penalty(evidence)))

@@ -180,17 +180,26 @@ def _names(attributes: Sequence[Attribute]) -> list[str]:
 def _confidence_file(run: StoredRun, sample: Sample, seed: int) -> Path:
     # The run's own data say whose values are read: a run is one graph's.
     what = {
-        "embedding": embedding_digest(run), "sample": sample.digest, "data": run.dataset["fingerprint"], "folds": FOLDS, "seed": seed,
-    }  # fmt: skip
+        "embedding": embedding_digest(run),
+        "sample": sample.digest,
+        "data": run.dataset["fingerprint"],
+        "folds": FOLDS,
+        "seed": seed,
+    }
     return run.folder / f"projection-confidence-{_key(what)}.npz"
 
 
 def _about(run: StoredRun, method: str, sample: Sample, seed: int, start: str | None) -> dict[str, Any]:
     projection: Projection = find("explore.projection.methods", method)()
     return {
-        "method": method, "settings": projection.settings(len(sample.nodes)), "seed": seed, "sample": sample.digest,
-        "embedding": embedding_digest(run), "start": start, "versions": {p: _version(p) for p in projection.packages},
-    }  # fmt: skip
+        "method": method,
+        "settings": projection.settings(len(sample.nodes)),
+        "seed": seed,
+        "sample": sample.digest,
+        "embedding": embedding_digest(run),
+        "start": start,
+        "versions": {p: _version(p) for p in projection.packages},
+    }
 
 
 def _version(package: str) -> str | None:

@@ -100,9 +100,13 @@ class Desk:
             UgeError: a text for the person who asked.
         """
         asked: dict[str, Callable[..., dict[str, Any]]] = {
-            "hello": lambda: {}, "describe": self.describe, "find": self.find, "ego": self.ego, "judge": self.judge,
+            "hello": lambda: {},
+            "describe": self.describe,
+            "find": self.find,
+            "ego": self.ego,
+            "judge": self.judge,
             "compare": self.compare,
-        }  # fmt: skip
+        }
         what = str(request.get("what"))
         if what not in asked:
             raise ConfigError(f"the what-if process knows no {what!r}; allowed: {', '.join(asked)}")
@@ -115,14 +119,18 @@ class Desk:
         people = graph.num_nodes if graph.num_users is None else graph.num_users
         first = np.argsort(-graph.degree[:people], kind="stable")[:_FOUND]
         return {
-            "name": graph.name, "data": graph.fingerprint, "num_nodes": graph.num_nodes, "num_edges": graph.num_edges,
-            "directed": graph.directed, "weighted": graph.weighted, "bipartite": graph.bipartite,
-            "attributes": {
-                a.name: {"values": _sizes(a), "side": a.side}
-                for a in graph.attributes
-            },
-            "no_reencode": refusal(opened.run), "messages": _messages(opened.run), "first": graph.ids(first),
-        }  # fmt: skip
+            "name": graph.name,
+            "data": graph.fingerprint,
+            "num_nodes": graph.num_nodes,
+            "num_edges": graph.num_edges,
+            "directed": graph.directed,
+            "weighted": graph.weighted,
+            "bipartite": graph.bipartite,
+            "attributes": {a.name: {"values": _sizes(a), "side": a.side} for a in graph.attributes},
+            "no_reencode": refusal(opened.run),
+            "messages": _messages(opened.run),
+            "first": graph.ids(first),
+        }
 
     def find(self, run: str, text: str) -> dict[str, Any]:
         """The nodes whose ids hold a text."""
@@ -144,16 +152,13 @@ class Desk:
         places = positions(len(found.nodes), ends, sum(n["centre"] for n in found.nodes))
         return asdict(found) | {
             "nodes": [n | {"x": x, "y": y} for n, (x, y) in zip(found.nodes, places, strict=True)],
-            "sensitive": list(weights.sensitive) if weights else [], "note": weights.note if weights else None,
+            "sensitive": list(weights.sensitive) if weights else [],
+            "note": weights.note if weights else None,
             "bipartite": graph.bipartite,
-        }  # fmt: skip
+        }
 
     def judge(
-        self,
-        run: str,
-        scenario: Mapping[str, Any],
-        attribute: str,
-        attackers: Sequence[str] = ("linear",),
+        self, run: str, scenario: Mapping[str, Any], attribute: str, attackers: Sequence[str] = ("linear",)
     ) -> dict[str, Any]:
         """Before and after of a scenario: leakage, DP, EO, weights of the touched cells, and how far nodes moved."""
         began = time.monotonic()
@@ -189,10 +194,16 @@ class Desk:
         return self._answers.get(
             ("before", opened.key, names, attackers, threshold),
             lambda: judge(
-                self._subject(opened), opened.graph, opened.split, attributes=names, attackers=attackers, parts=parts,
-                threshold=threshold, floors=self._floors,
+                self._subject(opened),
+                opened.graph,
+                opened.split,
+                attributes=names,
+                attackers=attackers,
+                parts=parts,
+                threshold=threshold,
+                floors=self._floors,
             ),
-        )  # fmt: skip
+        )
 
     def _judge(self, opened: _Open, scenario: Scenario, attribute: str, attackers: tuple[str, ...]) -> dict[str, Any]:
         graph, split = self._edited(opened, scenario)
@@ -223,17 +234,23 @@ class Desk:
         touched = self._touched(opened, scenario, nodes)
         cells, more = touched_cells(weights[0], weights[1], touched)
         return {
-            "scenario": scenario.to_json(), "words": [e.words for e in scenario.edits], "tier": tier, "why_not": why_not,
-            "attributes": list(names), "rows": rows, "moved": far,
+            "scenario": scenario.to_json(),
+            "words": [e.words for e in scenario.edits],
+            "tier": tier,
+            "why_not": why_not,
+            "attributes": list(names),
+            "rows": rows,
+            "moved": far,
             "twin_left": encoded and opened.run.twin is not None,
             "weights": {
                 "sensitive": list(weights[0].sensitive) if weights[0] else [],
                 "before": weights[0].diagnostics() if weights[0] else None,
                 "after": weights[1].diagnostics() if weights[1] else None,
                 "note": weights[1].note if weights[1] else None,
-                "cells": [asdict(c) for c in cells], "more": more,
+                "cells": [asdict(c) for c in cells],
+                "more": more,
             },
-        }  # fmt: skip
+        }
 
     def _rows(
         self,
@@ -356,9 +373,11 @@ def _side_by_side(
     later = {key(r): r for r in Audit.from_json(after.to_json())}
     return [
         {
-            "before": Audit((row,)).to_json()[0], "after": Audit((later[key(row)],)).to_json()[0], "tier": tier,
+            "before": Audit((row,)).to_json()[0],
+            "after": Audit((later[key(row)],)).to_json()[0],
+            "tier": tier,
             "thresholds": list(thresholds) if thresholds else None,
         }
         for row in before
         if row.variant in _SHOWN.get(row.metric, ()) and key(row) in later
-    ]  # fmt: skip
+    ]

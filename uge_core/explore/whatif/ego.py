@@ -68,12 +68,20 @@ def ego_network(
     ids = graph.ids(shown)
     return Ego(
         tuple(
-            {"id": ids[i], "degree": int(graph.degree[node]), "centre": i < len(kept), "values": _values(graph, int(node))}
+            {
+                "id": ids[i],
+                "degree": int(graph.degree[node]),
+                "centre": i < len(kept),
+                "values": _values(graph, int(node)),
+            }
             for i, node in enumerate(shown)
         ),
         tuple(
             {
-                "a": place[int(u)], "b": place[int(v)], "weight": float(weight[i]), "part": "held out" if held[i] else "training",
+                "a": place[int(u)],
+                "b": place[int(v)],
+                "weight": float(weight[i]),
+                "part": "held out" if held[i] else "training",
                 "own": None if own is None else float(own[i]),
                 "reasons": [asdict(r) for r in weights.reasons(int(u), int(v))] if weights else [],
             }
@@ -81,7 +89,7 @@ def ego_network(
         ),
         max(0, len(others) - (len(shown) - len(kept))),
         edges.shape[1] - drawn.shape[1],
-    )  # fmt: skip
+    )
 
 
 def _values(graph: AttributedGraph, node: int) -> dict[str, str]:

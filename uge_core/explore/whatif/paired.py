@@ -75,9 +75,15 @@ def compare_runs(
         )
     split = split_links(edited, test_share=first.test_share, validation_share=first.validation, seed=first.split_seed)
     found = compare_embeddings(
-        sides[0], sides[1], replace(edited, base=None), split, unknown=first.unknown, split_seed=first.split_seed,
-        attackers=attackers, progress=progress,
-    )  # fmt: skip
+        sides[0],
+        sides[1],
+        replace(edited, base=None),
+        split,
+        unknown=first.unknown,
+        split_seed=first.split_seed,
+        attackers=attackers,
+        progress=progress,
+    )
     return compare_record(found, b.dataset, {a.id: a.config}, {b.id: b.config}) | {"notes": sorted(set(notes))}
 
 

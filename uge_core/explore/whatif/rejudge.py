@@ -72,12 +72,23 @@ def judge(
     if floors is not None and len(floors) > _FLOORS:
         floors.clear()
     found = audit_embedding(
-        subject.embedding, graph, split, score=subject.score,
-        attributes=attributes, attackers=tuple(attackers), parts=parts, threshold=threshold, quick=True,
-        unknown=c.unknown if c else None, split_seed=c.split_seed if c else 0, treated=c.sensitive if c else (),
-        read=attributes_read(c, graph) if c else (), twin=subject.twin,
-        calibrated=c is None or c.calibrated, floors=floors,
-    )  # fmt: skip
+        subject.embedding,
+        graph,
+        split,
+        score=subject.score,
+        attributes=attributes,
+        attackers=tuple(attackers),
+        parts=parts,
+        threshold=threshold,
+        quick=True,
+        unknown=c.unknown if c else None,
+        split_seed=c.split_seed if c else 0,
+        treated=c.sensitive if c else (),
+        read=attributes_read(c, graph) if c else (),
+        twin=subject.twin,
+        calibrated=c is None or c.calibrated,
+        floors=floors,
+    )
     return Audit(
         tuple(
             row if row.exposure != "unseen" else replace(row, note=_seen(subject, graph, row.attribute, row.note))

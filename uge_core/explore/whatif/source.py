@@ -49,9 +49,13 @@ def load_source(
         GraphError, StoreError: it cannot be read, or has changed.
     """
     graph = load(
-        source["spec"], attributes=source.get("attributes"), store=store.root, may_fetch=may_fetch, tensors=tensors,
+        source["spec"],
+        attributes=source.get("attributes"),
+        store=store.root,
+        may_fetch=may_fetch,
+        tensors=tensors,
         on_step=on_step,
-    )  # fmt: skip
+    )
     return with_scenario(graph, source)
 
 

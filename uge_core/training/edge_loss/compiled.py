@@ -77,9 +77,24 @@ class CompiledPasses:
             side, first, last = self.tasks[t]
             weight, offset, group, columns = tables[k]
             loss = self.kernels.contrast(
-                z[k].numpy(), across[k].numpy(), start, self.neighbour, weight, offset, scale, group, self.pairs.share,
-                few[k][side], *columns[side], *linked[side], first, last, want_loss, gradient[k].numpy(), push[k][t],
-            )  # fmt: skip
+                z[k].numpy(),
+                across[k].numpy(),
+                start,
+                self.neighbour,
+                weight,
+                offset,
+                scale,
+                group,
+                self.pairs.share,
+                few[k][side],
+                *columns[side],
+                *linked[side],
+                first,
+                last,
+                want_loss,
+                gradient[k].numpy(),
+                push[k][t],
+            )
             return float(loss)
 
         parts = self._map(work, list(product(range(len(cells)), range(len(self.tasks)))), self.effort)
@@ -133,9 +148,19 @@ class CompiledPasses:
         def work(task: tuple[int, tuple[int, int]]) -> float:
             k, (first, last) = task
             part = self.kernels.pull(
-                z[k].numpy(), across[k].numpy(), start, neighbour, weight, offsets[cells[k]], scale,
-                np.float32(-1.0), first, last, want_loss, gradient[k].numpy(),
-            )  # fmt: skip
+                z[k].numpy(),
+                across[k].numpy(),
+                start,
+                neighbour,
+                weight,
+                offsets[cells[k]],
+                scale,
+                np.float32(-1.0),
+                first,
+                last,
+                want_loss,
+                gradient[k].numpy(),
+            )
             return float(part)
 
         found = self._map(work, tasks, len(neighbour) / 8)

@@ -43,25 +43,41 @@ def groups_figure(view: GroupsView, *, dark: bool = False) -> go.Figure:
         ]
         figure.add_trace(
             go.Bar(
-                x=[rows[i]["n"] if known(rows[i]["n"]) else FEWEST for i in mine], y=mine, orientation="h", text=texts, name=name,
-                textposition="outside", cliponaxis=False, textfont={"color": color, "size": 13},
-                customdata=[named(rows[i]["group"]) for i in mine], hovertemplate="%{customdata}:%{text}<extra></extra>",
+                x=[rows[i]["n"] if known(rows[i]["n"]) else FEWEST for i in mine],
+                y=mine,
+                orientation="h",
+                text=texts,
+                name=name,
+                textposition="outside",
+                cliponaxis=False,
+                textfont={"color": color, "size": 13},
+                customdata=[named(rows[i]["group"]) for i in mine],
+                hovertemplate="%{customdata}:%{text}<extra></extra>",
                 marker={
                     "color": bar if hatch else [bar if known(rows[i]["n"]) else paper(dark) for i in mine],
                     "line": {"color": bar, "width": 1.5},
                     "pattern": {"shape": hatch, "fgcolor": bar, "bgcolor": paper(dark), "size": 7},
                 },
             )
-        )  # fmt: skip
+        )
     widest = max([r["n"] for r in rows if known(r["n"])], default=FEWEST)
     figure.update_xaxes(range=[0, widest * 1.35], showticklabels=False, showgrid=False, zeroline=False)
     figure.update_yaxes(
-        autorange="reversed", showgrid=False, tickvals=list(range(len(rows))), ticktext=[_short(r["group"]) for r in rows],
+        autorange="reversed",
+        showgrid=False,
+        tickvals=list(range(len(rows))),
+        ticktext=[_short(r["group"]) for r in rows],
         ticksuffix="  ",
-    )  # fmt: skip
+    )
     finish(
-        figure, dark, height=60 + 34 * len(rows), bargap=0.35, barmode="overlay", showlegend=False, margin={"t": 6, "r": 10, "l": 10, "b": 6}
-    )  # fmt: skip
+        figure,
+        dark,
+        height=60 + 34 * len(rows),
+        bargap=0.35,
+        barmode="overlay",
+        showlegend=False,
+        margin={"t": 6, "r": 10, "l": 10, "b": 6},
+    )
     return figure
 
 
@@ -103,9 +119,12 @@ def mixing_map(view: MixingView, *, dark: bool = False) -> go.Figure:
             if not hidden:
                 shapes.append(_stroke(box, line))
         note: dict[str, Any] = {
-            "x": x, "y": y, "text": words, "showarrow": False,
+            "x": x,
+            "y": y,
+            "text": words,
+            "showarrow": False,
             "font": {"size": size - 2 * hidden, "color": color if fill is None else readable_on(fill)},
-        }  # fmt: skip
+        }
         notes.append(note if fill else note | {"bgcolor": paper(dark)})
         hover["x"].append(x)
         hover["y"].append(y)
@@ -113,23 +132,36 @@ def mixing_map(view: MixingView, *, dark: bool = False) -> go.Figure:
         hover["text"].append(f"{named(r['a'])} with {named(r['b'])}: {words.replace('<br>', ' times, ')}{chance}")
     figure = go.Figure(
         go.Scatter(
-            **hover, mode="markers", showlegend=False, hovertemplate="%{text}<extra></extra>",
+            **hover,
+            mode="markers",
+            showlegend=False,
+            hovertemplate="%{text}<extra></extra>",
             marker={"size": 30, "opacity": 0, "symbol": "square"},
         )
-    )  # fmt: skip
+    )
     plain_axis = {"showgrid": False, "zeroline": False}
     figure.update_xaxes(
-        range=[-0.6, len(view.columns) - 0.4], tickvals=list(across.values()), ticktext=[_short(g) for g in view.columns],
+        range=[-0.6, len(view.columns) - 0.4],
+        tickvals=list(across.values()),
+        ticktext=[_short(g) for g in view.columns],
         **plain_axis,
-    )  # fmt: skip
+    )
     figure.update_yaxes(
-        range=[len(view.rows) - 0.4, -0.6], tickvals=list(down.values()), ticktext=[_short(g) for g in view.rows],
-        ticksuffix="  ", **plain_axis,
-    )  # fmt: skip
+        range=[len(view.rows) - 0.4, -0.6],
+        tickvals=list(down.values()),
+        ticktext=[_short(g) for g in view.rows],
+        ticksuffix="  ",
+        **plain_axis,
+    )
     finish(
-        figure, dark, height=110 + max(48 * len(view.rows), 160), margin={"t": 10, "r": 10, "l": 10, "b": 10},
-        annotations=notes, shapes=shapes, plot_bgcolor="rgba(0, 0, 0, 0)",
-    )  # fmt: skip
+        figure,
+        dark,
+        height=110 + max(48 * len(view.rows), 160),
+        margin={"t": 10, "r": 10, "l": 10, "b": 10},
+        annotations=notes,
+        shapes=shapes,
+        plot_bgcolor="rgba(0, 0, 0, 0)",
+    )
     return figure
 
 
@@ -149,11 +181,18 @@ def weights_figure(view: WeightsView, *, dark: bool = False) -> go.Figure:
         shade = "#56B4E9" if dark and _KINDS[kind] == "#0072B2" else _KINDS[kind]
         figure.add_trace(
             go.Bar(
-                x=middles, y=table[kind].tolist(), name=kind, customdata=table[["low", "high"]].to_numpy().tolist(),
-                marker={"color": shade, "line": {"width": 0}, "pattern": {"shape": pattern, "size": 6, "fgcolor": paper(dark), "bgcolor": shade}},
+                x=middles,
+                y=table[kind].tolist(),
+                name=kind,
+                customdata=table[["low", "high"]].to_numpy().tolist(),
+                marker={
+                    "color": shade,
+                    "line": {"width": 0},
+                    "pattern": {"shape": pattern, "size": 6, "fgcolor": paper(dark), "bgcolor": shade},
+                },
                 hovertemplate=f"{kind}: %{{y:,}} edges that weigh %{{customdata[0]:.2f}} to %{{customdata[1]:.2f}}<extra></extra>",
             )
-        )  # fmt: skip
+        )
     figure.add_vline(x=0, line={"color": color, "width": 1.5, "dash": "dot"})
     end = round(middles[-1])
     ticks = list(range(-end, end + 1))
@@ -162,17 +201,28 @@ def weights_figure(view: WeightsView, *, dark: bool = False) -> go.Figure:
     figure.update_xaxes(tickvals=ticks, ticktext=words, title_text="weight R~/R of an edge", zeroline=False)
     figure.update_yaxes(title_text="edges", rangemode="tozero", tickformat=",")
     finish(
-        figure, dark, height=340, barmode="stack", bargap=0.08, margin={"t": 40, "r": 10, "l": 10, "b": 10},
+        figure,
+        dark,
+        height=340,
+        barmode="stack",
+        bargap=0.08,
+        margin={"t": 40, "r": 10, "l": 10, "b": 10},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
-    )  # fmt: skip
+    )
     return figure
 
 
 def _stroke(box: dict[str, float], line: dict[str, Any]) -> dict[str, Any]:
     """A cell's diagonal: too few are expected."""
     return {
-        "type": "line", "x0": box["x0"], "x1": box["x1"], "y0": box["y1"], "y1": box["y0"], "line": line, "layer": "below"
-    }  # fmt: skip
+        "type": "line",
+        "x0": box["x0"],
+        "x1": box["x1"],
+        "y0": box["y1"],
+        "y1": box["y0"],
+        "line": line,
+        "layer": "below",
+    }
 
 
 def _count(n: float) -> str:

@@ -43,19 +43,28 @@ def ego_figure(view: EgoView, *, dark: bool = False) -> go.Figure:
         )
     figure.add_trace(
         go.Scatter(
-            **middles, mode="markers", name="why", showlegend=False, hovertemplate="%{text}<extra></extra>",
+            **middles,
+            mode="markers",
+            name="why",
+            showlegend=False,
+            hovertemplate="%{text}<extra></extra>",
             marker={"size": 12, "opacity": 0},
         )
-    )  # fmt: skip
+    )
     named = len(view.nodes) <= 40
     top = [*view.groups[: len(_COLORS)]]
     for i, group in enumerate([*top, None] if len(view.groups) > len(top) else top):
         rows = [n for n in view.nodes if (n["group"] == group if group is not None else n["group"] not in top)]
         figure.add_trace(
             go.Scatter(
-                x=[n["x"] for n in rows], y=[n["y"] for n in rows], name=escape(group if group is not None else "other values"),
-                mode="markers+text" if named else "markers", text=[escape(_short(n["id"])) for n in rows],
-                customdata=[n["id"] for n in rows], textposition="top center", textfont={"size": 12, "color": color},
+                x=[n["x"] for n in rows],
+                y=[n["y"] for n in rows],
+                name=escape(group if group is not None else "other values"),
+                mode="markers+text" if named else "markers",
+                text=[escape(_short(n["id"])) for n in rows],
+                customdata=[n["id"] for n in rows],
+                textposition="top center",
+                textfont={"size": 12, "color": color},
                 hovertext=[escape(f"{n['id']}: {n['values']}, {n['degree']:,} edges") for n in rows],
                 hovertemplate="%{hovertext}<extra></extra>",
                 marker={
@@ -65,14 +74,25 @@ def ego_figure(view: EgoView, *, dark: bool = False) -> go.Figure:
                     "line": {"width": [3 if n["centre"] else 1 for n in rows], "color": color},
                 },
             )
-        )  # fmt: skip
+        )
     hidden = {"visible": False, "range": [-1.2, 1.2], "fixedrange": False}
     figure.update_xaxes(**hidden)
     figure.update_yaxes(**hidden, scaleanchor="x")
     finish(
-        figure, dark, height=560, margin={"t": 10, "r": 10, "l": 10, "b": 10}, plot_bgcolor=paper(dark), hovermode="closest",
-        legend={"orientation": "h", "y": -0.02, "yanchor": "top", "x": 0, "title": {"text": escape(view.attribute or "")}},
-    )  # fmt: skip
+        figure,
+        dark,
+        height=560,
+        margin={"t": 10, "r": 10, "l": 10, "b": 10},
+        plot_bgcolor=paper(dark),
+        hovermode="closest",
+        legend={
+            "orientation": "h",
+            "y": -0.02,
+            "yanchor": "top",
+            "x": 0,
+            "title": {"text": escape(view.attribute or "")},
+        },
+    )
     return figure
 
 
@@ -98,9 +118,14 @@ def _lines(view: EgoView, edges: Sequence[dict[str, Any]], width: float, held: b
     low, high = (*(0.0, *_LIMITS)[place : place + 1], *(*_LIMITS, float("inf"))[place : place + 1])
     words = f"from {low:g}" if high == float("inf") else f"{low:g} to {high:g}"
     return go.Scatter(
-        x=xs, y=ys, mode="lines", hoverinfo="skip", name=f"weight {words}{', held out' if held else ''}",
-        line={"width": width, "color": faded(color, 0.45), "dash": "dot" if held else "solid"}, connectgaps=False,
-    )  # fmt: skip
+        x=xs,
+        y=ys,
+        mode="lines",
+        hoverinfo="skip",
+        name=f"weight {words}{', held out' if held else ''}",
+        line={"width": width, "color": faded(color, 0.45), "dash": "dot" if held else "solid"},
+        connectgaps=False,
+    )
 
 
 def _broken(text: str) -> str:

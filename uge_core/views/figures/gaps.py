@@ -67,10 +67,14 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
     # A transparent marker per cell carries the hover text and the numbers a test or a screen reader can read.
     figure.add_trace(
         go.Scatter(
-            **hover, mode="markers", name=which, showlegend=False, hovertemplate="%{text}<extra></extra>",
+            **hover,
+            mode="markers",
+            name=which,
+            showlegend=False,
+            hovertemplate="%{text}<extra></extra>",
             marker={"size": 30, "opacity": 0, "symbol": "square"},
         )
-    )  # fmt: skip
+    )
     ticks = {
         "tickvals": list(range(len(groups))),
         "ticktext": [named(short_name(g)) for g in groups],
@@ -81,9 +85,15 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
     figure.update_yaxes(range=[len(groups) - 0.4, -0.6], ticksuffix="  ", **ticks)
     side = 110 + max(46 * len(groups), 210)
     finish(
-        figure, dark, height=side, margin={"t": 10, "r": 10, "l": 10, "b": 10}, annotations=notes, shapes=[*shapes, *outlines],
-        plot_bgcolor="rgba(0, 0, 0, 0)", uirevision=f"{view.metric} {which}",
-    )  # fmt: skip
+        figure,
+        dark,
+        height=side,
+        margin={"t": 10, "r": 10, "l": 10, "b": 10},
+        annotations=notes,
+        shapes=[*shapes, *outlines],
+        plot_bgcolor="rgba(0, 0, 0, 0)",
+        uirevision=f"{view.metric} {which}",
+    )
     return figure
 
 
@@ -109,17 +119,26 @@ def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
         ends = [(r[f"{name}_value"], r[f"{name}_low"], r[f"{name}_high"]) for r in rows]
         figure.add_trace(
             go.Bar(
-                x=[v if known(v) else 0.0 for v in values], y=list(range(len(rows))), customdata=[named(r["a"]) for r in rows], orientation="h", name=named(side.label), marker=bars,
+                x=[v if known(v) else 0.0 for v in values],
+                y=list(range(len(rows))),
+                customdata=[named(r["a"]) for r in rows],
+                orientation="h",
+                name=named(side.label),
+                marker=bars,
                 error_x={
-                    "type": "data", "array": [h - v if known(h) else 0 for v, _, h in ends],
-                    "arrayminus": [v - low if known(low) else 0 for v, low, _ in ends], "color": color, "thickness": 1.5,
+                    "type": "data",
+                    "array": [h - v if known(h) else 0 for v, _, h in ends],
+                    "arrayminus": [v - low if known(low) else 0 for v, low, _ in ends],
+                    "color": color,
+                    "thickness": 1.5,
                 },
                 text=[f" {cell_face(r, name, view.scale, 1.0, dark)[0].replace('<br>', ', n = ')}" for r in rows],
-                textposition=["inside" if known(v) else "outside" for v in values], insidetextanchor="start",
+                textposition=["inside" if known(v) else "outside" for v in values],
+                insidetextanchor="start",
                 textfont={"color": [readable_on(style.color) if known(v) else color for v in values]},
                 hovertemplate="%{customdata}: %{text}<extra></extra>",
             )
-        )  # fmt: skip
+        )
     figure.update_xaxes(title_text=f"{GAP_LABELS[view.metric]}: mean predicted probability", rangemode="tozero")
     # Places, not names: "18" and "25" would be read as numbers, and two long names cut to one as one group.
     names = [named(short_name(a)) for a in drawn["a"]]
@@ -127,10 +146,15 @@ def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
         autorange="reversed", showgrid=False, ticksuffix="  ", tickvals=list(range(len(names))), ticktext=names
     )
     finish(
-        figure, dark, height=120 + 38 * len(drawn) * len(view.sides), barmode="group", bargap=0.25,
-        margin={"t": 40, "r": 10, "l": 10, "b": 10}, uirevision=view.metric,
+        figure,
+        dark,
+        height=120 + 38 * len(drawn) * len(view.sides),
+        barmode="group",
+        bargap=0.25,
+        margin={"t": 40, "r": 10, "l": 10, "b": 10},
+        uirevision=view.metric,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
-    )  # fmt: skip
+    )
     return figure
 
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 # plotly 7 would otherwise offer to send a chart's data to its makers.
 CHART_CONFIG: dict[str, Any] = {
-    "showSendToCloud": False, "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"],
-}  # fmt: skip
+    "showSendToCloud": False,
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d"],
+}
 
 
 _MAX_BARS = 6
@@ -46,9 +48,13 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
         return go.Figure()
     height = 150 + 40 * sum(counts) + 60 * len(attributes)
     figure = make_subplots(
-        rows=len(attributes), cols=1, shared_xaxes=True, row_heights=[c + 0.8 for c in counts],
-        vertical_spacing=min(60 / height, 0.9 / len(attributes)), subplot_titles=[named(a) for a in attributes],
-    )  # fmt: skip
+        rows=len(attributes),
+        cols=1,
+        shared_xaxes=True,
+        row_heights=[c + 0.8 for c in counts],
+        vertical_spacing=min(60 / height, 0.9 / len(attributes)),
+        subplot_titles=[named(a) for a in attributes],
+    )
     top = max([1.0 if view.metric == "auc" else 0.0, *_ends(table)])
     for row, attribute in enumerate(attributes, start=1):
         part = table[table["attribute"] == attribute]
@@ -62,28 +68,44 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
             marker = {"symbol": symbol, "size": size, "color": ink, "line": {"width": 2.5, "color": ink}}
             figure.add_trace(
                 go.Scatter(
-                    x=known[floor].tolist(), y=known["run"].tolist(), mode="markers", name=floor, legendgroup=floor,
-                    showlegend=row == 1, marker=marker, hovertemplate=f"{floor} %{{x:.3f}}<extra></extra>",
+                    x=known[floor].tolist(),
+                    y=known["run"].tolist(),
+                    mode="markers",
+                    name=floor,
+                    legendgroup=floor,
+                    showlegend=row == 1,
+                    marker=marker,
+                    hovertemplate=f"{floor} %{{x:.3f}}<extra></extra>",
                 ),
-                row=row, col=1,
-            )  # fmt: skip
+                row=row,
+                col=1,
+            )
         for mark in marks if dots else []:
             figure.add_trace(mark, row=row, col=1)
         # The numbers stand in a column of their own, clear of whiskers and ticks.
         figure.add_trace(
             go.Scatter(
-                x=[top * 1.04] * len(part), y=part["run"].tolist(), mode="text", textposition="middle right",
-                text=[_numbers(r) for r in part.to_dict("records")], showlegend=False, hoverinfo="skip", name="numbers",
+                x=[top * 1.04] * len(part),
+                y=part["run"].tolist(),
+                mode="text",
+                textposition="middle right",
+                text=[_numbers(r) for r in part.to_dict("records")],
+                showlegend=False,
+                hoverinfo="skip",
+                name="numbers",
                 textfont={"size": 13, "color": ink},
             ),
-            row=row, col=1,
-        )  # fmt: skip
+            row=row,
+            col=1,
+        )
     step = 0.1 if top <= 0.6 else 0.2
     low = min([0.0, *table[["value", "ci_low"]].min().dropna()])
     figure.update_xaxes(
-        range=[1.05 * low, top * 1.32], zeroline=True, tickformat=".1f",
+        range=[1.05 * low, top * 1.32],
+        zeroline=True,
+        tickformat=".1f",
         tickvals=[round(step * i, 1) for i in range(int(top / step + 1e-9) + 1)],
-    )  # fmt: skip
+    )
     figure.update_xaxes(title_text=f"{METRIC_LABELS[view.metric]}: left is better", row=len(attributes), col=1)
     figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix="  ", showgrid=False)
     # Streamlit's theme greys axis text below the contrast that small text needs.
@@ -91,11 +113,14 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
         update(tickfont={"size": 13, "color": ink}, title_font={"size": 13, "color": ink})
     figure.update_annotations(x=0, xanchor="left", font={"size": 15, "color": ink})
     figure.update_layout(
-        height=height, barmode="overlay", bargap=0.35,
-        margin={"t": 60, "r": 10, "l": 10, "b": 50}, font={"size": 13, "color": ink},
+        height=height,
+        barmode="overlay",
+        bargap=0.35,
+        margin={"t": 60, "r": 10, "l": 10, "b": 50},
+        font={"size": 13, "color": ink},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
         uirevision="leakage",
-    )  # fmt: skip
+    )
     return figure
 
 
@@ -113,10 +138,14 @@ def _mark(go: Any, record: dict[str, Any], ink: str, *, dots: bool) -> Any:
     if known and not math.isnan(low):
         whisker = {"array": [high - value], "arrayminus": [value - low], "color": ink, "thickness": 1.5}
     shared: dict[str, Any] = {
-        "x": [value if known else 0], "y": [named(record["run"])], "name": named(record["run"]), "showlegend": False,
-        "error_x": whisker, "customdata": [[record["run_id"], record["n"]]],
+        "x": [value if known else 0],
+        "y": [named(record["run"])],
+        "name": named(record["run"]),
+        "showlegend": False,
+        "error_x": whisker,
+        "customdata": [[record["run_id"], record["n"]]],
         "hovertemplate": f"{named(record['run'])}<br>{_numbers(record)}<br>n = %{{customdata[1]:,}}<extra></extra>",
-    }  # fmt: skip
+    }
     if dots:
         marker = {
             "color": style.color,

@@ -115,12 +115,18 @@ def _gap_bars(view: GapView, which: str, dark: bool) -> str:
     color = method_class(side.method).color
     bars = [
         _Bar(
-            r["a"], side.label, color, r[f"{which}_value"] if known(r[f"{which}_value"]) else 0.0, r[f"{which}_low"],
-            r[f"{which}_high"], bool(r[f"{which}_counts"]),
+            r["a"],
+            side.label,
+            color,
+            r[f"{which}_value"] if known(r[f"{which}_value"]) else 0.0,
+            r[f"{which}_low"],
+            r[f"{which}_high"],
+            bool(r[f"{which}_counts"]),
             _said(r, which, view.scale, dark),
         )
-        for r in records(view.table) if r["a"] in view.groups
-    ]  # fmt: skip
+        for r in records(view.table)
+        if r["a"] in view.groups
+    ]
     top = max([view.scale, *(b.high for b in bars if b.high is not None and known(b.high))])
     label = f"{GAP_LABELS[view.metric]}: mean predicted probability"
     return _figure(_bars(bars, top, label, dark), view.alt[which], dark)
@@ -141,11 +147,18 @@ def leakage_light(view: LeakageView, *, dark: bool = False) -> str:
     """
     bars = [
         _Bar(
-            r["attribute"], r["run"], method_class(r["method"]).color, r["value"], r["ci_low"], r["ci_high"], bool(r["telling"]),
-            f"{r['value']:.3f}{interval(r['ci_low'], r['ci_high'])}", (("majority", r["majority"]), ("random", r["random"])),
+            r["attribute"],
+            r["run"],
+            method_class(r["method"]).color,
+            r["value"],
+            r["ci_low"],
+            r["ci_high"],
+            bool(r["telling"]),
+            f"{r['value']:.3f}{interval(r['ci_low'], r['ci_high'])}",
+            (("majority", r["majority"]), ("random", r["random"])),
         )
         for r in records(view.table)
-    ]  # fmt: skip
+    ]
     return _figure(_bars(bars, 1.0, f"{METRIC_LABELS[view.metric]}: left is better", dark), view.alt, dark)
 
 

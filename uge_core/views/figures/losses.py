@@ -23,10 +23,13 @@ def loss_figure(losses: Sequence[tuple[int, float]], *, dark: bool = False) -> g
     epochs, values = zip(*losses, strict=True)
     figure = go.Figure(
         go.Scatter(
-            x=epochs, y=values, mode="lines", line={"color": ink(dark), "width": 2},
+            x=epochs,
+            y=values,
+            mode="lines",
+            line={"color": ink(dark), "width": 2},
             hovertemplate="epoch %{x}: %{y:.4f}<extra></extra>",
         )
-    )  # fmt: skip
+    )
     figure.update_xaxes(title_text="epoch")
     figure.update_yaxes(title_text="loss", type="log" if min(values) > 0 else "linear")
     finish(figure, dark, height=180, margin={"t": 10, "r": 10, "l": 10, "b": 10}, uirevision="losses")

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 # plotly 7 would otherwise offer to send a chart's data to its makers.
 PROJECTION_CONFIG: dict[str, Any] = {
-    "showSendToCloud": False, "displaylogo": False, "scrollZoom": True, "displayModeBar": True,
+    "showSendToCloud": False,
+    "displaylogo": False,
+    "scrollZoom": True,
+    "displayModeBar": True,
     "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "hoverClosestCartesian", "hoverCompareCartesian"],
-}  # fmt: skip
+}
 # Okabe-Ito; ink in place of yellow, which small points on white do not carry.
 _COLORS = {
     False: ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"),
@@ -71,32 +74,59 @@ def projection_figure(
         label = named(group.label)
         traces.append(
             go.Scattergl(
-                x=np.ascontiguousarray(at[:, 0]), y=np.ascontiguousarray(at[:, 1]), mode="markers", name=label, legendrank=i,
-                customdata=nodes[group.members].astype(np.int32), hovertemplate=f"{label}<br>node %{{customdata}}<extra></extra>",
-                marker={"size": 3 if n > 5_000 else 5, "opacity": 0.6 if n > 5_000 else 0.85, "color": shades[i], "symbol": symbols[i]},
+                x=np.ascontiguousarray(at[:, 0]),
+                y=np.ascontiguousarray(at[:, 1]),
+                mode="markers",
+                name=label,
+                legendrank=i,
+                customdata=nodes[group.members].astype(np.int32),
+                hovertemplate=f"{label}<br>node %{{customdata}}<extra></extra>",
+                marker={
+                    "size": 3 if n > 5_000 else 5,
+                    "opacity": 0.6 if n > 5_000 else 0.85,
+                    "color": shades[i],
+                    "symbol": symbols[i],
+                },
                 selectedpoints=None if chosen is None else np.nonzero(chosen[group.members])[0].tolist(),
-                selected={"marker": {"opacity": 1.0}}, unselected={"marker": {"opacity": 0.08}},
+                selected={"marker": {"opacity": 1.0}},
+                unselected={"marker": {"opacity": 0.08}},
             )
-        )  # fmt: skip
+        )
     color = ink(dark)
     if density:
         traces.append(_contours(go, side, reach, color))
     axis = {
-        "showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "showline": True, "mirror": True,
+        "showticklabels": False,
+        "ticks": "",
+        "showgrid": False,
+        "zeroline": False,
+        "showline": True,
+        "mirror": True,
         "linecolor": _GREY[dark],
-    }  # fmt: skip
+    }
     text = {"size": 13, "color": color}
     # In one go: each update of a layout takes plotly tens of milliseconds, and a lasso waits for both pictures.
     layout = {
         "xaxis": axis | {"range": [-1.04 * reach[0], 1.04 * reach[0]]},
         "yaxis": axis | {"range": [-1.04 * reach[1], 1.04 * reach[1]], "scaleanchor": "x", "scaleratio": 1},
-        "font": text, "height": 520, "margin": {"t": 10, "r": 10, "l": 10, "b": 10}, "dragmode": "lasso", "hovermode": "closest",
-        "uirevision": "projection", "newselection": {"line": {"color": color, "width": 2}},
+        "font": text,
+        "height": 520,
+        "margin": {"t": 10, "r": 10, "l": 10, "b": 10},
+        "dragmode": "lasso",
+        "hovermode": "closest",
+        "uirevision": "projection",
+        "newselection": {"line": {"color": color, "width": 2}},
         "legend": {
-            "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "itemsizing": "constant", "font": text,
+            "orientation": "h",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+            "x": 0,
+            "itemsizing": "constant",
+            "font": text,
             "title": {"text": named(colours.title) + "  ", "font": text},
         },
-    }  # fmt: skip
+    }
     return go.Figure(traces, layout)
 
 
@@ -115,10 +145,16 @@ def _contours(go: Any, side: Side, reach: tuple[int, int], color: str) -> Any:
     top = float(smooth.max()) or 1.0
     middle_x, middle_y = ((e[:-1] + e[1:]) / 2 for e in edges)
     return go.Contour(
-        x=middle_x.astype(np.float32), y=middle_y.astype(np.float32), z=(smooth.T / top).astype(np.float32),
-        name="density", showscale=False, showlegend=False, hoverinfo="skip", line={"color": color, "width": 1.5},
+        x=middle_x.astype(np.float32),
+        y=middle_y.astype(np.float32),
+        z=(smooth.T / top).astype(np.float32),
+        name="density",
+        showscale=False,
+        showlegend=False,
+        hoverinfo="skip",
+        line={"color": color, "width": 1.5},
         contours={"coloring": "none", "start": 0.1, "end": 0.9, "size": 0.16},
-    )  # fmt: skip
+    )
 
 
 def _shades(colours: Colouring, dark: bool) -> list[str]:

@@ -42,10 +42,14 @@ def tradeoff_figure(view: TradeoffView, *, rings: bool = False, dark: bool = Fal
     if len(front) > 1:
         figure.add_trace(
             go.Scatter(
-                x=[r["value"] for r in front], y=[r["ndcg"] for r in front], mode="lines", name="not beaten on both axes (Pareto front)",
-                line={"color": faded(color, 0.35), "width": 6, "shape": "hv"}, hoverinfo="skip",
+                x=[r["value"] for r in front],
+                y=[r["ndcg"] for r in front],
+                mode="lines",
+                name="not beaten on both axes (Pareto front)",
+                line={"color": faded(color, 0.35), "width": 6, "shape": "hv"},
+                hoverinfo="skip",
             )
-        )  # fmt: skip
+        )
     labels = _labels(rows, right - left, top - bottom)
     for series in dict.fromkeys(r["series"] for r in rows):
         mine = [(r, label) for r, label in zip(rows, labels, strict=True) if r["series"] == series]
@@ -54,24 +58,40 @@ def tradeoff_figure(view: TradeoffView, *, rings: bool = False, dark: bool = Fal
         ringed = [r for r in rows if known(r["lambda"])]
         figure.add_trace(
             go.Scatter(
-                x=[r["value"] for r in ringed], y=[r["ndcg"] for r in ringed], mode="markers", name="chosen", hoverinfo="skip",
+                x=[r["value"] for r in ringed],
+                y=[r["ndcg"] for r in ringed],
+                mode="markers",
+                name="chosen",
+                hoverinfo="skip",
                 showlegend=False,
                 marker={"symbol": "circle-open", "size": 28, "color": color, "opacity": 0, "line": {"width": 3}},
             )
-        )  # fmt: skip
+        )
     label = TRADEOFF_METRICS[view.metric]
     figure.update_xaxes(
         title_text=f"{label} of {named(view.attribute)}: left is better", range=[left, right], zeroline=False
     )
     figure.update_yaxes(title_text="NDCG@10: up is better", range=[bottom, top], zeroline=False)
     figure.add_annotation(
-        x=0, y=1, xref="paper", yref="paper", yanchor="bottom", text="↖ better", showarrow=False, xanchor="left",
+        x=0,
+        y=1,
+        xref="paper",
+        yref="paper",
+        yanchor="bottom",
+        text="↖ better",
+        showarrow=False,
+        xanchor="left",
         font={"size": 14, "color": color},
-    )  # fmt: skip
+    )
     finish(
-        figure, dark, height=height, margin={"t": 30, "r": 10, "l": 10, "b": 10}, hovermode="closest",
-        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0}, uirevision=f"{view.attribute} {view.metric}",
-    )  # fmt: skip
+        figure,
+        dark,
+        height=height,
+        margin={"t": 30, "r": 10, "l": 10, "b": 10},
+        hovermode="closest",
+        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
+        uirevision=f"{view.attribute} {view.metric}",
+    )
     return figure
 
 
@@ -96,24 +116,38 @@ def _series(
     style = method_class(rows[0]["method"])
     shade = style.color
     return go.Scatter(
-        x=[r["value"] for r in rows], y=[r["ndcg"] for r in rows], name=named(series), mode="lines+markers+text",
-        line={"color": shade, "width": 1.5}, text=[text for text, _ in labels], textposition=[spot for _, spot in labels],
-        textfont={"size": 13, "color": color}, error_x=_whiskers(rows, "value", shade), error_y=_whiskers(rows, "ndcg", shade),
+        x=[r["value"] for r in rows],
+        y=[r["ndcg"] for r in rows],
+        name=named(series),
+        mode="lines+markers+text",
+        line={"color": shade, "width": 1.5},
+        text=[text for text, _ in labels],
+        textposition=[spot for _, spot in labels],
+        textfont={"size": 13, "color": color},
+        error_x=_whiskers(rows, "value", shade),
+        error_y=_whiskers(rows, "ndcg", shade),
         marker={
-            "size": 13, "color": shade, "symbol": [style.symbol + _STATUS[r["status"]] for r in rows],
+            "size": 13,
+            "color": shade,
+            "symbol": [style.symbol + _STATUS[r["status"]] for r in rows],
             "line": {"width": 2, "color": shade},
         },
         customdata=[
             [
-                named(r["run"]), interval(r["value_low"], r["value_high"]), interval(r["ndcg_low"], r["ndcg_high"]), r["status"],
-                r["seeds"], r["lambda"] if known(r["lambda"]) else None, series,
+                named(r["run"]),
+                interval(r["value_low"], r["value_high"]),
+                interval(r["ndcg_low"], r["ndcg_high"]),
+                r["status"],
+                r["seeds"],
+                r["lambda"] if known(r["lambda"]) else None,
+                series,
                 f"<br>chance {r['chance']:.3f}" if known(r["chance"]) else "",
             ]
             for r in rows
         ],
         hovertemplate="%{customdata[0]}<br>across %{x:.3f}%{customdata[1]}<br>NDCG@10 %{y:.3f}%{customdata[2]}"
         "%{customdata[7]}<br>%{customdata[3]}, seeds: %{customdata[4]}<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 # Where a label may stand: plotly's word, and how far its middle is from the point in pixels.
@@ -149,10 +183,14 @@ def _labels(rows: Sequence[Mapping[str, Any]], width: float, height: float) -> l
 def _whiskers(records: Sequence[Mapping[str, Any]], name: str, color: str) -> dict[str, Any]:
     ends = [(r[name], r[f"{name}_low"], r[f"{name}_high"]) for r in records]
     return {
-        "type": "data", "symmetric": False, "array": [h - v if known(h) else 0 for v, _, h in ends],
+        "type": "data",
+        "symmetric": False,
+        "array": [h - v if known(h) else 0 for v, _, h in ends],
         "arrayminus": [v - low if known(low) else 0 for v, low, _ in ends],
-        "color": faded(color, 0.45), "thickness": 1.5, "width": 4,
-    }  # fmt: skip
+        "color": faded(color, 0.45),
+        "thickness": 1.5,
+        "width": 4,
+    }
 
 
 def _line(go: Any, figure: Any, x: list[float], y: list[float], name: str, dash: str, color: str) -> None:

@@ -35,9 +35,16 @@ def print_pdf(html: str) -> bytes:
         # A browser refuses to sandbox root, which is who runs in many containers.
         root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         command = [
-            found, "--headless", "--disable-gpu", *root, "--no-pdf-header-footer", "--virtual-time-budget=8000",
-            f"--user-data-dir={folder}/profile", f"--print-to-pdf={out}", page.as_uri(),
-        ]  # fmt: skip
+            found,
+            "--headless",
+            "--disable-gpu",
+            *root,
+            "--no-pdf-header-footer",
+            "--virtual-time-budget=8000",
+            f"--user-data-dir={folder}/profile",
+            f"--print-to-pdf={out}",
+            page.as_uri(),
+        ]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
         except subprocess.TimeoutExpired:

@@ -47,23 +47,30 @@ def scenario_records(store: RunStore, ids: Iterable[str], run_ids: Sequence[str]
         scenario = kept.load(scenario_id).scenario
         results = [
             {
-                "run_id": run_id, "tier": answer["tier"], "why_not_re_encoded": answer["why_not"] or None,
+                "run_id": run_id,
+                "tier": answer["tier"],
+                "why_not_re_encoded": answer["why_not"] or None,
                 "rows": [
                     {
-                        "tier": pair["tier"], "thresholds": pair["thresholds"],
+                        "tier": pair["tier"],
+                        "thresholds": pair["thresholds"],
                         **{side: {k: v for k, v in pair[side].items() if k != "cells"} for side in ("before", "after")},
                     }
                     for pair in answer["rows"]
                 ],
             }
             for run_id, answer in kept.results(scenario_id, run_ids).items()
-        ]  # fmt: skip
+        ]
         out.append(
             {
-                "schema": SCENARIO_NAME, "name": scenario.name, "sha256": scenario.hash, "data": scenario.data,
-                "edits": [e.words for e in scenario.edits], "results": results,
+                "schema": SCENARIO_NAME,
+                "name": scenario.name,
+                "sha256": scenario.hash,
+                "data": scenario.data,
+                "edits": [e.words for e in scenario.edits],
+                "results": results,
             }
-        )  # fmt: skip
+        )
     return out
 
 

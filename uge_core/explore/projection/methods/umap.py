@@ -41,7 +41,10 @@ class UMAP(Projection):
         chosen = self.settings(len(x))
         begin = PCA().place(x, None, seed=seed)[0] if start is None else start
         made = Original(
-            n_neighbors=chosen["neighbours"], min_dist=chosen["min_dist"], random_state=seed, n_jobs=1,
+            n_neighbors=chosen["neighbours"],
+            min_dist=chosen["min_dist"],
+            random_state=seed,
+            n_jobs=1,
             init=np.array(begin, dtype=np.float32),
-        )  # fmt: skip
+        )
         return np.asarray(made.fit_transform(np.array(x, dtype=np.float32)), dtype=np.float32), {}
