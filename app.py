@@ -13,7 +13,7 @@ from streamlit.auth_util import get_cookie_with_chunks, get_origin_from_redirect
 from streamlit.web.server.server_util import get_cookie_secret
 from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 PAINTED = 6.0  # seconds after which a browser that opened at once shows its first page
 
@@ -39,13 +39,13 @@ def hosts() -> tuple[str, ...]:
 @asynccontextmanager
 async def warmed(_: Any) -> AsyncIterator[None]:
     """Loads what the first page needs while its browser still loads Streamlit's scripts."""
-    uge.answer_at_once()
+    ui.answer_at_once()
     loop = asyncio.get_running_loop()
-    loop.run_in_executor(None, uge.warm_up)
-    loop.call_later(PAINTED, lambda: loop.run_in_executor(None, partial(uge.warm_up, later=True)))
+    loop.run_in_executor(None, ui.warm_up)
+    loop.call_later(PAINTED, lambda: loop.run_in_executor(None, partial(ui.warm_up, later=True)))
     yield
 
 
 # pages/main.py, not this file, holds the frame: beside a folder called "pages" Streamlit would open a
 # deep link without ever running its entry script.
-app = st.App("pages/main.py", routes=uge.web_routes(admitted, hosts), lifespan=warmed)
+app = st.App("pages/main.py", routes=ui.web_routes(admitted, hosts), lifespan=warmed)

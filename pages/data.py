@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 KINDS = ["csv", "tsv", "txt", "gz", "parquet", "npz", "pt", "graphml", "gexf", "gml"]
 SEPARATORS = {"": "by the first line", ",": "comma", ";": "semicolon", "\t": "tab", " ": "blank", "|": "bar |"}
@@ -18,45 +18,43 @@ SIDES = {
 }
 ICONS = {"blocking": "block", "warning": "warning", "note": "info"}
 
-plain = uge.plain_text
+plain = ui.plain_text
 state = st.session_state
 dark = st.context.theme.type == "dark"
-store = uge.RunStore()
-here = uge.uploads_folder(store)
+store = ui.RunStore()
+here = ui.uploads_folder(store)
 
 
 @st.cache_resource(max_entries=2, ttl=1800, show_spinner="Reading the graph")
-def graph_of(spec: str, stamp: str, root: str) -> uge.DataView:
+def graph_of(spec: str, stamp: str, root: str) -> ui.DataView:
     """The graph, read again when a file of it changes."""
-    return uge.data_view(spec, uge.RunStore(root))
+    return ui.data_view(spec, ui.RunStore(root))
 
 
 @st.cache_data(max_entries=8, show_spinner="Counting how edges weigh")
-def weights_of(_view: uge.DataView, fingerprint: str, sensitive: tuple[str, ...], independence: bool) -> Any:
-    return uge.weights_view(_view.graph, sensitive, independence=independence)
+def weights_of(_view: ui.DataView, fingerprint: str, sensitive: tuple[str, ...], independence: bool) -> Any:
+    return ui.weights_view(_view.graph, sensitive, independence=independence)
 
 
 @st.cache_resource(max_entries=2, ttl=1800, show_spinner="Reading the tables")
 def tables_of(
     folder: str, edges: str, nodes: str, separator: str, encoding: str, stamp: str
-) -> tuple[uge.TablePair, uge.TableMap]:
+) -> tuple[ui.TablePair, ui.TableMap]:
     """The tables, and what their columns are by the dataset.yaml that is there, else probably."""
-    pair = uge.read_pair(folder, edges, nodes, separator, encoding)
-    return pair, uge.begin_mapping(pair, uge.written_mapping(folder))
+    pair = ui.read_pair(folder, edges, nodes, separator, encoding)
+    return pair, ui.begin_mapping(pair, ui.written_mapping(folder))
 
 
 @st.cache_data(max_entries=8, show_spinner="Looking at the columns")
-def columns_with(
-    _pair: uge.TablePair, made: uge.TableMap, stamp: str
-) -> tuple[uge.TableMap, dict[str, tuple[int, str]]]:
+def columns_with(_pair: ui.TablePair, made: ui.TableMap, stamp: str) -> tuple[ui.TableMap, dict[str, tuple[int, str]]]:
     """The uses of the columns besides id and sides, and what stands in each."""
-    made = uge.with_columns(_pair, made)
-    return made, uge.column_examples(_pair, [u.column for u in made.columns])
+    made = ui.with_columns(_pair, made)
+    return made, ui.column_examples(_pair, [u.column for u in made.columns])
 
 
 @st.cache_data(max_entries=8, show_spinner="Joining the tables")
-def joined(_pair: uge.TablePair, made: uge.TableMap, stamp: str) -> Any:
-    return uge.join_counts(_pair, made)
+def joined(_pair: ui.TablePair, made: ui.TableMap, stamp: str) -> Any:
+    return ui.join_counts(_pair, made)
 
 
 def choose(spec: str, fetch: bool = False) -> None:
@@ -72,8 +70,8 @@ def bring() -> None:
     turn = state.get("data_turn", 0)
     files = [f for key in ("edges", "nodes") if (f := state.get(f"data_{key}_{turn}")) is not None]
     try:
-        upload = uge.save_upload(state.get("data_name", ""), [(f.name, f) for f in files], store)
-    except uge.UgeError as error:
+        upload = ui.save_upload(state.get("data_name", ""), [(f.name, f) for f in files], store)
+    except ui.UgeError as error:
         state["data_said"] = "error", str(error)
         return
     # New droppers: the browser's copies leave the memory.
@@ -84,11 +82,11 @@ def bring() -> None:
 
 def remove(name: str, spec: str) -> None:
     try:
-        gone = uge.remove_upload(name, store)
+        gone = ui.remove_upload(name, store)
         state["data_said"] = "success", f"Removed {len(gone)} files: {', '.join(gone)}."
         if state.get("data_spec") == spec:
             state["data_spec"] = ""
-    except uge.UgeError as error:
+    except ui.UgeError as error:
         state["data_said"] = "error", str(error)
 
 
@@ -101,14 +99,14 @@ def sources() -> None:
         edges = left.file_uploader(
             "Edges: one row per link",
             type=KINDS,
-            max_upload_size=uge.LARGEST_MB,
+            max_upload_size=ui.LARGEST_MB,
             key=f"data_edges_{turn}",
             help="A table with a header and two columns of ids; or a graph file (GraphML, GEXF, GML, PyG's .pt), which needs no second one.",
         )
         nodes = right.file_uploader(
             "Nodes: one row per person",
             type=KINDS,
-            max_upload_size=uge.LARGEST_MB,
+            max_upload_size=ui.LARGEST_MB,
             key=f"data_nodes_{turn}",
             help="A table with a header, a column of ids and one column per attribute.",
         )
@@ -119,7 +117,7 @@ def sources() -> None:
             type="primary",
             icon=":material/upload:",
             on_click=bring,
-            disabled=edges is None or (nodes is None and not uge.stands_alone(edges.name)),
+            disabled=edges is None or (nodes is None and not ui.stands_alone(edges.name)),
             width="stretch",
             key="data_bring",
         )
@@ -163,14 +161,14 @@ def sources() -> None:
             key="data_open_name",
         )
         with st.container(horizontal=True):
-            for spec, label in uge.known_graphs(store).items():
+            for spec, label in ui.known_graphs(store).items():
                 if spec.startswith("sample:"):
                     st.button(label, on_click=choose, args=(spec,), key=f"data_{spec}", icon=":material/science:")
 
 
 def kept() -> None:
     """The uploads, each with what deleting it would remove."""
-    there = uge.list_uploads(store)
+    there = ui.list_uploads(store)
     if not there:
         return
     with st.expander(f"Uploads ({len(there)})", icon=":material/folder:"):
@@ -187,7 +185,7 @@ def kept() -> None:
                 )
                 with st.popover("Delete", icon=":material/delete:"):
                     st.write("This removes for good:")
-                    st.markdown("\n".join(f"- {plain(line)}" for line in uge.upload_removal(upload.name, store)))
+                    st.markdown("\n".join(f"- {plain(line)}" for line in ui.upload_removal(upload.name, store)))
                     st.button(
                         "Delete for good",
                         key=f"data_delete_{upload.name}",
@@ -206,7 +204,7 @@ def said() -> None:
         st.success(plain(text), icon=":material/check:")
 
 
-def notes(view: uge.DataView) -> None:
+def notes(view: ui.DataView) -> None:
     st.subheader("Messages")
     if not view.notes:
         st.caption("Nothing stands out in these files.")
@@ -228,8 +226,8 @@ def written_at(folder: Path) -> int:
 
 def mapping(folder: Path, recognised: bool) -> None:
     """Says what the columns are, shows what would follow, and writes it down."""
-    files = uge.readable_files(folder)
-    written = uge.written_mapping(folder)
+    files = ui.readable_files(folder)
+    written = ui.written_mapping(folder)
 
     def first(options: Any, name: str) -> int:
         value = getattr(written, name, None)
@@ -259,7 +257,7 @@ def mapping(folder: Path, recognised: bool) -> None:
     )
     try:
         pair, guessed = tables_of(str(folder), edges, nodes, separator, encoding, stamp)
-    except uge.UgeError as error:
+    except ui.UgeError as error:
         st.error(f"**Blocking.** {plain(str(error))}", icon=":material/block:")
         return
     key = f"{key}_{edges}_{nodes}_{separator}_{encoding}"
@@ -352,7 +350,7 @@ def mapping(folder: Path, recognised: bool) -> None:
     st.caption(f"It goes to {plain(str(folder / 'dataset.yaml'))}; the tables stay as they are.")
 
 
-def columns_of(made: uge.TableMap, seen: dict[str, tuple[int, str]], key: str) -> tuple[uge.Use, ...]:
+def columns_of(made: ui.TableMap, seen: dict[str, tuple[int, str]], key: str) -> tuple[ui.Use, ...]:
     """The table in which the use of each column is said."""
     rows = [
         {
@@ -361,7 +359,7 @@ def columns_of(made: uge.TableMap, seen: dict[str, tuple[int, str]], key: str) -
             "Most frequent": seen[u.column][1],
             "Use as": u.use,
             "Sensitive": u.sensitive,
-            "Missing codes": uge.codes_text(u.missing),
+            "Missing codes": ui.codes_text(u.missing),
             "Bins": u.bins,
         }
         for u in made.columns
@@ -391,14 +389,14 @@ def columns_of(made: uge.TableMap, seen: dict[str, tuple[int, str]], key: str) -
         },
     )
     return tuple(
-        uge.Use(
-            r["Column"], r["Use as"], bool(r["Sensitive"]), uge.missing_codes(r["Missing codes"] or ""), r["Bins"] or ""
+        ui.Use(
+            r["Column"], r["Use as"], bool(r["Sensitive"]), ui.missing_codes(r["Missing codes"] or ""), r["Bins"] or ""
         )
         for r in edited
     )
 
 
-def preview(pair: uge.TablePair, made: uge.TableMap, stamp: str) -> None:
+def preview(pair: ui.TablePair, made: ui.TableMap, stamp: str) -> None:
     """How the tables meet, their first rows, and the file that would be written."""
     found = joined(pair, replace(made, columns=(), name="", licence="", origin=""), stamp)
     icon = "check_circle" if found.joined == found.ids and not found.repeated else "warning"
@@ -418,22 +416,22 @@ def preview(pair: uge.TablePair, made: uge.TableMap, stamp: str) -> None:
         side.dataframe(table.frame.head(5), hide_index=True, alt=f"First rows of the file of {what}")
     with st.expander("dataset.yaml", icon=":material/description:"):
         try:
-            st.code(uge.card_text(made), language="yaml")
-        except uge.UgeError as error:
+            st.code(ui.card_text(made), language="yaml")
+        except ui.UgeError as error:
             st.warning(plain(str(error)), icon=":material/info:")
 
 
-def write(folder: Path, made: uge.TableMap, ours: bool) -> None:
+def write(folder: Path, made: ui.TableMap, ours: bool) -> None:
     try:
-        path = uge.write_card(folder, made, may_replace=ours)
-    except uge.UgeError as error:
+        path = ui.write_card(folder, made, may_replace=ours)
+    except ui.UgeError as error:
         state["data_said"] = "error", str(error)
         return
     state["data_said"] = "success", f"Wrote {path} and read the graph through it."
     choose(str(folder))
 
 
-def groups(view: uge.DataView) -> None:
+def groups(view: ui.DataView) -> None:
     st.subheader(
         "Group sizes",
         help="How many people each group has, before anything is measured on them. Small groups make every figure about them a matter of chance.",
@@ -453,17 +451,17 @@ def groups(view: uge.DataView) -> None:
         alt="Attributes with their groups, missing values and edges within a group",
     )
     left, right = st.columns(2)
-    views = [uge.groups_view(view.graph, name) for name in view.attributes]
+    views = [ui.groups_view(view.graph, name) for name in view.attributes]
     for i, found in enumerate(views):
         with (left, right)[i % 2]:
             st.markdown(f"**{plain(found.title)}**")
             st.plotly_chart(
-                uge.groups_figure(found, dark=dark), config=uge.CHART_CONFIG, alt=found.alt, key=f"data_groups_{i}"
+                ui.groups_figure(found, dark=dark), config=ui.CHART_CONFIG, alt=found.alt, key=f"data_groups_{i}"
             )
             st.caption(plain(found.caption))
     st.download_button(
         "Download CSV",
-        lambda: uge.groups_csv(views),
+        lambda: ui.groups_csv(views),
         file_name="group-sizes.csv",
         mime="text/csv",
         on_click="ignore",
@@ -472,7 +470,7 @@ def groups(view: uge.DataView) -> None:
     )
 
 
-def edges_between(view: uge.DataView) -> None:
+def edges_between(view: ui.DataView) -> None:
     st.subheader(
         "Edges between groups",
         help="Observed edges of each pair of groups over those that chance would give if the attribute had no influence.",
@@ -485,9 +483,9 @@ def edges_between(view: uge.DataView) -> None:
         key="data_attribute",
         required=True,
     )
-    found = uge.mixing_view(view.graph, name)
+    found = ui.mixing_view(view.graph, name)
     st.markdown(f"**{plain(found.title)}**")
-    st.plotly_chart(uge.mixing_map(found, dark=dark), config=uge.CHART_CONFIG, alt=found.alt, key=f"data_mixing_{name}")
+    st.plotly_chart(ui.mixing_map(found, dark=dark), config=ui.CHART_CONFIG, alt=found.alt, key=f"data_mixing_{name}")
     st.caption(plain(found.caption))
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(
@@ -507,7 +505,7 @@ def edges_between(view: uge.DataView) -> None:
     )
 
 
-def weights(view: uge.DataView) -> None:
+def weights(view: ui.DataView) -> None:
     st.subheader(
         "Edge weights",
         help="R~/R, what UGE-W multiplies each observed edge's loss by: its chance without the sensitive attributes over its chance with them.",
@@ -527,13 +525,13 @@ def weights(view: uge.DataView) -> None:
     )
     try:
         found = weights_of(view, view.graph.fingerprint, tuple(chosen), alone)
-    except uge.UgeError as error:
+    except ui.UgeError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
     st.markdown(f"**{plain(found.title)}**")
     for (label, value, meaning), column in zip(found.facts, st.columns(len(found.facts)), strict=True):
         column.metric(label, value, help=meaning)
-    st.plotly_chart(uge.weights_figure(found, dark=dark), config=uge.CHART_CONFIG, alt=found.alt, key="data_weights")
+    st.plotly_chart(ui.weights_figure(found, dark=dark), config=ui.CHART_CONFIG, alt=found.alt, key="data_weights")
     for words in (found.caption, *found.remarks):
         st.caption(plain(words))
     with st.expander("Show table", icon=":material/table:"):
@@ -549,7 +547,7 @@ def weights(view: uge.DataView) -> None:
     )
 
 
-def show(view: uge.DataView) -> None:
+def show(view: ui.DataView) -> None:
     """All that is known of a graph."""
     head, button = st.columns([4, 1], vertical_alignment="bottom")
     head.header(plain(view.name))
@@ -562,7 +560,7 @@ def show(view: uge.DataView) -> None:
     notes(view)
     with st.expander(f"Columns ({len(view.columns)})", icon=":material/view_column:"):
         st.dataframe(view.columns, hide_index=True, alt="Columns of the files and their roles")
-    folder = uge.mapping_folder(view.spec)
+    folder = ui.mapping_folder(view.spec)
     if folder is not None:
         with st.expander("Read the columns otherwise", icon=":material/tune:"):
             if st.toggle("Show the mapping", key="data_mapping"):
@@ -576,24 +574,24 @@ def show(view: uge.DataView) -> None:
 
 def read_it(name: str) -> None:
     try:
-        uge.enqueue_reading(name, store)
-    except uge.UgeError as error:
+        ui.enqueue_reading(name, store)
+    except ui.UgeError as error:
         state["data_said"] = "error", str(error)
 
 
 def read_progress(name: str) -> None:
     """How far the reading of a file is; when it ends, the page is drawn again, once."""
-    card = uge.reading(name, store)
+    card = ui.reading(name, store)
     if card is None or not card.can_cancel:
         st.rerun()
     facts = " · ".join(f"{label} {value}" for label, value in card.facts)
     st.progress(card.share or 0.0, text=plain(" · ".join(filter(None, (card.stage, facts)))))
-    st.button("Cancel", key="data_read_cancel", icon=":material/stop:", on_click=uge.cancel, args=(card.id, store))
+    st.button("Cancel", key="data_read_cancel", icon=":material/stop:", on_click=ui.cancel, args=(card.id, store))
 
 
 def torch_file(name: str) -> None:
     """A file of torch: a process of its own reads it, as the dashboard does not load torch."""
-    card = uge.reading(name, store)
+    card = ui.reading(name, store)
     if card and card.can_cancel:
         st.fragment(run_every=1)(read_progress)(name)
         return
@@ -631,11 +629,11 @@ else:
         with st.spinner(
             "Looking for the graph; one that is not here yet is fetched" if fetch else "Looking for the graph"
         ):
-            stamp = uge.data_stamp(spec, store.root, may_fetch=fetch)
+            stamp = ui.data_stamp(spec, store.root, may_fetch=fetch)
         view = graph_of(spec, stamp, str(store.root))
-    except uge.NotReadYet:
+    except ui.NotReadYet:
         torch_file(spec)
-    except uge.UgeError as error:
+    except ui.UgeError as error:
         text, _, layouts = str(error).partition(" Recognised: ")
         st.error(f"**Blocking.** {plain(text)}", icon=":material/block:")
         if layouts:
@@ -643,7 +641,7 @@ else:
                 st.markdown("\n".join(f"- {plain(line)}" for line in layouts.split("; ")))
     if view is not None:
         show(view)
-    elif not spec.endswith(".pt") and (folder := uge.mapping_folder(spec)) is not None:
+    elif not spec.endswith(".pt") and (folder := ui.mapping_folder(spec)) is not None:
         st.header("What the columns are")
         st.write(
             "Guessed from the names and from the ids that both files share. Change what is wrong, then write it down."

@@ -2,16 +2,16 @@
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
-plain = uge.plain_text
+plain = ui.plain_text
 state = st.session_state
 dark = st.context.theme.type == "dark"
 
 st.title("Fairness")
 st.write("Are links predicted alike for all groups, and did the other run change that?")
 
-store = uge.RunStore()
+store = ui.RunStore()
 if not state["frame_before"]:
     st.info("No audited run yet. The Overview page shows the command that makes a first one.", icon=":material/info:")
     st.stop()
@@ -20,7 +20,7 @@ if not state["frame_attribute"]:
     st.stop()
 
 
-def draw(view: uge.GapView) -> None:
+def draw(view: ui.GapView) -> None:
     """One metric: the sentences, the maps or bars, the table."""
     for letter, side in zip("AB", view.sides, strict=False):
         icon = {"more than chance": "difference", "not told from chance": "drag_handle"}.get(
@@ -37,20 +37,20 @@ def draw(view: uge.GapView) -> None:
                 titles = {"before": f"A: {view.sides[0].label}", "after": f"B: {view.sides[-1].label}"}
                 st.markdown(f"**{plain(titles.get(name, 'B minus A'))}**")
                 st.plotly_chart(
-                    uge.gap_map(view, name, dark=dark),
-                    config=uge.CHART_CONFIG,
+                    ui.gap_map(view, name, dark=dark),
+                    config=ui.CHART_CONFIG,
                     alt=view.alt[name],
                     key=f"{view.metric} {name}",
                 )
     elif view.layout == "bars":
         st.plotly_chart(
-            uge.gap_bars(view, dark=dark), config=uge.CHART_CONFIG, alt=" ".join(view.alt.values()), key=view.metric
+            ui.gap_bars(view, dark=dark), config=ui.CHART_CONFIG, alt=" ".join(view.alt.values()), key=view.metric
         )
     st.caption(plain(view.caption))
     for remark in view.remarks:
         st.caption(plain(remark))
     with st.expander("Show table", icon=":material/table:", expanded=view.ranked or view.layout == "table"):
-        st.dataframe(uge.ranked_cells(view), hide_index=True, alt=view.title)
+        st.dataframe(ui.ranked_cells(view), hide_index=True, alt=view.title)
     st.download_button(
         "Download CSV",
         view.csv,
@@ -64,8 +64,8 @@ def draw(view: uge.GapView) -> None:
 
 attribute, before, after = state["frame_attribute"], state["frame_before"], state["frame_after"]
 for metric in ("dp", "eo"):
-    view = uge.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
-    about = uge.metric_help(metric)
+    view = ui.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
+    about = ui.metric_help(metric)
     st.header(plain(view.title) if view else about.label, help=f"{about.sentence} {about.limits}")
     if view:
         draw(view)
@@ -74,15 +74,15 @@ for metric in ("dp", "eo"):
 
 st.header("Differences between groups against link quality")
 for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
-    cloud = uge.tradeoff_view(store, data=state["frame_data"], attribute=attribute, metric=metric, like=before)
+    cloud = ui.tradeoff_view(store, data=state["frame_data"], attribute=attribute, metric=metric, like=before)
     with column:
         st.markdown(f"**{plain(cloud.title)}**")
         for words in cloud.remarks if cloud.table.empty else ():
             st.caption(plain(words))
         if len(cloud.table):
             st.plotly_chart(
-                uge.tradeoff_figure(cloud, dark=dark, height=480),
-                config=uge.CHART_CONFIG,
+                ui.tradeoff_figure(cloud, dark=dark, height=480),
+                config=ui.CHART_CONFIG,
                 alt=cloud.alt,
                 key=f"{metric} cost",
             )

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
 ATTACKERS = {
@@ -17,8 +17,8 @@ ATTACKERS = {
 st.title("Leakage")
 st.write("How well can an attacker read an attribute out of each run's embedding?")
 
-store = uge.RunStore()
-choices = uge.leakage_choices(store)
+store = ui.RunStore()
+choices = ui.leakage_choices(store)
 
 if not choices.runs:
     st.info("No audited run yet. The Overview page shows the command that makes a first one.", icon=":material/info:")
@@ -78,19 +78,19 @@ if not runs:
     st.info("Choose at least one run.", icon=":material/info:")
     st.stop()
 attributes = None if everything else [st.session_state["frame_attribute"]]
-view = uge.leakage_view(store, exposure=exposure, attacker=attacker, metric=metric, runs=runs, attributes=attributes)
-st.header(uge.plain_text(view.title))
+view = ui.leakage_view(store, exposure=exposure, attacker=attacker, metric=metric, runs=runs, attributes=attributes)
+st.header(ui.plain_text(view.title))
 for remark in view.remarks if view.table.empty else ():
-    st.caption(uge.plain_text(remark))
+    st.caption(ui.plain_text(remark))
 if len(view.table):
     st.plotly_chart(
-        uge.leakage_figure(view, dark=st.context.theme.type == "dark"),
-        config=uge.CHART_CONFIG,
+        ui.leakage_figure(view, dark=st.context.theme.type == "dark"),
+        config=ui.CHART_CONFIG,
         alt=view.alt,
         key="leakage",
     )
     for words in (view.caption, *view.remarks):
-        st.caption(uge.plain_text(words))
+        st.caption(ui.plain_text(words))
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(view.table, hide_index=True, alt=view.alt)
     st.download_button(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 FRAME = ("data", "attribute", "before", "after")
 # The dark theme's blue is readable as text; what Streamlit writes on it in white is not.
@@ -14,7 +14,7 @@ ON_BLUE = """<style>
 </style>"""
 
 
-def choose(store: uge.RunStore) -> None:
+def choose(store: ui.RunStore) -> None:
     """The frame's pickers, in step with the address.
 
     What the address newly says wins over the pickers, so that links and the browser's back button
@@ -30,7 +30,7 @@ def choose(store: uge.RunStore) -> None:
     if written.get("data") not in (None, asked["data"]):
         # Attribute and runs of the data shown before mean nothing in others.
         asked |= {name: None for name in FRAME[1:] if asked[name] == written.get(name)}
-    found = uge.frame(store, **asked)
+    found = ui.frame(store, **asked)
     options: dict[str, tuple[str, Mapping[str, str], str]] = {
         "data": ("Data", found.datasets, "The graph whose runs are shown."),
         "attribute": ("Audited attribute", {a: a for a in found.attributes}, "What the pages under Inspect are about."),
@@ -61,7 +61,7 @@ def sign_in() -> None:
         st.button("Sign in", on_click=st.login, type="primary", icon=":material/login:")
         st.stop()
     with st.sidebar:
-        st.caption(f"Signed in as {uge.plain_text(str(st.user.get('email') or st.user.get('name') or 'a reader'))}")
+        st.caption(f"Signed in as {ui.plain_text(str(st.user.get('email') or st.user.get('name') or 'a reader'))}")
         st.button("Sign out", on_click=st.logout, type="tertiary", icon=":material/logout:")
 
 
@@ -90,16 +90,16 @@ page = st.navigation(
         "Help": [st.Page(here / "method.py", title="Method", icon=":material/help:", url_path="method")],
     }
 )
-store = uge.RunStore()
+store = ui.RunStore()
 try:
-    uge.first_start(store)
+    ui.first_start(store)
     with st.sidebar:
         choose(store)
-        if words := uge.queue_words(store):
+        if words := ui.queue_words(store):
             st.page_link(runs, label=words, icon=":material/progress_activity:", help="Training jobs of this store.")
         st.caption(f":material/database: Runs in `{store.root}`")
     for message in st.session_state["frame_messages"]:
-        st.warning(uge.plain_text(message), icon=":material/link_off:")
+        st.warning(ui.plain_text(message), icon=":material/link_off:")
     page.run()
-except uge.UgeError as error:
-    st.error(uge.plain_text(str(error)), icon=":material/error:")
+except ui.UgeError as error:
+    st.error(ui.plain_text(str(error)), icon=":material/error:")

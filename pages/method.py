@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 
 def describe(kind: str, plugins: Sequence[Any]) -> None:
@@ -23,7 +23,7 @@ def describe(kind: str, plugins: Sequence[Any]) -> None:
 st.title("Method")
 st.write("What each number means, how it is computed, and what it does not say.")
 
-page = uge.method_page()
+page = ui.method_page()
 numbers, methods, words, made = st.tabs(["Metrics", "Methods and attackers", "Glossary and keyboard", "Versions"])
 
 with numbers:

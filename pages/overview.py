@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 PATH = (
     (
@@ -21,7 +21,7 @@ PATH = (
 st.title("Overview")
 st.write("What do the stored embeddings give away, and what did mitigation cost?")
 
-found = uge.overview(uge.RunStore())
+found = ui.overview(ui.RunStore())
 
 if not found.num_runs:
     st.info(
@@ -48,7 +48,7 @@ else:
                 left.page_link(f"{page}.py", label=title, icon=":material/arrow_forward:")
                 right.markdown(words)
     for sentence in found.sentences:
-        st.markdown(f"**{uge.plain_text(sentence.about)}**: {uge.plain_text(sentence.text)}")
+        st.markdown(f"**{ui.plain_text(sentence.about)}**: {ui.plain_text(sentence.text)}")
     st.header("Runs", help="One row per run and attribute. Each number stands beside what guessing would give.")
     number = st.column_config.NumberColumn
     st.dataframe(

@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
-plain = uge.plain_text
+plain = ui.plain_text
 state = st.session_state
 WHATIF = Path(__file__).with_name("whatif.py")
 ICONS = {
@@ -20,7 +20,7 @@ ICONS = {
 st.title("Projection")
 st.write("What do the embeddings of two runs look like, and what holds beyond the look?")
 
-store = uge.RunStore()
+store = ui.RunStore()
 if not state["frame_before"]:
     st.info("No audited run yet. The Overview page shows the command that makes a first one.", icon=":material/info:")
     st.stop()
@@ -32,7 +32,7 @@ before, after = state["frame_before"], state["frame_after"]
 
 @st.cache_resource(max_entries=2, ttl=900, show_spinner="Reading the graph")
 def graph_of(_run_id: str, data: str, root: str) -> Any:
-    return uge.projection_graph(uge.RunStore(root), _run_id)
+    return ui.projection_graph(ui.RunStore(root), _run_id)
 
 
 def select(nodes: list[int], source: str | None = None) -> None:
@@ -55,18 +55,18 @@ def take(letter: str, key: str) -> None:
 
 
 def choose_groups() -> None:
-    select(uge.selected_groups(data, attribute, state["projection_groups"]))
+    select(ui.selected_groups(data, attribute, state["projection_groups"]))
 
 
 def choose_ids() -> None:
-    nodes, words = uge.selected_ids(data, state["projection_ids"])
+    nodes, words = ui.selected_ids(data, state["projection_ids"])
     state["projection_words"] = words
     select(nodes)
 
 
 def jobs() -> None:
     """The open job of this page; when it ends, the page is drawn again."""
-    cards = [card for card in uge.jobs_view(store).open if card.projects]
+    cards = [card for card in ui.jobs_view(store).open if card.projects]
     if [c.id for c in cards] != state.get("projection_jobs"):
         state["projection_jobs"] = [c.id for c in cards]
         st.rerun()
@@ -75,14 +75,14 @@ def jobs() -> None:
         facts = " · ".join(f"{name} {value}" for name, value in card.facts)
         left.progress(card.share or 0.0, text=plain(" · ".join(filter(None, (card.title, card.stage, facts)))))
         if right.button("Cancel", key=f"projection_cancel_{card.id}", icon=":material/stop:"):
-            uge.cancel(card.id, store)
+            ui.cancel(card.id, store)
         if card.note:
             st.caption(f":material/info: {card.note}")
 
 
 def full_space(side: Any) -> None:
     """What holds in all dimensions, under the picture."""
-    figures = uge.full_space(store, data, side.run_id, attribute)
+    figures = ui.full_space(store, data, side.run_id, attribute)
     for column, figure in zip(st.columns(len(figures)), figures, strict=True):
         column.metric(figure.label, figure.value, help=plain(figure.help))
         column.caption(f":material/{ICONS[figure.verdict]}: {figure.verdict}; {plain(figure.words)}")
@@ -115,7 +115,7 @@ def selection() -> None:
             "Draw around people in a picture, with the lasso or the box above it, to compare them with everybody."
         )
         return
-    view = uge.selection_view(data, nodes, attribute)
+    view = ui.selection_view(data, nodes, attribute)
     st.markdown(plain(view.sentence))
     share = st.column_config.NumberColumn
     left, right = st.columns([3, 2])
@@ -145,7 +145,7 @@ def selection() -> None:
 
 
 @st.fragment
-def pictures(view: uge.ProjectionView) -> None:
+def pictures(view: ui.ProjectionView) -> None:
     """The pictures, the slider and the selection; only this part runs when one of them changes."""
     dark = st.context.theme.type == "dark"
     lam = view.lam
@@ -171,11 +171,11 @@ def pictures(view: uge.ProjectionView) -> None:
         with column:
             if side is None:
                 continue
-            colours = uge.colouring(data, color, store.load(side.run_id))
+            colours = ui.colouring(data, color, store.load(side.run_id))
             st.markdown(f"**{letter}: {plain(side.label)}**")
             key = f"projection_{letter}"
             st.plotly_chart(
-                uge.projection_figure(
+                ui.projection_figure(
                     data,
                     side,
                     colours,
@@ -184,8 +184,8 @@ def pictures(view: uge.ProjectionView) -> None:
                     density=density,
                     dark=dark,
                 ),
-                config=uge.PROJECTION_CONFIG,
-                alt=uge.projection_alt(data, side, colours),
+                config=ui.PROJECTION_CONFIG,
+                alt=ui.projection_alt(data, side, colours),
                 key=key,
                 on_select=partial(take, letter, key),
                 selection_mode=("lasso", "box"),
@@ -198,14 +198,14 @@ def pictures(view: uge.ProjectionView) -> None:
         )
     st.caption(plain(view.limits))
     if color.startswith("confidence"):
-        st.caption(plain(uge.CONFIDENCE_NOTE))
+        st.caption(plain(ui.CONFIDENCE_NOTE))
     selection()
 
 
 graph = graph_of(before, state["frame_data"], str(store.root))
-sizes = uge.projection_sizes(graph)
+sizes = ui.projection_sizes(graph)
 left, middle, right, last = st.columns([4, 4, 3, 2], vertical_alignment="bottom")
-methods = uge.projection_methods()
+methods = ui.projection_methods()
 method = left.segmented_control(
     "Projection",
     list(methods),
@@ -233,9 +233,9 @@ density = last.toggle(
     on_change=lifted_out,
     help="Lines of equal density over the points, where many people lie upon each other.",
 )
-data = uge.projection_data(graph, size)
+data = ui.projection_data(graph, size)
 ran = [i for i in (before, after) if i]
-colors = uge.colour_choices(data, store, ran)
+colors = ui.colour_choices(data, store, ran)
 default = f"attribute:{state['frame_attribute']}"
 if state.get("projection_color") not in colors or state.get("projection_colored") != default:
     state["projection_color"] = default if default in colors else next(iter(colors))
@@ -254,10 +254,10 @@ if state.get("projection_of") != (state["frame_data"], size):
     state["projection_of"] = (state["frame_data"], size)
     select([])
 
-view = uge.projection_view(store, data, before=before, after=after, method=method)
-slow = uge.slow_projections()
+view = ui.projection_view(store, data, before=before, after=after, method=method)
+slow = ui.slow_projections()
 if method in slow and view.missing:
-    estimate = uge.projection_estimate(len(view.wanted), len(data.sample.nodes))
+    estimate = ui.projection_estimate(len(view.wanted), len(data.sample.nodes))
     of = f"{view.missing} of {len(view.wanted)} runs have no {slow[method]} of {data.sample.words} yet"
     st.write(plain(f"{of} (A{', and each λ of B' if len(view.wanted) > 2 else ' and B' if after else ''})."))
     if st.button(
@@ -265,13 +265,13 @@ if method in slow and view.missing:
         key="projection_make",
         type="primary",
         icon=":material/play_arrow:",
-        disabled=any(c.projects for c in uge.jobs_view(store).open),
+        disabled=any(c.projects for c in ui.jobs_view(store).open),
         help="About "
         + ", ".join(f"{slow[name]} {words}" for name, words in estimate.items())
         + ", in a process of its own.",
     ):
-        uge.enqueue_projection(store, view.wanted, list(slow), size)
-cards = [c.id for c in uge.jobs_view(store).open if c.projects]
+        ui.enqueue_projection(store, view.wanted, list(slow), size)
+cards = [c.id for c in ui.jobs_view(store).open if c.projects]
 state["projection_jobs"] = cards
 if cards:
     st.fragment(run_every=1)(jobs)()

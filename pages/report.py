@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 st.title("Report")
 st.write("One file that stands alone: it needs no network, and every number in it comes from the stored audits.")
 
-store = uge.RunStore()
-choices = uge.leakage_choices(store)
+store = ui.RunStore()
+choices = ui.leakage_choices(store)
 if not choices.runs:
     st.info("No audited run yet. Train one, or audit an embedding, then come back.", icon=":material/info:")
     st.stop()
@@ -26,8 +26,8 @@ runs = st.multiselect(
     help="Each is told in full: leakage, link quality and group differences, with intervals and what chance gives.",
 )
 with st.expander("Title, author and purpose", icon=":material/edit:"):
-    sheet = uge.Sheet(
-        st.text_input("Title", uge.Sheet.title, max_chars=200),
+    sheet = ui.Sheet(
+        st.text_input("Title", ui.Sheet.title, max_chars=200),
         st.text_input("Who made the audit", max_chars=200),
         st.text_area(
             "Purpose and scope",
@@ -39,7 +39,7 @@ if not runs:
     st.info("Choose at least one run.", icon=":material/info:")
     st.stop()
 
-stored = uge.whatif_of_runs(store, runs)
+stored = ui.whatif_of_runs(store, runs)
 scenarios = []
 if stored:
     scenarios = st.multiselect(
@@ -49,7 +49,7 @@ if stored:
         key="report_scenarios",
         help="Edits, hash, and what these runs gave before and after. An edit is told with the nodes it names.",
     )
-made = uge.contents(runs, sheet=sheet, scenarios=scenarios, store=store)
+made = ui.contents(runs, sheet=sheet, scenarios=scenarios, store=store)
 columns = st.columns(4)
 kinds = {
     "html": ("HTML", "text/html", "Text, tables and charts in one file for people."),
@@ -58,7 +58,7 @@ kinds = {
     "csv": ("CSV", "text/csv", "Every row and group pair for a spreadsheet."),
 }
 for column, (name, (label, mime, words)) in zip(columns, kinds.items(), strict=True):
-    missing = name == "pdf" and uge.browser() is None
+    missing = name == "pdf" and ui.browser() is None
     column.download_button(
         label,
         made[name],

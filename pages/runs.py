@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 EPOCHS = 100_000
 DONE = {"finished": "green", "failed": "red", "cancelled": "gray", "interrupted": "orange"}
@@ -16,20 +16,20 @@ INSPECT = [
     ("leakage.py", "Leakage", "visibility"),
 ]
 
-plain = uge.plain_text
-store = uge.RunStore()
+plain = ui.plain_text
+store = ui.RunStore()
 
 
 @st.cache_resource(max_entries=2, ttl=900, show_spinner="Reading the graph")
 def form_of(spec: str, root: str, stamp: str) -> Any:
     """The form, made anew when a file of the graph changes."""
-    return uge.training_form(spec, uge.RunStore(root))
+    return ui.training_form(spec, ui.RunStore(root))
 
 
 def stamp_of(spec: str) -> str:
     try:
-        return uge.data_stamp(spec, store.root)
-    except uge.UgeError:
+        return ui.data_stamp(spec, store.root)
+    except ui.UgeError:
         return ""  # the form says what is wrong
 
 
@@ -67,7 +67,7 @@ def take() -> None:
 def grid_form() -> None:
     # What the Data page showed last, or what was typed here.
     st.session_state.setdefault("runs_data", st.session_state.get("runs_graph", "sample:town"))
-    at_hand = uge.known_graphs(store)
+    at_hand = ui.known_graphs(store)
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     spec = left.text_input(
         "Graph",
@@ -80,13 +80,13 @@ def grid_form() -> None:
         st.pills(
             "Uploads and samples",
             list(at_hand),
-            format_func=lambda s: uge.plain_text(at_hand[s]),
+            format_func=lambda s: ui.plain_text(at_hand[s]),
             key="runs_at_hand",
             on_change=take,
         )
     try:
         form = form_of(spec.strip(), str(store.root), stamp_of(spec.strip()))
-    except uge.UgeError as error:
+    except ui.UgeError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
     st.caption(plain(form.summary))
@@ -158,7 +158,7 @@ def grid_form() -> None:
         for i, field in enumerate(form.fields(backbone, methods)):
             with columns[i % 3]:
                 options[field.name] = setting(field, f"runs_option_{form.spec}_{backbone}_{field.owner}_{field.name}")
-        slow = uge.slow_projections()
+        slow = ui.slow_projections()
         projections = st.pills(
             "Pictures to make after training",
             list(slow),
@@ -183,8 +183,8 @@ def grid_form() -> None:
             force=force,
             projections=projections,
         )
-        estimate = uge.estimate(form, settings, store)
-    except uge.UgeError as error:
+        estimate = ui.estimate(form, settings, store)
+    except ui.UgeError as error:
         st.warning(plain(str(error)), icon=":material/info:")
         return
     if estimate.refusal:
@@ -196,13 +196,13 @@ def grid_form() -> None:
     if st.button(
         "Train", type="primary", icon=":material/play_arrow:", key="runs_train", disabled=not estimate.to_train
     ):
-        number = uge.enqueue(form, settings, store)
+        number = ui.enqueue(form, settings, store)
         st.toast(f"Job {number} is in the queue", icon=":material/schedule:")
 
 
 def measure(settings: dict[str, Any]) -> None:
     """Offers to measure what is estimated by rule of thumb."""
-    if job := uge.measuring(settings, store):
+    if job := ui.measuring(settings, store):
         st.caption(f":material/speed: Job {job.id} measures this choice; the estimate follows.")
         return
     st.button(
@@ -217,8 +217,8 @@ def measure(settings: dict[str, Any]) -> None:
 
 def begin_measuring(settings: dict[str, Any]) -> None:
     try:
-        uge.enqueue_measure(settings, store)
-    except uge.UgeError as error:
+        ui.enqueue_measure(settings, store)
+    except ui.UgeError as error:
         st.toast(plain(str(error)), icon=":material/error:")
 
 
@@ -234,21 +234,21 @@ def draw(card: Any) -> None:
         head.caption(plain(card.details if card.can_cancel else " · ".join(filter(None, (card.details, facts)))))
         with buttons.container(horizontal=True, horizontal_alignment="right"):
             if card.can_cancel and st.button("Cancel", key=f"cancel_{card.id}", icon=":material/stop:"):
-                uge.cancel(card.id, store)
+                ui.cancel(card.id, store)
                 st.rerun()
             if card.can_resume and st.button("Resume", key=f"resume_{card.id}", icon=":material/play_arrow:"):
-                uge.resume(card.id, store)
+                ui.resume(card.id, store)
                 st.rerun()
             if not card.can_cancel and st.button("Dismiss", key=f"forget_{card.id}", icon=":material/close:"):
-                uge.forget(card.id, store)
+                ui.forget(card.id, store)
                 st.rerun()
         if card.status == "running":
             st.progress(card.share or 0.0, text=plain(" · ".join(filter(None, (card.stage, facts)))))
             if len(card.losses) > 1:
                 (first, before), (last, now) = card.losses[0], card.losses[-1]
                 st.plotly_chart(
-                    uge.loss_figure(card.losses, dark=st.context.theme.type == "dark"),
-                    config=uge.CHART_CONFIG,
+                    ui.loss_figure(card.losses, dark=st.context.theme.type == "dark"),
+                    config=ui.CHART_CONFIG,
                     alt=f"Mean loss of the runs that train now: {before:.4f} at epoch {first}, {now:.4f} at epoch {last}",
                     key=f"losses_{card.id}",
                 )
@@ -267,7 +267,7 @@ def draw(card: Any) -> None:
 
 def queue() -> None:
     """The jobs; when one begins or ends, the whole page is drawn again, once."""
-    view = uge.jobs_view(store)
+    view = ui.jobs_view(store)
     if view.state != st.session_state.get("runs_state"):
         st.session_state["runs_state"] = view.state
         st.rerun()
@@ -281,7 +281,7 @@ def history() -> None:
     # What the widgets below hold, so that a thousand runs are read once.
     state = st.session_state
     asked = state.get("runs_filter", ""), state.get("runs_status", []), state.get("runs_archived", False)
-    view = uge.history_view(store, text=asked[0], statuses=asked[1], archived=asked[2])
+    view = ui.history_view(store, text=asked[0], statuses=asked[1], archived=asked[2])
     left, middle, right = st.columns([4, 5, 2], vertical_alignment="bottom")
     left.text_input("Filter", key="runs_filter", placeholder="a method, a graph, a seed, an id")
     middle.pills("Status", view.statuses, selection_mode="multi", key="runs_status")
@@ -356,7 +356,7 @@ def with_chosen(chosen: list[str], view: Any) -> None:
             st.button("Bring back", key="runs_back", icon=":material/unarchive:", on_click=archive, args=(back, True))
         with st.popover("Delete", icon=":material/delete:", disabled=trains):
             st.write("This removes for good:")
-            st.markdown("\n".join(f"- {plain(line)}" for line in uge.removal(chosen, store)))
+            st.markdown("\n".join(f"- {plain(line)}" for line in ui.removal(chosen, store)))
             st.button(
                 f"Delete {counted}",
                 key="runs_delete",
@@ -370,7 +370,7 @@ def with_chosen(chosen: list[str], view: Any) -> None:
 
 def compared(before: str, after: str) -> None:
     """Two runs side by side."""
-    view = uge.comparison_view(store, before, after)
+    view = ui.comparison_view(store, before, after)
     st.subheader("A against B")
     st.markdown(f"**A:** {plain(view.names[0])} · `{before}`  \n**B:** {plain(view.names[1])} · `{after}`")
     for sentence in view.sentences:
@@ -425,7 +425,7 @@ def pairing(before: str, after: str, view: Any) -> None:
     """Measured in pairs, being measured, or a button that measures."""
     if view.paired:
         return
-    job = uge.comparing(store, before, after)
+    job = ui.comparing(store, before, after)
     if view.no_pairs:
         st.caption(f":material/info: Not measured in pairs. {plain(view.no_pairs)}")
     elif job:
@@ -443,9 +443,9 @@ def pairing(before: str, after: str, view: Any) -> None:
 
 def pair(before: str, after: str) -> None:
     try:
-        number = uge.enqueue_comparison(store, before, after)
+        number = ui.enqueue_comparison(store, before, after)
         st.toast(f"Job {number} is in the queue", icon=":material/schedule:")
-    except uge.UgeError as error:
+    except ui.UgeError as error:
         st.toast(plain(str(error)), icon=":material/error:")
 
 
@@ -454,7 +454,7 @@ def archive(ids: list[str], undo: bool = False) -> None:
         store.archive(ids, undo=undo)
         words = f"{len(ids)} run{'s' * (len(ids) != 1)} {'brought back' if undo else 'archived'}"
         st.toast(words, icon=f":material/{'un' * undo}archive:")
-    except uge.UgeError as error:
+    except ui.UgeError as error:
         st.toast(plain(str(error)), icon=":material/error:")
     if not undo:
         st.session_state["runs_chosen"] = []
@@ -462,9 +462,9 @@ def archive(ids: list[str], undo: bool = False) -> None:
 
 def remove(doomed: list[str]) -> None:
     try:
-        removed = uge.delete(doomed, store)
+        removed = ui.delete(doomed, store)
         st.toast(f"Removed {len(removed)} things, the first: {plain(removed[0])}", icon=":material/delete:")
-    except uge.UgeError as error:
+    except ui.UgeError as error:
         st.toast(plain(str(error)), icon=":material/error:")
     st.session_state["runs_chosen"] = []
 
@@ -475,7 +475,7 @@ st.header("Train")
 with st.container(border=True):
     grid_form()
 st.header("Queue")
-now = uge.jobs_view(store)
+now = ui.jobs_view(store)
 st.session_state["runs_state"] = now.state
 st.fragment(run_every=1 if now.open else None)(queue)()
 st.header("History")

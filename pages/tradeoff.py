@@ -5,19 +5,19 @@ from typing import Any
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
 AHEAD = 1.0  # seconds that drawing ahead for the slider may take
-METRICS = {name: uge.TRADEOFF_METRICS[name] for name in ("auc", "micro_f1", "normalised")}
+METRICS = {name: ui.TRADEOFF_METRICS[name] for name in ("auc", "micro_f1", "normalised")}
 
 state = st.session_state
-plain = uge.plain_text
+plain = ui.plain_text
 
 st.title("Trade-off")
 st.write("What does less leakage cost in link quality, and which lambda is worth it?")
 
-store = uge.RunStore()
+store = ui.RunStore()
 if not state["frame_before"]:
     st.info("No audited run yet. The Overview page shows the command that makes a first one.", icon=":material/info:")
     st.stop()
@@ -29,7 +29,7 @@ if not state["frame_attribute"]:
 @st.cache_resource
 def live_slider() -> Any:
     """The slider that draws while it is dragged, registered once."""
-    assets = uge.live_assets()
+    assets = ui.live_assets()
     return st.components.v2.component("uge_lambda", html=assets["html"], css=assets["css"], js=assets["js"])
 
 
@@ -53,16 +53,16 @@ def follow() -> None:
 @st.cache_data(max_entries=500, show_spinner=False)
 def gap(metric: str, attribute: str, before: str, after: str, stamp: str, dark: bool) -> tuple[str, str, str] | None:
     """Words, drawing and caption of a run's cells, on a scale with the untreated one's; kept as the slider comes back."""
-    found = uge.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
+    found = ui.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
     if found is None or found.layout == "table":
         return None
     which = "after" if len(found.sides) > 1 else "before"
     side = found.sides[-1]
-    drawn = uge.gap_light(found, which, dark=dark)
+    drawn = ui.gap_light(found, which, dark=dark)
     return f"**{plain(side.label)}.** {plain(side.sentence)}", drawn, plain(found.caption)
 
 
-def draw_gaps(view: uge.TradeoffView, run: str, stamp: str, dark: bool) -> None:
+def draw_gaps(view: ui.TradeoffView, run: str, stamp: str, dark: bool) -> None:
     """How unequal links are predicted at the chosen lambda."""
     for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
         found = gap(metric, view.attribute, state["frame_before"], run, stamp, dark)
@@ -75,7 +75,7 @@ def draw_gaps(view: uge.TradeoffView, run: str, stamp: str, dark: bool) -> None:
 
 
 @st.fragment
-def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
+def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
     """The chart and the lambda explorer; only this part runs when the slider moves.
 
     `figure` stays as it is then, so that the browser does not draw it again: the ring is shown by a style sheet.
@@ -92,7 +92,7 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
         )
         if live:
             lam = state.setdefault("lambda_live", state.get("lambda", view.lambdas[0]))
-            data = uge.live_data(view, series, lam)
+            data = ui.live_data(view, series, lam)
             live_slider()(data=data, key="live", on_lam_change=follow)
             lam = data["points"][data["chosen"]]["lam"]
         else:
@@ -107,7 +107,7 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
                 format_func=lambda v: f"{v:g}",
                 help="Snaps to trained values; nothing between them is made up. Arrow keys move it.",
             )
-        chosen = uge.lambda_view(view, series, lam)
+        chosen = ui.lambda_view(view, series, lam)
         if chosen.point and not live:
             for column, (name, value, ends, change) in zip(
                 st.columns(len(chosen.figures)), chosen.figures, strict=True
@@ -124,7 +124,7 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
     with st.container(key="tradeoff_chart"):
         st.plotly_chart(
             figure,
-            config=uge.CHART_CONFIG,
+            config=ui.CHART_CONFIG,
             alt=view.alt,
             key=f"tradeoff {state.get('tradeoff_turn', 0)}",
             on_select=pick,
@@ -134,10 +134,10 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
     for remark in view.remarks:
         st.caption(plain(remark))
     if chosen and chosen.point:
-        ring = uge.ring_style(view, (chosen.point.series, chosen.point.lam), ".st-key-tradeoff_chart")
+        ring = ui.ring_style(view, (chosen.point.series, chosen.point.lam), ".st-key-tradeoff_chart")
         if chosen.bars and len(chosen.bars.table):
             st.header(plain(chosen.bars.title))
-            st.html(ring + uge.leakage_light(chosen.bars, dark=dark))
+            st.html(ring + ui.leakage_light(chosen.bars, dark=dark))
             st.caption(plain(chosen.bars.caption))
         run, seeds = chosen.point.runs[0], len(chosen.point.runs)
         if seeds > 1:
@@ -145,7 +145,7 @@ def explore(view: uge.TradeoffView, figure: Any, dark: bool) -> None:
         draw_gaps(view, run.id, str(run.finished), dark)
 
 
-def draw_ahead(view: uge.TradeoffView, dark: bool) -> None:
+def draw_ahead(view: ui.TradeoffView, dark: bool) -> None:
     """What the slider can show next, drawn while the reader looks at the page; the method that is chosen comes first."""
     until = time.monotonic() + AHEAD
     for point in sorted(view.points, key=lambda p: p.series != state.get("method")):
@@ -157,7 +157,7 @@ def draw_ahead(view: uge.TradeoffView, dark: bool) -> None:
                     return
 
 
-def train_another(view: uge.TradeoffView, series: str, missing: float | None) -> None:
+def train_another(view: ui.TradeoffView, series: str, missing: float | None) -> None:
     """Puts a lambda that nobody trained into the queue, with the settings and seeds of the series."""
     lam = st.number_input(
         f"λ of {plain(series)}",
@@ -168,13 +168,13 @@ def train_another(view: uge.TradeoffView, series: str, missing: float | None) ->
         key=f"another {series} {missing}",
         help="The weight of the penalty; everything else is as in the series.",
     )
-    offer = uge.lambda_offer(view, series, lam)
+    offer = ui.lambda_offer(view, series, lam)
     st.caption(plain(offer.refusal or offer.words))
     if st.button(f"Train λ = {lam:g}", disabled=offer.refusal is not None, icon=":material/play_arrow:"):
-        st.success(f"Job {uge.enqueue_lambda(offer, store)} is in the queue; the Runs page shows how far it is.")
+        st.success(f"Job {ui.enqueue_lambda(offer, store)} is in the queue; the Runs page shows how far it is.")
     if missing is not None:
         st.caption("The same on the command line:")
-        st.code(uge.lambda_view(view, series, missing).command, language="bash", wrap_lines=True)
+        st.code(ui.lambda_view(view, series, missing).command, language="bash", wrap_lines=True)
 
 
 left, middle, right = st.columns(3)
@@ -198,7 +198,7 @@ exposure = middle.segmented_control(
     bind="query-params",
     help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method that did looks better than it is.",
 )
-view = uge.tradeoff_view(
+view = ui.tradeoff_view(
     store,
     data=state["frame_data"],
     attribute=state["frame_attribute"],
@@ -216,7 +216,7 @@ for words in view.remarks if view.table.empty else ():
     st.caption(plain(words))
 if len(view.table):
     dark = st.context.theme.type == "dark"
-    explore(view, uge.tradeoff_figure(view, rings=True, dark=dark), dark)
+    explore(view, ui.tradeoff_figure(view, rings=True, dark=dark), dark)
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(view.table, hide_index=True, alt=view.alt)
     st.download_button(

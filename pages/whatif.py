@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-import uge_core as uge
+import uge_core.dashboard as ui
 
 KINDS = {
     "flip": "Give nodes another value",
@@ -24,14 +24,14 @@ BADGES: dict[str, tuple[Any, str]] = {
 }
 MOST = 60
 
-plain = uge.plain_text
+plain = ui.plain_text
 state = st.session_state
-store = uge.RunStore()
+store = ui.RunStore()
 
 
 def badge(tier: str) -> None:
     color, icon = BADGES[tier]
-    st.badge(tier, icon=f":material/{icon}:", color=color, help=uge.TIER_WORDS[tier])
+    st.badge(tier, icon=f":material/{icon}:", color=color, help=ui.TIER_WORDS[tier])
 
 
 def words(text: str) -> list[str]:
@@ -50,13 +50,13 @@ def act(change: Callable[[], Any]) -> Any:
     try:
         state.pop("whatif_error", None)
         return change()
-    except uge.UgeError as error:
+    except ui.UgeError as error:
         state["whatif_error"] = str(error)
         return None
 
 
 def add(kind: str, **values: Any) -> None:
-    made = act(lambda: uge.whatif_edit(state["whatif_draft"], kind, **values))
+    made = act(lambda: ui.whatif_edit(state["whatif_draft"], kind, **values))
     if made is not None:
         state["whatif_draft"] = made
 
@@ -67,17 +67,17 @@ def undo() -> None:
 
 
 def clear() -> None:
-    state["whatif_draft"] = uge.Scenario(graph.data)
+    state["whatif_draft"] = ui.Scenario(graph.data)
     state.pop("whatif_error", None)
 
 
-def load_stored(stored: uge.Scenario) -> None:
+def load_stored(stored: ui.Scenario) -> None:
     state["whatif_draft"], state["whatif_name"] = stored, stored.name
 
 
-def named() -> uge.Scenario:
-    draft: uge.Scenario = state["whatif_draft"]
-    return uge.Scenario(draft.data, draft.edits, state.get("whatif_name", "").strip())
+def named() -> ui.Scenario:
+    draft: ui.Scenario = state["whatif_draft"]
+    return ui.Scenario(draft.data, draft.edits, state.get("whatif_name", "").strip())
 
 
 st.title("What-if")
@@ -91,16 +91,16 @@ if not attribute:
     st.stop()
 
 try:
-    uge.whatif_warm(store)
+    ui.whatif_warm(store)
     with st.spinner("Reading the graph of run A"):
-        graph = uge.whatif_graph(store, run, attribute)
-except uge.UgeError as error:
+        graph = ui.whatif_graph(store, run, attribute)
+except ui.UgeError as error:
     st.error(plain(str(error)), icon=":material/error:")
     st.button("Try again", icon=":material/refresh:")
     st.stop()
 
-if not isinstance(state.get("whatif_draft"), uge.Scenario) or state["whatif_draft"].data != graph.data:
-    state["whatif_draft"] = uge.Scenario(graph.data)
+if not isinstance(state.get("whatif_draft"), ui.Scenario) or state["whatif_draft"].data != graph.data:
+    state["whatif_draft"] = ui.Scenario(graph.data)
 if "nodes" in st.query_params and "whatif_nodes" not in state:
     state["whatif_nodes"] = words(st.query_params["nodes"])[:MOST]
 
@@ -126,8 +126,8 @@ nodes_text = st.text_input(
 picked = words(nodes_text)
 if len(picked) == 1:
     try:
-        near = uge.whatif_find(store, run, picked[0])
-    except uge.UgeError:
+        near = ui.whatif_find(store, run, picked[0])
+    except ui.UgeError:
         near = []
     if near and picked[0] not in near:
         picked = [st.selectbox("Nodes whose id holds this text", near, key="whatif_near")]
@@ -180,7 +180,7 @@ with edit_side:
         "Add edit", icon=":material/add:", type="primary", disabled=not ready, on_click=add, args=(kind,), kwargs=values
     )
 with list_side:
-    draft: uge.Scenario = state["whatif_draft"]
+    draft: ui.Scenario = state["whatif_draft"]
     st.header("Edits")
     if draft.edits:
         for number, edit in enumerate(draft.edits, start=1):
@@ -195,7 +195,7 @@ if state.get("whatif_error"):
     st.error(plain(state["whatif_error"]), icon=":material/error:")
 
 
-def tables(view: uge.JudgedView) -> None:
+def tables(view: ui.JudgedView) -> None:
     for title, table, about in (
         ("Groups", view.groups, "DP and EO of each pair of groups"),
         ("Weights", view.weights, "R~/R of the training edges"),
@@ -209,16 +209,16 @@ def tables(view: uge.JudgedView) -> None:
 
 def train_it() -> None:
     """Keeps the draft as a scenario and puts its training into the queue."""
-    made = uge.named_scenario(named())
-    act(lambda: (uge.whatif_save(store, made), uge.retrain(run, made, store)))
+    made = ui.named_scenario(named())
+    act(lambda: (ui.whatif_save(store, made), ui.retrain(run, made, store)))
 
 
 def pairs(other: str) -> None:
     """A run that was trained on the edits against run A."""
     try:
         with st.spinner("Measuring both on the same people"):
-            paired = uge.whatif_retrained(store, run, other)
-    except uge.UgeError as error:
+            paired = ui.whatif_retrained(store, run, other)
+    except ui.UgeError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
     badge("re-train")
@@ -230,29 +230,29 @@ def pairs(other: str) -> None:
 
 def progress() -> None:
     """How far the training is; when it ends, the page is drawn again, once."""
-    card = uge.retraining(run, state["whatif_draft"], store)
+    card = ui.retraining(run, state["whatif_draft"], store)
     if card is None or not card.can_cancel:
         st.rerun()
     facts = " · ".join(f"{label} {value}" for label, value in card.facts)
     st.progress(card.share or 0.0, text=plain(" · ".join(filter(None, (f"Job {card.id}", card.stage, facts)))))
     if card.note:
         st.caption(plain(card.note))
-    st.button("Cancel", key="whatif_cancel", icon=":material/stop:", on_click=uge.cancel, args=(card.id, store))
+    st.button("Cancel", key="whatif_cancel", icon=":material/stop:", on_click=ui.cancel, args=(card.id, store))
 
 
 def again() -> None:
     """The third tier in place: run A's settings on the edited graph, in the queue."""
-    other = uge.retrained(run, state["whatif_draft"], store)
+    other = ui.retrained(run, state["whatif_draft"], store)
     if other:
         pairs(other)
         return
-    card = uge.retraining(run, state["whatif_draft"], store)
+    card = ui.retraining(run, state["whatif_draft"], store)
     if card and card.can_cancel:
-        uge.queue_words(store)  # keeps the queue going
+        ui.queue_words(store)  # keeps the queue going
         st.fragment(run_every=1)(progress)()
         st.caption("It goes on when this page is closed.")
         return
-    offer = uge.retrain_offer(run, state["whatif_draft"], store)
+    offer = ui.retrain_offer(run, state["whatif_draft"], store)
     if offer.refusal:
         st.caption(f":material/info: Cannot be trained again: {plain(offer.refusal)}.")
         return
@@ -282,8 +282,8 @@ if not draft.edits:
 else:
     try:
         with st.spinner("Measuring"):
-            view = uge.whatif_judge(store, run, named(), attribute, attackers or ["linear"])
-    except uge.UgeError as error:
+            view = ui.whatif_judge(store, run, named(), attribute, attackers or ["linear"])
+    except ui.UgeError as error:
         st.error(plain(str(error)), icon=":material/error:")
         row = st.container(horizontal=True)
         row.button("Ask again", icon=":material/refresh:")
@@ -318,18 +318,15 @@ if not picked:
     st.info("Name a node above to see its neighbours and why each edge weighs what it does.", icon=":material/hub:")
 else:
     try:
-        ego = uge.whatif_ego(store, run, picked[:MOST], draft, attribute)
-    except uge.UgeError as error:
+        ego = ui.whatif_ego(store, run, picked[:MOST], draft, attribute)
+    except ui.UgeError as error:
         st.error(plain(str(error)), icon=":material/error:")
     else:
         st.markdown(f"**{plain(ego.title)}**")
         picture, beside = st.columns([3, 2])
         with picture:
             st.plotly_chart(
-                uge.ego_figure(ego, dark=st.context.theme.type == "dark"),
-                config=uge.CHART_CONFIG,
-                alt=ego.alt,
-                key="ego",
+                ui.ego_figure(ego, dark=st.context.theme.type == "dark"), config=ui.CHART_CONFIG, alt=ego.alt, key="ego"
             )
         with beside:
             st.dataframe(ego.table, hide_index=True, height=540, alt=ego.alt)
@@ -344,17 +341,17 @@ with right.container(horizontal=True):
         "Save",
         icon=":material/save:",
         disabled=not can,
-        on_click=lambda: act(lambda: uge.whatif_save(store, named())),
+        on_click=lambda: act(lambda: ui.whatif_save(store, named())),
         help="Into the store of runs, never into your files.",
     )
     st.button(
         "Train it",
         icon=":material/model_training:",
         disabled=not can,
-        on_click=lambda: act(lambda: (uge.whatif_save(store, named()), uge.retrain(run, named(), store))),
+        on_click=lambda: act(lambda: (ui.whatif_save(store, named()), ui.retrain(run, named(), store))),
         help="Puts a job into the queue that trains run A's settings on the edited graph; the Runs page shows it.",
     )
-kept = uge.whatif_stored(store, graph.data)
+kept = ui.whatif_stored(store, graph.data)
 for stored in kept:
     scenario = stored.scenario
     with st.container(border=True):
@@ -370,9 +367,9 @@ for stored in kept:
                 "Delete",
                 key=f"delete-{scenario.id}",
                 icon=":material/delete:",
-                on_click=lambda i=scenario.id: act(lambda: uge.whatif_delete(store, i)),
+                on_click=lambda i=scenario.id: act(lambda: ui.whatif_delete(store, i)),
             )
-        other = uge.retrained(run, scenario, store)
+        other = ui.retrained(run, scenario, store)
         if other and scenario.hash == draft.hash:
             st.caption(f"Trained again as run `{other}`: see above.")
         elif other:
@@ -392,8 +389,8 @@ if len(kept) > 1:
     if len(two) == 2:
         first, second = (next(s.scenario for s in kept if s.scenario.id == i) for i in two)
         try:
-            side_by_side = uge.whatif_compare(store, run, first, second, attribute, attackers or ["linear"])
-        except uge.UgeError as error:
+            side_by_side = ui.whatif_compare(store, run, first, second, attribute, attackers or ["linear"])
+        except ui.UgeError as error:
             st.error(plain(str(error)), icon=":material/error:")
         else:
             st.dataframe(side_by_side, hide_index=True, alt=f"{first.name} and {second.name} side by side")

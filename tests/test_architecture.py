@@ -1,13 +1,19 @@
 """Which module may import which, read from the sources."""
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import uge_core
+import uge_core.dashboard
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "uge_core"
@@ -37,7 +43,7 @@ TORCH = {
 ONLY = {
     "torch": TORCH,
     "torch_geometric": TORCH,
-    "numba": {"kernels"},
+    "numba": {"kernels", "cli/doctor"},
     "plotly": {"views/figures", "views/report/document"},
     "streamlit": set(),
 }
@@ -92,12 +98,15 @@ def test_each_room_is_there() -> None:
     assert {room for room, path in modules() if path.parent != PACKAGE} == set(MAY)
 
 
-def test_pages_import_the_surface_alone() -> None:
+def test_pages_import_the_dashboards_names_alone() -> None:
+    named = set()
     for path in [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]:
-        found = {i for i in imports(path) if i.split(".")[0] not in sys.stdlib_module_names}
+        outside = {i for i in imports(path) if i.split(".")[0] not in sys.stdlib_module_names}
         if path.name == "app.py":  # the JSON routes go by Streamlit's sign-in cookie
-            found = {"streamlit" if i.startswith("streamlit.") else i for i in found}
-        assert found <= {"streamlit", "uge_core"}, path
+            outside = {"streamlit" if i.startswith("streamlit.") else i for i in outside}
+        assert outside <= {"streamlit", "uge_core.dashboard"}, path
+        named |= set(re.findall(r"\bui\.([A-Za-z_]\w*)", path.read_text(encoding="utf-8")))
+    assert named == set(uge_core.dashboard.__all__)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["sweep", "--help"], ["runs", "list"]])
@@ -118,19 +127,17 @@ def test_light_commands_load_no_torch(arguments: list[str], tmp_path: Path) -> N
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    code = "import sys, uge_core; print(sorted({'torch', 'streamlit', 'pandas', 'numpy'} & set(sys.modules)))"
+    code = "import sys, uge_core, uge_core.dashboard; print(sorted({'torch', 'streamlit', 'pandas', 'numpy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 
 
-def test_the_surface_stays_functions_after_submodules_of_the_same_name_are_loaded() -> None:
-    import uge_core as uge
-    import uge_core.audit
-    import uge_core.training.fit
-
-    assert callable(uge.train) and callable(uge.audit)
-    assert set(uge.__all__) <= set(dir(uge))
-    for name in uge.__all__:
-        assert getattr(uge, name) is not None
+@pytest.mark.parametrize("face", [uge_core, uge_core.dashboard], ids=["core", "dashboard"])
+def test_names_stay_what_they_are_after_submodules_of_the_same_name_are_loaded(face: ModuleType) -> None:
+    for module in ("audit", "dashboard.lambda_offer", "dashboard.training_form", "training.fit"):
+        importlib.import_module(f"uge_core.{module}")
+    assert face.__all__ and set(face.__all__) <= set(dir(face))
+    for name in face.__all__:
+        assert getattr(face, name) is not None and not isinstance(getattr(face, name), ModuleType)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = uge.nothing
+        _ = face.nothing

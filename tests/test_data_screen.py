@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import uge_core as uge
+import uge_core.dashboard as ui
 from uge_core.dashboard.jobs import reading
 from uge_core.datasets.stamp import data_stamp
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
@@ -338,7 +339,7 @@ def save_torch(path: Path) -> str:
 def test_a_file_of_torch_is_read_by_a_worker_and_shown_without_torch(tmp_path: Path, store: RunStore) -> None:
     spec = save_torch(tmp_path / "g.pt")
     stamp = data_stamp(spec, store.root)
-    for read in (lambda: data_view(spec, store), lambda: uge.training_form(spec, store)):
+    for read in (lambda: data_view(spec, store), lambda: ui.training_form(spec, store)):
         with pytest.raises(uge.NotReadYet, match=r"g.pt: a file of torch"):
             read()
     steps: list[Any] = []
@@ -347,9 +348,9 @@ def test_a_file_of_torch_is_read_by_a_worker_and_shown_without_torch(tmp_path: P
     view = data_view(spec, store)
     whole = uge.load(spec)
     assert view.graph.fingerprint == whole.fingerprint and view.graph.columns == whole.columns
-    assert uge.training_form(spec, store).attributes == {"gender": 2}
+    assert ui.training_form(spec, store).attributes == {"gender": 2}
     code = (
-        "import sys, uge_core as uge; view = uge.data_view(sys.argv[1], uge.RunStore(sys.argv[2]));"
+        "import sys, uge_core as uge, uge_core.dashboard as ui; view = ui.data_view(sys.argv[1], uge.RunStore(sys.argv[2]));"
         "print(view.name, 'torch' in sys.modules)"
     )
     done = subprocess.run(
@@ -387,10 +388,10 @@ def test_what_is_no_file_of_torch_is_said_and_nothing_is_kept(tmp_path: Path, st
 def test_an_uploaded_file_of_torch_goes_with_its_copy(tmp_path: Path, store: RunStore) -> None:
     with Path(save_torch(tmp_path / "mine.pt")).open("rb") as file:
         upload = save_upload("", [("mine.pt", file)], store)
-    assert upload.name == "mine" and uge.stands_alone("mine.pt")
+    assert upload.name == "mine" and ui.stands_alone("mine.pt")
     reading.carry_out(store, upload.spec, lambda step: None)
     assert data_view(upload.spec, store).name == "mine"
-    uge.remove_upload("mine", store)
+    ui.remove_upload("mine", store)
     assert not list(store.tensors.iterdir()) and not upload.folder.exists()
 
 

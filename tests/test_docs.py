@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from uge_core.cli.commands import parser
-from uge_core.datasets import LAYOUTS
+from uge_core.datasets.layouts import all_layouts
 from uge_core.datasets.layouts.pyg_names import KNOWN
 from uge_core.registry import find, names
 
@@ -83,7 +83,7 @@ def test_attackers() -> None:
 
 
 def test_layouts() -> None:
-    assert {name: row[0] for name, row in table("Data layouts").items()} == {x.name: x.summary for x in LAYOUTS}
+    assert {name: row[0] for name, row in table("Data layouts").items()} == {x.name: x.summary for x in all_layouts()}
 
 
 def test_exit_codes() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import uge_core as uge
+import uge_core.dashboard as ui
 from uge_core.cli import commands as cli
 from uge_core.dashboard.jobs.queue import Job, Queue
 from uge_core.dashboard.jobs.worker import _Pulse
@@ -57,7 +58,7 @@ def settings(town: Path, store: RunStore, **chosen: Any) -> tuple[Any, dict[str,
 
 def enqueue(town: Path, store: RunStore, **chosen: Any) -> int:
     form, made = settings(town, store, **chosen)
-    return uge.enqueue(form, made, store)
+    return ui.enqueue(form, made, store)
 
 
 def until(store: RunStore, job_id: int, done: Callable[[Job], bool], seconds: float = 120) -> Job:
@@ -65,7 +66,7 @@ def until(store: RunStore, job_id: int, done: Callable[[Job], bool], seconds: fl
     limit = time.monotonic() + seconds
     while not done(job := Queue(store).load(job_id)):
         assert time.monotonic() < limit, (job, Queue(store).last_lines(job))
-        uge.queue_words(store)
+        ui.queue_words(store)
         time.sleep(0.05)
     return job
 
@@ -91,7 +92,7 @@ def test_a_job_trains_and_audits_a_grid_in_another_process(plain_town: Path, sto
     assert all(run.audited for run in runs)
     # a grid goes through the ensemble
     assert len(runs[0].diagnostics["members"]) == 5
-    assert uge.queue_words(store) == ""
+    assert ui.queue_words(store) == ""
     limit = time.monotonic() + 20
     while any(Path(f"/proc/{p}").exists() and birth(p) for p in worker_pids(store)):
         assert time.monotonic() < limit, "the worker did not end when nothing waited"
@@ -118,15 +119,15 @@ def test_one_works_and_the_next_waits_and_cancelling_ends_both(town: Path, store
     second = enqueue(town, store, epochs=LONG, seeds="1")
     until(store, first, training())
     assert Queue(store).load(second).status == "queued"
-    assert uge.queue_words(store) == "1 running, 1 queued"
-    view = uge.jobs_view(store)
+    assert ui.queue_words(store) == "1 running, 1 queued"
+    view = ui.jobs_view(store)
     assert [c.id for c in view.open] == [first, second]
     facts = dict(view.open[0].facts)
     assert facts["Epoch"].endswith(" of 200,000") and 0 < float(facts["Loss"]) < 2 and view.open[0].share is not None
-    uge.cancel(second, store)
+    ui.cancel(second, store)
     assert Queue(store).load(second).status == "cancelled"
     began = time.monotonic()
-    uge.cancel(first, store)
+    ui.cancel(first, store)
     job = until(store, first, over)
     assert job.status == "cancelled" and time.monotonic() - began < 8
     (run_id,) = job.runs
@@ -150,13 +151,13 @@ def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
     os.kill(job.pid, signal.SIGKILL)
     while alive(job.pid, job.born):
         time.sleep(0.02)
-    uge.queue_words(store)
+    ui.queue_words(store)
     # no sign of life for a moment says nothing yet
     assert Queue(store).load(job_id).status == "running"
     set_column(store, job_id, "beat", time.time() - 31)
-    view = uge.jobs_view(store)
+    view = ui.jobs_view(store)
     assert view.over[0].status == "interrupted" and view.over[0].can_resume and view.over[0].log
-    uge.resume(job_id, store)
+    ui.resume(job_id, store)
     job = until(store, job_id, over)
     assert job.status == "finished", Queue(store).last_lines(job)
     through = RunStore(tmp_path / "through")
@@ -221,12 +222,12 @@ def test_a_diverging_run_fails_with_its_last_lines_and_a_remedy(plain_town: Path
     job = until(store, job_id, over)
     assert job.status == "failed" and job.remedy
     assert "not finite" in (job.reason or "") and "learning rate" in job.remedy
-    (card,) = uge.jobs_view(store).over
+    (card,) = ui.jobs_view(store).over
     assert card.can_resume and any("not finite" in line for line in card.log)
     assert [store.load(r).status for r in job.runs] == ["finished", "failed"]
     assert store.load(job.runs[0]).audited
-    uge.forget(job_id, store)
-    assert not uge.jobs_view(store).over and not Queue(store).log(job_id).exists()
+    ui.forget(job_id, store)
+    assert not ui.jobs_view(store).over and not Queue(store).log(job_id).exists()
 
 
 def test_data_that_went_away_fail_the_job(plain_town: Path, store: RunStore, tmp_path: Path) -> None:
@@ -234,7 +235,7 @@ def test_data_that_went_away_fail_the_job(plain_town: Path, store: RunStore, tmp
     shutil.copytree(plain_town, copy)
     form, made = settings(copy, store)
     shutil.rmtree(copy)
-    job = until(store, uge.enqueue(form, made, store), over)
+    job = until(store, ui.enqueue(form, made, store), over)
     assert job.status == "failed" and "no such folder" in (job.reason or "") and job.remedy
 
 
@@ -244,9 +245,9 @@ def test_a_job_that_does_not_heed_its_cancelling_is_terminated(town: Path, store
     job = until(store, job_id, training())
     assert job.pid is not None
     os.kill(job.pid, signal.SIGSTOP)
-    uge.cancel(job_id, store)
+    ui.cancel(job_id, store)
     set_column(store, job_id, "cancel", time.time() - 11)
-    uge.queue_words(store)
+    ui.queue_words(store)
     assert Queue(store).load(job_id).status == "cancelled"
     os.kill(job.pid, signal.SIGCONT)
     limit = time.monotonic() + 20
@@ -260,9 +261,9 @@ def test_only_what_ended_early_can_be_resumed(town: Path, store: RunStore) -> No
     with store.writing() as db:
         db.execute("UPDATE jobs SET status = 'finished'")
     with pytest.raises(StoreError, match="is finished"):
-        uge.resume(job_id, store)
+        ui.resume(job_id, store)
     with pytest.raises(StoreError, match="no job 77"):
-        uge.resume(77, store)
+        ui.resume(77, store)
 
 
 def test_a_store_of_the_first_format_is_brought_up_to_date(seeded: Path, town: Path, tmp_path: Path) -> None:
@@ -276,15 +277,15 @@ def test_a_store_of_the_first_format_is_brought_up_to_date(seeded: Path, town: P
         db.execute("PRAGMA user_version = 1")
     db.close()
     old = RunStore(tmp_path / "old")
-    assert uge.queue_words(old) == "" and len(old.list()) == 4
+    assert ui.queue_words(old) == "" and len(old.list()) == 4
     before = [(run.id, run.rows) for run in old.list()]
     assert [(run.id, run.rows) for run in old.list(audits="lead")] == before  # not set apart yet
-    shown = uge.overview(old).table
+    shown = ui.overview(old).table
     _, made = settings(town, old)
     assert Queue(old).add(made) == 1 and len(old.list()) == 4
     assert [(run.id, run.rows) for run in old.list()] == before
     assert all(0 < len(few.rows) < len(rows) for few, (_, rows) in zip(old.list(audits="lead"), before, strict=True))
-    assert uge.overview(old).table.equals(shown)
+    assert ui.overview(old).table.equals(shown)
 
 
 def stop_at(epoch: int) -> Callable[[Any], None]:
@@ -340,10 +341,10 @@ def test_force_begins_anew_and_deleting_a_run_deletes_its_checkpoint(plain_town:
     with pytest.raises(KeyboardInterrupt):
         uge.sweep(graph, seeds=(0, 1), store=store, epochs=9, device="cpu", on_step=stop_at(5))
     first, second = sorted(run.id for run in store.list())
-    said = " ".join(uge.removal([first], store))
+    said = " ".join(ui.removal([first], store))
     assert "1 checkpoint, which hold 1 other interrupted runs too" in said
     (path,) = store.checkpoints.iterdir()
-    assert str(path) in uge.delete([first], store) and not path.exists()
+    assert str(path) in ui.delete([first], store) and not path.exists()
     assert store.load(second).status == "interrupted"
     with pytest.raises(KeyboardInterrupt):
         uge.train(graph, store=store, epochs=9, device="cpu", on_step=stop_at(5))
@@ -382,37 +383,37 @@ def test_the_form_is_drawn_from_the_config_classes(town: Path, tmp_path: Path) -
 
 def test_a_choice_is_refused_before_it_waits(town: Path, store: RunStore) -> None:
     form, made = settings(town, store, methods=["uge-c"])
-    assert "needs at least one sensitive attribute" in (uge.estimate(form, made, store).refusal or "")
+    assert "needs at least one sensitive attribute" in (ui.estimate(form, made, store).refusal or "")
     with pytest.raises(ConfigError, match="needs at least one"):
-        uge.enqueue(form, made, store)
+        ui.enqueue(form, made, store)
     with pytest.raises(ConfigError, match="'x' is not a number; write"):
         settings(town, store, lams="0.1, x")
     with pytest.raises(ConfigError, match="no method"):
         settings(town, store, methods=[])
     with pytest.raises(ConfigError, match="dim"):
-        uge.enqueue(*settings(town, store, options={"dim": 0}), store)
+        ui.enqueue(*settings(town, store, options={"dim": 0}), store)
     assert not store.root.exists()
 
 
 def test_the_time_is_by_earlier_runs_where_there_are_some(town: Path, store_copy: Path) -> None:
     store = RunStore(store_copy)
     form, made = settings(town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60)
-    earlier = uge.estimate(form, made, store)
+    earlier = ui.estimate(form, made, store)
     assert (
         "by earlier " in earlier.words and "of this graph" in earlier.words and earlier.to_train == 2 and earlier.known
     )
     assert earlier.low and earlier.high and earlier.low < earlier.high
     # more epochs take longer, and so does a store that knows this machine to be a hundred times slower
     _, longer = settings(town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60_000)
-    assert (uge.estimate(form, longer, store).high or 0) > 5 * earlier.high
+    assert (ui.estimate(form, longer, store).high or 0) > 5 * earlier.high
     for rate in [r for r in store.rates() if r.what == "train"]:
         store.note_rate(replace(rate, seconds=100 * rate.seconds, at=rate.at + 1))
-    assert (uge.estimate(form, longer, store).high or 0) > 100 * earlier.high
+    assert (ui.estimate(form, longer, store).high or 0) > 100 * earlier.high
     _, same = settings(
         town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60, options={"learning_rate": 0.05}
     )
-    assert "nothing to train" in uge.estimate(form, same, store).words
-    rule = uge.estimate(form, same | {"force": True, "grid": same["grid"] | {"backbones": ["sgc"]}}, store)
+    assert "nothing to train" in ui.estimate(form, same, store).words
+    rule = ui.estimate(form, same | {"force": True, "grid": same["grid"] | {"backbones": ["sgc"]}}, store)
     assert "rule of thumb" in rule.words and rule.to_train == 2 and not rule.known
 
 
@@ -420,16 +421,16 @@ def test_a_choice_is_measured_where_nothing_like_it_was(
     town: Path, store: RunStore, work_here: Callable[[RunStore], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     form, made = settings(town, store, methods=["none", "uge-c"], sensitive=["city"], lams="0.1, 0.5", epochs=4000)
-    before = uge.estimate(form, made, store)
+    before = ui.estimate(form, made, store)
     assert not before.known and store.rates() == []
     monkeypatch.setattr("uge_core.dashboard.jobs.measure._MOST", 30)
-    job_id = uge.enqueue_measure(made, store)
-    assert uge.enqueue_measure(made, store) == job_id
+    job_id = ui.enqueue_measure(made, store)
+    assert ui.enqueue_measure(made, store) == job_id
     work_here(store)
     job = Queue(store).load(job_id)
     assert job.status == "finished", job
     assert {(r.what, r.kind) for r in store.rates()} == {("train", "cpu/node2vec/none+uge-c"), ("audit", "attack")}
-    after = uge.estimate(form, made, store)
+    after = ui.estimate(form, made, store)
     assert after.known and "rule of thumb" not in after.words and store.list() == []
     assert after.low and after.high and before.low and before.high and after.high / after.low < before.high / before.low
 
@@ -461,10 +462,10 @@ def test_history_filters_and_names_what_was_cut_off(store_copy: Path) -> None:
     first = store.list()[0]
     store.begin("f" * 12, first.config, first.dataset)
     store.interrupt("f" * 12)
-    assert uge.history_view(store).total == 5
-    found = uge.history_view(store, text="uge-c CITY").table
+    assert ui.history_view(store).total == 5
+    found = ui.history_view(store, text="uge-c CITY").table
     assert len(found) and set(found["Run"]) == {"UGE-C λ 0.5 · city"}
-    view = uge.history_view(store, statuses=["interrupted"])
+    view = ui.history_view(store, statuses=["interrupted"])
     assert view.cut_off == ("f" * 12,) and view.table["Reason"].tolist() == ["stopped by the user"]
 
 
@@ -505,7 +506,7 @@ def test_a_job_that_trains_stored_runs_again_goes_on_where_it_was_cut_off(
         patch.setattr(_Pulse, "__call__", stop)
         work_here(store)
     assert Queue(store).load(job_id).status == "cancelled" and len(trained) == 1
-    uge.resume(job_id, store)
+    ui.resume(job_id, store)
     work_here(store)
     assert Queue(store).load(job_id).status == "finished" and sorted(trained) == sorted(before)
     assert all(run.audited and run.finished != before[run.id] for run in store.list())
@@ -519,7 +520,7 @@ def test_a_run_deleted_while_it_is_compared_leaves_no_comparison(
 
     store = RunStore(store_copy)
     before, after = (run.id for run in store.list() if run.config["method"] in ("none", "uge-w"))
-    job_id = uge.enqueue_comparison(store, before, after)
+    job_id = ui.enqueue_comparison(store, before, after)
     compare = comparison.compare
 
     def meanwhile(*given: Any, **more: Any) -> Any:
@@ -544,7 +545,7 @@ def test_a_comparison_takes_as_many_steps_as_it_said(
     codes = graph.attribute(changed)
     value = next(v for i, v in enumerate(codes.labels) if i != codes.codes[0])
     scenario = Scenario(run.dataset["fingerprint"], (FlipValue(changed, ("p0",), value),), "one")
-    uge.retrain(run.id, scenario, store)
+    ui.retrain(run.id, scenario, store)
     work_here(store)
     tell = _Pulse.__call__
 
@@ -553,6 +554,6 @@ def test_a_comparison_takes_as_many_steps_as_it_said(
         tell(self, step)
 
     monkeypatch.setattr(_Pulse, "__call__", note)
-    uge.enqueue_comparison(store, run.id, str(uge.retrained(run.id, scenario, store)))
+    ui.enqueue_comparison(store, run.id, str(ui.retrained(run.id, scenario, store)))
     work_here(store)
     assert Queue(store).list()[0].status == "finished" and steps == [(i, len(steps)) for i in range(len(steps))]

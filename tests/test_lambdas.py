@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import uge_core as uge
+import uge_core.dashboard as ui
 from uge_core.cli import commands as cli
 from uge_core.dashboard.jobs.like import settings_like
 from uge_core.dashboard.jobs.queue import Queue
@@ -67,7 +68,7 @@ def test_the_live_slider_gets_what_the_page_shows_and_no_more(seeded: Path) -> N
     view = view_of(seeded)
     data: dict[str, Any] = live_data(view, "UGE-C", 9.0)
     assert data["chosen"] == len(data["points"]) - 1 == 0
-    shown = uge.lambda_view(view, "UGE-C", 0.5)
+    shown = ui.lambda_view(view, "UGE-C", 0.5)
     assert data["points"][0]["sentence"] == shown.sentence
     assert [tuple(f) for f in data["points"][0]["figures"]] == list(shown.figures)
     assert len(str(data)) < 10_000

@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
+import uge_core.dashboard as ui
 from uge_core.cli import commands as cli
 from uge_core.errors import StoreError
 from uge_core.runs import sample_audit
@@ -106,12 +107,12 @@ def test_the_overview_begins_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_dashboards_start_makes_it_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
-    uge.warm_up()
-    uge.warm_up(later=True)
+    ui.warm_up()
+    ui.warm_up(later=True)
     assert len(uge.RunStore().list()) == 42
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "file" / "store"))
-    uge.warm_up()  # the first page says what is wrong
+    ui.warm_up()  # the first page says what is wrong
 
 
 def test_vectors_come_back_to_the_bit(tmp_path: Path) -> None:

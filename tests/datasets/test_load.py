@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uge_core.datasets import LAYOUTS, load
+from uge_core.datasets import load
+from uge_core.datasets.layouts import all_layouts
 from uge_core.errors import DatasetMissing, GraphError
 
 NODES = "id,city\n1,A\n2,B\n3,A\n"
@@ -60,7 +61,7 @@ def test_unrecognised_folder_lists_files_and_layouts(write):
     assert "friends.xlsx, graph.dot" in text
     assert "friends.xlsx is a spreadsheet: save each sheet as CSV UTF-8" in text
     assert "edges.csv (source,target)" in text
-    for layout in LAYOUTS:
+    for layout in all_layouts():
         assert layout.summary in text
     assert "\n" not in text
 
@@ -210,5 +211,5 @@ def test_no_pickle_is_ever_loaded(write, tmp_path):
 
 
 def test_layout_names_are_unique():
-    names = [layout.name for layout in LAYOUTS]
+    names = [layout.name for layout in all_layouts()]
     assert len(set(names)) == len(names)

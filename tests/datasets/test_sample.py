@@ -212,7 +212,7 @@ def test_an_installed_wheel_has_the_samples(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    code = "from uge_core.datasets import load, sample; print(sample.folder('town'), load('sample:titles').num_edges)"
+    code = "from uge_core.datasets import load; from uge_core.datasets.layouts.sample import folder; print(folder('town'), load('sample:titles').num_edges)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,

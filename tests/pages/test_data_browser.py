@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import uge_core as uge
+import uge_core.dashboard as ui
 
 PEOPLE = "number;gender;handle;city\n" + "".join(
     f"{i};{['f', 'm', 'unknown'][i % 3]};u{i:03};{['<img src=x onerror=alert(1)>', '=1+1', 'S'][i // 3 % 3]}\n"
@@ -59,7 +60,7 @@ def test_two_files_are_uploaded_mapped_and_shown(
     tab.reload()
     expect(tab.get_by_role("heading", name="Edge weights")).to_be_visible()
     expect(tab.get_by_test_id("stException")).to_have_count(0)
-    (upload,) = uge.list_uploads(uge.RunStore(tmp_path / "store"))
+    (upload,) = ui.list_uploads(uge.RunStore(tmp_path / "store"))
     assert upload.files == ("dataset.yaml", "friends.csv", "people.csv")
     assert stat.S_IMODE(upload.folder.stat().st_mode) == 0o700
     assert uge.load(upload.folder).attribute("city").num_values == 3

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
+import uge_core.dashboard as ui
 import uge_core.runs.uploads as kept
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +55,7 @@ def test_two_files_show_groups_edges_and_weights(app: AppTest) -> None:
     (sizes,) = [d.value for d in app.dataframe if "Attribute" in d.value]
     assert sizes["Attribute"].tolist() == ["g"] and sizes["Groups"].tolist() == [2]
     assert len(app.get("plotly_chart")) == 3 and all(c.proto.alt for c in app.get("plotly_chart"))
-    assert uge.plain_text("g: 2 groups, the largest a with 50.0%; no value is missing") in words(app)
+    assert ui.plain_text("g: 2 groups, the largest a with 50.0%; no value is missing") in words(app)
     assert [m.label for m in app.metric][-5:] == [
         "Smallest weight",
         "Largest weight",
@@ -62,7 +63,7 @@ def test_two_files_show_groups_edges_and_weights(app: AppTest) -> None:
         "Effective sample size",
         "Clipped share",
     ]
-    (upload,) = uge.list_uploads(uge.RunStore())
+    (upload,) = ui.list_uploads(uge.RunStore())
     assert app.query_params["graph"] == upload.spec
 
 
@@ -120,9 +121,9 @@ def test_hostile_uploads_each_get_their_own_message(app: AppTest, monkeypatch: p
     for kind, (edges, nodes, said) in HOSTILE.items():
         drop(app, edges, nodes)
         shown = words(app)
-        assert uge.plain_text(said) in shown, (kind, shown)
+        assert ui.plain_text(said) in shown, (kind, shown)
         others = [s for k, (_, _, s) in HOSTILE.items() if k != kind]
-        assert not any(uge.plain_text(s) in shown for s in others), (kind, shown)
+        assert not any(ui.plain_text(s) in shown for s in others), (kind, shown)
         assert all("<script>" not in e.value for e in (*app.markdown, *app.caption)), kind
 
 
@@ -139,8 +140,8 @@ def test_files_that_no_layout_fits_are_mapped(app: AppTest, tmp_path: Path) -> N
     app.button(key="data_write").click().run()
     assert not app.exception and not app.error
     assert "Wrote" in app.success[0].value and "licence CC0" in words(app)
-    assert uge.plain_text("gender: 2 groups") in words(app)
-    (upload,) = uge.list_uploads(uge.RunStore())
+    assert ui.plain_text("gender: 2 groups") in words(app)
+    (upload,) = ui.list_uploads(uge.RunStore())
     assert uge.load(upload.folder).layout == "dataset-yaml"
     app.toggle(key="data_mapping").set_value(True).run()
     assert not app.exception
@@ -170,12 +171,12 @@ def test_a_place_without_a_graph_is_a_sentence(app: AppTest, tmp_path: Path, pla
     (tmp_path / "empty").mkdir()
     app.text_input(key="data_path").set_value(str(tmp_path / place)).run()
     app.button(key="data_open_path").click().run()
-    assert not app.exception and uge.plain_text(said) in app.error[0].value
+    assert not app.exception and ui.plain_text(said) in app.error[0].value
 
 
 def test_an_upload_is_deleted_and_that_is_said(app: AppTest) -> None:
     drop(app, EDGES, NODES)
-    (upload,) = uge.list_uploads(uge.RunStore())
+    (upload,) = ui.list_uploads(uge.RunStore())
     assert "2 files of" in words(app)
     app.button(key=f"data_delete_{upload.name}").click().run()
     assert not app.exception and not upload.folder.exists()
@@ -192,7 +193,7 @@ def test_a_sample_goes_on_to_the_runs_page(app: AppTest) -> None:
 
 def test_runs_offers_the_uploads(app: AppTest) -> None:
     drop(app, EDGES, NODES)
-    (upload,) = uge.list_uploads(uge.RunStore())
+    (upload,) = ui.list_uploads(uge.RunStore())
     app.switch_page("runs.py").run()
     assert app.text_input(key="runs_data").value == upload.spec
     app.button_group(key="runs_at_hand").set_value("sample:titles").run()

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
+import uge_core.dashboard as ui
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.runs.store import RunStore
 
@@ -148,7 +149,7 @@ def test_a_picture_that_takes_long_is_asked_of_a_job_and_shown_once_it_is_there(
     assert app.button(key=f"projection_cancel_{job.id}")
     app.button(key=f"projection_cancel_{job.id}").click().run()
     assert Queue(store).load(job.id).status == "cancelled"
-    graph = uge.projection_graph(store, job.settings["path"][0])
+    graph = ui.projection_graph(store, job.settings["path"][0])
     from uge_core.explore.projection.job import project
 
     project(graph, [[store.load(i) for i in job.settings["path"]]], ["t-sne"], size=200)

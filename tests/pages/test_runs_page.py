@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import uge_core as uge
+import uge_core.dashboard as ui
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.dashboard.training_form import training_form
 from uge_core.machine import alive
@@ -43,7 +43,7 @@ def opened() -> AppTest:
 def enqueue(town: Path, store: RunStore, **chosen: object) -> int:
     form = training_form(str(town), store)
     made = form.settings(**({"backbone": "node2vec", "methods": ["none"], "device": "cpu"} | chosen))  # type: ignore[arg-type]
-    return uge.enqueue(form, made, store)
+    return ui.enqueue(form, made, store)
 
 
 def wait(store: RunStore, status: str) -> None:
@@ -54,7 +54,7 @@ def wait(store: RunStore, status: str) -> None:
 
 
 def cards(store: RunStore) -> list[object]:
-    view = uge.jobs_view(store)
+    view = ui.jobs_view(store)
     return [*view.open, *view.over]  # type: ignore[list-item]
 
 
@@ -142,20 +142,20 @@ def test_two_runs_are_compared_and_measured_in_pairs(
         f"data={store.load(before).dataset['fingerprint'][:8]}&before={before}&after={after}&attribute=city"
     } and len(links) == 3
     # what the button puts into the queue
-    job_id = uge.enqueue_comparison(store, before, after)
-    assert uge.enqueue_comparison(store, after, before) == job_id
+    job_id = ui.enqueue_comparison(store, before, after)
+    assert ui.enqueue_comparison(store, after, before) == job_id
     work_here(store)
-    assert [card.status for card in uge.jobs_view(store).over] == ["finished"]
+    assert [card.status for card in ui.jobs_view(store).over] == ["finished"]
     app = opened()
     app.multiselect(key="runs_chosen").set_value([before, after]).run()
     table = app.dataframe[1].value.set_index(["Measure", "Of"])
     row = table.loc[("AUC", "city · strongest attacker · unseen")]
     assert row["Shows"] == "B is lower" and row["p (Holm)"] < 0.05 and row["B - A"] == row["B"] - row["A"]
     # the other way round the same record says the same, turned
-    turned = uge.comparison_view(store, after, before).table.set_index(["Measure", "Of"])
+    turned = ui.comparison_view(store, after, before).table.set_index(["Measure", "Of"])
     assert turned.loc[("AUC", "city · strongest attacker · unseen"), "B - A"] == -row["B - A"]
     assert app.button(key="runs_swap") and len(list(store.comparisons.iterdir())) == 1
-    assert uge.comparison_view(store, before, after).csv().startswith("Part,Measure,A,B,Of")
+    assert ui.comparison_view(store, before, after).csv().startswith("Part,Measure,A,B,Of")
     store.delete(before)
     assert not list(store.comparisons.iterdir())
 
@@ -172,13 +172,13 @@ def test_archived_runs_leave_lists_and_choices_until_they_are_brought_back(
     assert not app.exception and run.folder.exists()
     assert run.id not in set(app.dataframe[0].value["Id"])
     assert all(run.id not in s.options for s in app.selectbox if s.key == "frame_after")
-    assert run.id not in uge.frame(store).runs and run.id not in uge.leakage_choices(store).runs
+    assert run.id not in ui.frame(store).runs and run.id not in ui.leakage_choices(store).runs
     app.toggle(key="runs_archived").set_value(True).run()
     shown = app.dataframe[0].value.set_index("Id")
     assert shown.loc[run.id, "Status"] == "finished, archived" and len(shown) == 4
     app.multiselect(key="runs_chosen").set_value([run.id]).run()
     app.button(key="runs_back").click().run()
-    assert store.load(run.id).archived is None and len(uge.frame(store).runs) == 4
+    assert store.load(run.id).archived is None and len(ui.frame(store).runs) == 4
 
 
 def test_names_in_the_data_are_words_and_nothing_more(

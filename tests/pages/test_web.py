@@ -14,6 +14,7 @@ import pytest
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 import uge_core as uge
+import uge_core.dashboard as ui
 
 SECRET = "a secret of sufficient length for signing"
 AUTH = f"""[auth]
@@ -111,7 +112,7 @@ def test_connections_of_a_listener_send_at_once() -> None:
         listener.listen()
         assert not accepted()
         held = len(list(Path("/dev/fd").iterdir()))
-        uge.answer_at_once()
+        ui.answer_at_once()
         assert accepted() and not idle.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert len(list(Path("/dev/fd").iterdir())) == held
 

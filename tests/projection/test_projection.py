@@ -19,6 +19,7 @@ from sklearn.decomposition import PCA as OriginalPCA  # noqa: N811
 from sklearn.neighbors import NearestNeighbors
 
 import uge_core as uge
+import uge_core.dashboard as ui
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.projection.align import align, align_path, displacement
@@ -260,7 +261,7 @@ def test_deleting_a_run_removes_its_pictures_and_nothing_exports_them(
     ]
     assert cli.run(arguments) == 0
     assert not [p for p in out.rglob("*") if "projection" in p.name]
-    removed = uge.delete([run.id], store)
+    removed = ui.delete([run.id], store)
     for kind in ("pca", "confidence", "neighbours"):
         assert any(f"projection-{kind}-" in line for line in removed)
     assert not list(store.root.rglob("projection-*"))
@@ -334,19 +335,19 @@ def test_the_job_makes_what_is_not_there_and_says_where_it_is(store: RunStore, t
 @pytest.mark.slow
 def test_a_worker_makes_the_pictures_along_a_path(store: RunStore) -> None:
     ids = [by_method(store, m).id for m in ("none", "uge-c")]
-    number = uge.enqueue_projection(store, ids, ["t-sne", "umap"], 200)
-    assert uge.enqueue_projection(store, ids, ["t-sne", "umap"], 200) == number, "not twice"
+    number = ui.enqueue_projection(store, ids, ["t-sne", "umap"], 200)
+    assert ui.enqueue_projection(store, ids, ["t-sne", "umap"], 200) == number, "not twice"
     limit = time.monotonic() + 240
     while (job := Queue(store).load(number)).status in ("queued", "running"):
         assert time.monotonic() < limit, Queue(store).last_lines(job)
-        card = next(iter(uge.jobs_view(store).open), None)
+        card = next(iter(ui.jobs_view(store).open), None)
         assert card is None or (card.projects and "t-SNE, UMAP of" in card.title)
         time.sleep(0.1)
     assert job.status == "finished", (job.reason, Queue(store).last_lines(job))
     assert job.runs == tuple(ids)
-    data = uge.projection_data(uge.projection_graph(store, ids[0]), 200)
+    data = ui.projection_data(ui.projection_graph(store, ids[0]), 200)
     for method in ("t-sne", "umap"):
-        view = uge.projection_view(store, data, before=ids[0], after=ids[1], method=method)
+        view = ui.projection_view(store, data, before=ids[0], after=ids[1], method=method)
         assert view.missing == 0 and view.before is not None and set(view.after) == {0.5}
         second = find_picture(store.load(ids[1]), method, data.sample)
         first = find_picture(store.load(ids[0]), method, data.sample)
@@ -361,22 +362,22 @@ def test_pictures_may_be_made_after_training(town: Path, store: RunStore) -> Non
     settings = form.settings(
         backbone="node2vec", methods=["none"], epochs=5, seeds="7", device="cpu", projections=["umap"]
     )
-    number = uge.enqueue(form, settings, store)
+    number = ui.enqueue(form, settings, store)
     limit = time.monotonic() + 240
     while (job := Queue(store).load(number)).status in ("queued", "running"):
         assert time.monotonic() < limit, Queue(store).last_lines(job)
-        uge.queue_words(store)
+        ui.queue_words(store)
         time.sleep(0.1)
     assert job.status == "finished", (job.reason, Queue(store).last_lines(job))
-    assert "then UMAP" in uge.jobs_view(store).over[0].details
+    assert "then UMAP" in ui.jobs_view(store).over[0].details
     sample = draw_sample(uge.load(town))
     assert find_picture(store.load(job.runs[0]), "umap", sample) is not None
 
 
 def view_of(store: RunStore, town: Path, size: int = 150) -> tuple[Any, Any]:
-    data = uge.projection_data(uge.load(town), size)
+    data = ui.projection_data(uge.load(town), size)
     runs = [by_method(store, m).id for m in ("none", "uge-c")]
-    return data, uge.projection_view(store, data, before=runs[0], after=runs[1], method="pca")
+    return data, ui.projection_view(store, data, before=runs[0], after=runs[1], method="pca")
 
 
 def test_both_pictures_hold_the_same_people_in_one_frame(store: RunStore, town: Path) -> None:
@@ -384,7 +385,7 @@ def test_both_pictures_hold_the_same_people_in_one_frame(store: RunStore, town: 
     assert "150 of 200 people, stratified by city, gender, age, seed 0" in view.caption
     assert "illustration" in view.limits
     sides = [view.before, *view.after.values()]
-    colours = uge.colouring(data, "attribute:city", store.load(view.wanted[0]))
+    colours = ui.colouring(data, "attribute:city", store.load(view.wanted[0]))
     for side in sides:
         figure = projection_figure(data, side, colours, view.reach)
         nodes = np.concatenate([t.customdata for t in figure.data])
@@ -401,7 +402,7 @@ def test_both_pictures_hold_the_same_people_in_one_frame(store: RunStore, town: 
 
 def test_selected_people_are_lifted_out_in_a_picture(store: RunStore, town: Path) -> None:
     data, view = view_of(store, town)
-    colours = uge.colouring(data, "attribute:city", store.load(view.wanted[0]))
+    colours = ui.colouring(data, "attribute:city", store.load(view.wanted[0]))
     chosen = data.sample.nodes[[3, 50, 90]].tolist()
     figure = projection_figure(data, view.before, colours, view.reach, selected=chosen)
     lifted = [int(t.customdata[i]) for t in figure.data for i in t.selectedpoints]
@@ -413,7 +414,7 @@ def test_contours_are_highest_where_most_people_lie(store: RunStore, town: Path)
     nodes = np.arange(200)
     at = np.where(nodes[:, None] < 150, (-300, 200), (400, -100)) + np.stack([nodes % 7, nodes % 5], axis=1)
     side = replace(view.before, coordinates=at.astype(np.int16))
-    colours = uge.colouring(data, "attribute:city", store.load(view.wanted[0]))
+    colours = ui.colouring(data, "attribute:city", store.load(view.wanted[0]))
     assert all(t.type == "scattergl" for t in projection_figure(data, side, colours, (500, 500)).data)
     drawn = projection_figure(data, side, colours, (500, 500), density=True).data[-1]
     z = np.asarray(drawn.z)
@@ -428,9 +429,9 @@ def test_names_of_the_data_are_no_markup_in_a_picture(store: RunStore, town: Pat
     graph = uge.load(town)
     city = graph.attribute("city")
     evil = replace(city, labels=("<b>A</b>", "B", "C"))
-    data = uge.projection_data(replace(graph, attributes=(evil, *graph.attributes[1:])), 150)
+    data = ui.projection_data(replace(graph, attributes=(evil, *graph.attributes[1:])), 150)
     _, view = view_of(store, town)
-    colours = uge.colouring(data, "attribute:city", store.load(view.wanted[0]))
+    colours = ui.colouring(data, "attribute:city", store.load(view.wanted[0]))
     figure = projection_figure(data, view.before, colours, view.reach)
     assert "&lt;b&gt;A&lt;/b&gt;" in {t.name for t in figure.data}
 
@@ -442,15 +443,15 @@ def test_many_values_are_seven_and_other_and_ordered_ones_ranges(store: RunStore
     codes = age.codes.copy()
     codes[:20] = UNKNOWN
     graph = replace(graph, attributes=(job, replace(age, ordered=True, codes=codes)))
-    data, run = uge.projection_data(graph, 900), by_method(store, "none")
-    many = uge.colouring(data, "attribute:job", run)
+    data, run = ui.projection_data(graph, 900), by_method(store, "none")
+    many = ui.colouring(data, "attribute:job", run)
     assert [g.kind for g in many.groups] == ["value"] * 7 + ["other"] and many.groups[-1].label == "Other (5 values)"
     shown = {g.label for g in many.groups}
     assert min(job.sizes[job.labels.index(v)] for v in shown if v in job.labels) >= np.sort(job.sizes)[-7]
-    ranges = uge.colouring(data, "attribute:age", run)
+    ranges = ui.colouring(data, "attribute:age", run)
     assert ranges.ordered and [g.kind for g in ranges.groups] == ["value"] * 6 + ["unknown"]
     assert ranges.groups[0].label.startswith("age0 to age")
-    for found in (many, ranges, uge.colouring(data, "degree", run)):
+    for found in (many, ranges, ui.colouring(data, "degree", run)):
         members = np.concatenate([g.members for g in found.groups])
         assert sorted(members) == list(range(900)), "everybody has one colour"
 
@@ -458,10 +459,10 @@ def test_many_values_are_seven_and_other_and_ordered_ones_ranges(store: RunStore
 def test_probe_confidence_can_be_a_colour_once_it_is_made(store: RunStore, town: Path) -> None:
     data, view = view_of(store, town)
     run = store.load(view.wanted[0])
-    assert not any(k.startswith("confidence") for k in uge.colour_choices(data, store, view.wanted))
+    assert not any(k.startswith("confidence") for k in ui.colour_choices(data, store, view.wanted))
     confidence(run, data.graph, data.sample)
-    assert "confidence:city" in uge.colour_choices(data, store, view.wanted)
-    colours = uge.colouring(data, "confidence:age", run)
+    assert "confidence:city" in ui.colour_choices(data, store, view.wanted)
+    colours = ui.colouring(data, "confidence:age", run)
     assert [g.label for g in colours.groups[:5]] == [
         "0.0 to 0.2",
         "0.2 to 0.4",
@@ -476,7 +477,7 @@ def test_probe_confidence_can_be_a_colour_once_it_is_made(store: RunStore, town:
 def test_numbers_of_the_full_space_stand_beside_floor_n_interval_and_direction(store: RunStore, town: Path) -> None:
     data, view = view_of(store, town)
     run = store.load(view.wanted[0])
-    auc, f1, near = uge.full_space(store, data, run.id, "city")
+    auc, f1, near = ui.full_space(store, data, run.id, "city")
     row = next(r for r in run.rows if r["metric"] == "auc" and r["attacker"] == "worst" and r["attribute"] == "city")
     assert auc.value == f"{max(row['value'], 1 - row['value']):.3f}"
     for fact in (auc, f1, near):
@@ -484,7 +485,7 @@ def test_numbers_of_the_full_space_stand_beside_floor_n_interval_and_direction(s
         assert "95 % [" in fact.words and re.search("chance|coin|majority", fact.words), fact
     again = alike(run, data.graph)["city"]
     assert near.value == f"{again.value:.3f}"
-    (other, *_) = uge.full_space(store, data, run.id, "nothing")
+    (other, *_) = ui.full_space(store, data, run.id, "nothing")
     assert other.verdict == "not enough evidence"
 
 
@@ -498,7 +499,7 @@ def test_hypergeometric_p_is_scipys_exact_one() -> None:
 
 
 def test_a_selection_is_compared_with_everybody(town_graph: AttributedGraph) -> None:
-    data = uge.projection_data(town_graph, 1000)
+    data = ui.projection_data(town_graph, 1000)
     city = town_graph.attribute("city")
     drawn = data.sample.nodes
     first = drawn[city.codes[drawn] == 1]
@@ -507,7 +508,7 @@ def test_a_selection_is_compared_with_everybody(town_graph: AttributedGraph) -> 
         *drawn[city.codes[drawn] == 0][:50].tolist(),
         *drawn[city.codes[drawn] == 3][:4].tolist(),
     ]
-    view = uge.selection_view(data, chosen, "city")
+    view = ui.selection_view(data, chosen, "city")
     rows = view.table.set_index("Group")
     assert rows.loc["city1", "Against everybody"] == "more" and rows.loc["city1", "Selected"] == "150"
     assert rows.loc["city0", "Against everybody"] == "fewer"
@@ -516,40 +517,40 @@ def test_a_selection_is_compared_with_everybody(town_graph: AttributedGraph) -> 
     assert rows.loc["city3", "Selected"] == "under 10" and np.isnan(rows.loc["city3", "Share of the selected"])
     assert "204 people selected, 20.4 % of those drawn. city city1 is 73.5 % of them" in view.sentence
     assert len(view.people) == 200 and len(view.ids) == 204
-    everybody = uge.selection_view(data, drawn.tolist(), "city")
+    everybody = ui.selection_view(data, drawn.tolist(), "city")
     assert "cannot be told" in everybody.sentence
-    few = uge.selection_view(data, drawn[:5].tolist(), "city")
+    few = ui.selection_view(data, drawn[:5].tolist(), "city")
     assert "too few to compare" in few.sentence and set(few.table["Selected"]) == {"under 10"}
 
 
 def test_people_are_selected_by_group_or_by_their_own_ids(store: RunStore, town: Path) -> None:
     data, _ = view_of(store, town)
-    nodes = uge.selected_groups(data, "city", ["A", "C"])
+    nodes = ui.selected_groups(data, "city", ["A", "C"])
     codes = data.graph.attribute("city").codes[nodes]
     assert set(codes) == {0, 2} and set(nodes) <= set(data.sample.nodes.tolist())
     drawn = data.graph.ids(data.sample.nodes[:2])
     left_out = next(i for i in range(200) if i not in data.sample.nodes)
-    found, words = uge.selected_ids(data, f"{drawn[0]}, {drawn[1]}\nnobody; {data.graph.ids([left_out])[0]}")
+    found, words = ui.selected_ids(data, f"{drawn[0]}, {drawn[1]}\nnobody; {data.graph.ids([left_out])[0]}")
     assert found == data.sample.nodes[:2].tolist()
     assert words == "There is nobody called nobody. 1 of those named are not among the people drawn."
-    assert uge.selected_ids(data, "") == ([], "")
+    assert ui.selected_ids(data, "") == ([], "")
     people = [f"Ann, {i} b" for i in range(data.graph.num_nodes)]
     named = replace(data, graph=replace(data.graph, node_ids=np.array(people, dtype=object)))
     first, second, *_ = data.sample.nodes.tolist()
-    assert uge.selected_ids(named, f"{people[first]}\n {people[second]} ") == (sorted([first, second]), "")
+    assert ui.selected_ids(named, f"{people[first]}\n {people[second]} ") == (sorted([first, second]), "")
 
 
 def test_data_that_changed_or_have_no_place_are_a_sentence(store: RunStore, town: Path, tmp_path: Path) -> None:
     run = by_method(store, "none")
     store.refresh(run.id, run.dataset | {"source": None})
     with pytest.raises(StoreError, match="without a place on disk"):
-        uge.projection_graph(store, run.id)
+        ui.projection_graph(store, run.id)
     copy = tmp_path / "town"
     shutil.copytree(town, copy)
     (copy / "nodes.csv").write_text((copy / "nodes.csv").read_text().replace(",m,", ",f,", 3))
     store.refresh(run.id, run.dataset | {"source": {"spec": str(copy), "attributes": None}})
     with pytest.raises(StoreError, match="other data"):
-        uge.projection_graph(store, run.id)
+        ui.projection_graph(store, run.id)
 
 
 def test_pictures_of_a_run_on_a_scenario_are_of_its_own_graph(
@@ -560,9 +561,9 @@ def test_pictures_of_a_run_on_a_scenario_are_of_its_own_graph(
     scenario = Scenario(graph.fingerprint, (DropEdges(((a, b),)),), "one fewer")
     source = {"spec": str(town), "scenario": scenario.to_json()}
     run = uge.train(scenario_graph(graph, scenario), store=store, epochs=2, device="cpu", source=source)
-    job_id = uge.enqueue_projection(store, [run.id], ["pca"], 200)
-    (card,) = uge.jobs_view(store).open
+    job_id = ui.enqueue_projection(store, [run.id], ["pca"], 200)
+    (card,) = ui.jobs_view(store).open
     assert card.title == "PCA of town + scenario one fewer"
     work_here(store)
     assert Queue(store).load(job_id).status == "finished", Queue(store).load(job_id)
-    assert uge.projection_graph(store, run.id).num_edges == graph.num_edges - 1
+    assert ui.projection_graph(store, run.id).num_edges == graph.num_edges - 1

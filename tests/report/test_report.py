@@ -14,6 +14,7 @@ from dataclasses import replace
 import pytest
 
 import uge_core as uge
+import uge_core.dashboard as ui
 from uge_core.audit.record import canonical, digest
 from uge_core.errors import ConfigError, RunNotFound
 from uge_core.files import quoted
@@ -51,7 +52,7 @@ def test_every_format_holds_the_same_records(store, tmp_path):
 def test_every_number_of_the_tables_is_a_records(store):
     run_id = audited(store)[0]
     record = store.load(run_id).audit
-    html = uge.contents([run_id], store=store)["html"]().decode()
+    html = ui.contents([run_id], store=store)["html"]().decode()
     shown = set(re.findall(r'<td class="number">([0-9][0-9.,e-]*)</td>', html))
     from uge_core.views.report.document import _number
 
@@ -62,7 +63,7 @@ def test_every_number_of_the_tables_is_a_records(store):
 
 
 def test_the_page_asks_nothing_of_any_host(store):
-    html = uge.contents(audited(store), store=store)["html"]().decode()
+    html = ui.contents(audited(store), store=store)["html"]().decode()
     assert len(html) < 8_000_000
     without_plotly = re.sub(r"<script>.*?</script>", "", html, count=1, flags=re.DOTALL)
     assert not re.findall(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""", without_plotly)
@@ -71,8 +72,8 @@ def test_the_page_asks_nothing_of_any_host(store):
 
 def test_what_people_typed_and_data_are_text_not_markup(store):
     evil = "<script>alert(1)</script>"
-    sheet = uge.Sheet(title=evil, author=evil, purpose="</script>" + evil)
-    html = uge.contents(audited(store)[:1], sheet=sheet, store=store)["html"]().decode()
+    sheet = ui.Sheet(title=evil, author=evil, purpose="</script>" + evil)
+    html = ui.contents(audited(store)[:1], sheet=sheet, store=store)["html"]().decode()
     assert evil not in html and "&lt;script&gt;alert(1)" in html
 
 
@@ -81,7 +82,7 @@ def test_a_value_that_closes_the_script_stays_in_the_records(seeded, tmp_path):
     run = store.load(audited(store)[0])
     record = run.audit | {"rows": [r | {"note": "</script><b>"} for r in run.audit["rows"]]}
     store.save_audit(run.id, record)
-    html = uge.contents([run.id], store=store)["html"]().decode()
+    html = ui.contents([run.id], store=store)["html"]().decode()
     held = re.search(r'id="records">(.*?)</script>', html, re.DOTALL)[1]
     assert json.loads(held)[0]["rows"][0]["note"] == "</script><b>"
 
@@ -137,7 +138,7 @@ def test_the_command_line_writes_what_verify_takes(store, tmp_path):
 
 
 def test_a_sheet_keeps_its_defaults():
-    assert replace(uge.Sheet(), title="x").author == ""
+    assert replace(ui.Sheet(), title="x").author == ""
 
 
 def test_withheld_cells_tell_neither_value_nor_number():
@@ -171,7 +172,7 @@ def test_the_page_says_once_what_withheld_is(seeded, tmp_path):
         {**none, "n": 0, "value": None, "ci_low": None, "ci_high": None, "excluded": True},
     ]
     store.save_audit(run.id, run.audit | {"rows": [{**first, "cells": cells}]})
-    html = uge.contents([run.id], store=store)["html"]().decode().partition('<script type="application/json"')[0]
+    html = ui.contents([run.id], store=store)["html"]().decode().partition('<script type="application/json"')[0]
     (table,) = re.findall(r"<summary>Group pairs of city.*?</details>", html, re.DOTALL)
     lines = re.findall(r"<tr><td>(.*?)</tr>", table)
     assert [re.sub(r"<[^>]*>", "|", x) for x in lines] == [

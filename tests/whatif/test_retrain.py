@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import uge_core as uge
+import uge_core.dashboard as ui
 from uge_core.audit import record
 from uge_core.cli import commands as cli
 from uge_core.dashboard.jobs.queue import Queue
@@ -54,13 +55,13 @@ def test_a_scenario_is_trained_and_compared_in_pairs(
     graph = uge.load(run.dataset["source"]["spec"])
     edges = tuple((a, b) for a, b in (graph.ids(e) for e in graph.edges.T[:30]))
     scenario = Scenario(graph.fingerprint, (DropEdges(edges), FlipValue("gender", ("p1",), "f")), "fewer")
-    assert uge.retrained(run.id, scenario, own) is None
-    job_id = uge.retrain(run.id, scenario, own)
-    assert uge.jobs_view(own).open[0].title.endswith("+ scenario fewer")
+    assert ui.retrained(run.id, scenario, own) is None
+    job_id = ui.retrain(run.id, scenario, own)
+    assert ui.jobs_view(own).open[0].title.endswith("+ scenario fewer")
     work_here(own)
     job = Queue(own).load(job_id)
     assert job.status == "finished", job
-    other = own.load(str(uge.retrained(run.id, scenario, own)))
+    other = own.load(str(ui.retrained(run.id, scenario, own)))
     assert other.dataset["name"] == "town + scenario fewer" and other.dataset["num_edges"] == graph.num_edges - 30
     assert {k: v for k, v in other.config.items() if k != "dataset"} == {
         k: v for k, v in run.config.items() if k != "dataset"
@@ -78,31 +79,29 @@ def test_a_scenario_is_trained_and_compared_in_pairs(
 def test_what_cannot_be_trained_is_said(own: uge.RunStore) -> None:
     run = run_of(own, "none")
     with pytest.raises(ConfigError, match="needs an edit and a name"):
-        uge.retrain(run.id, Scenario(run.dataset["fingerprint"]), own)
+        ui.retrain(run.id, Scenario(run.dataset["fingerprint"]), own)
     edited = Scenario(run.dataset["fingerprint"], (FlipValue("gender", ("p1",), "f"),))
-    twin = uge.retrain_offer(run_of(own, "uge-w").id, edited, own)
+    twin = ui.retrain_offer(run_of(own, "uge-w").id, edited, own)
     assert twin.refusal is None and "with its twin" in twin.words and "UGE-W, city" in twin.words
-    assert "twin" not in uge.retrain_offer(run.id, edited, own).words
+    assert "twin" not in ui.retrain_offer(run.id, edited, own).words
     with own.writing() as db:
         config = run.config | {"warm_from": 0.5}
         db.execute("UPDATE runs SET config = ? WHERE id = ?", (json.dumps(config), run.id))
-    assert "choose as run A one that was trained from its seed" in (
-        uge.retrain_offer(run.id, edited, own).refusal or ""
-    )
+    assert "choose as run A one that was trained from its seed" in (ui.retrain_offer(run.id, edited, own).refusal or "")
     with own.writing() as db:
         db.execute("UPDATE runs SET config = ? WHERE id = ?", (json.dumps(run.config | {"method": "external"}), run.id))
-    assert "came from elsewhere" in (uge.retrain_offer(run.id, edited, own).refusal or "")
+    assert "came from elsewhere" in (ui.retrain_offer(run.id, edited, own).refusal or "")
 
 
 def test_what_waits_is_not_asked_for_again(own: uge.RunStore) -> None:
     run = run_of(own, "uge-w")
-    edited = uge.named_scenario(Scenario(run.dataset["fingerprint"], (FlipValue("gender", ("p1",), "m"),)))
-    assert edited.name == f"edits {edited.hash[:8]}" and uge.retraining(run.id, edited, own) is None
-    job_id = uge.retrain(run.id, edited, own)
-    assert uge.retrain(run.id, edited, own) == job_id
-    card = uge.retraining(run.id, edited, own)
+    edited = ui.named_scenario(Scenario(run.dataset["fingerprint"], (FlipValue("gender", ("p1",), "m"),)))
+    assert edited.name == f"edits {edited.hash[:8]}" and ui.retraining(run.id, edited, own) is None
+    job_id = ui.retrain(run.id, edited, own)
+    assert ui.retrain(run.id, edited, own) == job_id
+    card = ui.retraining(run.id, edited, own)
     assert card is not None and card.can_cancel
-    uge.cancel(job_id, own)
+    ui.cancel(job_id, own)
 
 
 def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Path) -> None:
@@ -110,14 +109,14 @@ def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Pat
     scenario = Scenario(run.dataset["fingerprint"], (FlipValue("city", ("p1", "p2"), "A"),), "two <b>people</b>")
     kept = Scenarios(own)
     scenario_id = kept.save(scenario)
-    plain = uge.contents([run.id], store=own)["html"]().decode()
+    plain = ui.contents([run.id], store=own)["html"]().decode()
     assert "What-if scenarios" not in plain
     assert (
-        "Not measured with these runs" in uge.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
+        "Not measured with these runs" in ui.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
     )
     answer = Desk(own).judge(run.id, scenario.to_json(), "city")
     kept.keep(scenario_id, run.id, answer)
-    page = uge.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
+    page = ui.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
     assert "What-if scenarios" in page and scenario.hash in page and "two &lt;b&gt;people&lt;/b&gt;" in page
     assert (
         "city of nodes p1, p2 becomes A" in page
@@ -212,7 +211,7 @@ def test_edits_that_leave_the_graph_as_it_is_are_not_trained_on(edit: Edit, own:
         edit = FlipValue("city", ("p0",), city.labels[city.codes[0]])
     scenario = Scenario(run.dataset["fingerprint"], (edit,), "nothing")
     with pytest.raises(ConfigError, match="leave the graph as it is"):
-        uge.retrain(run.id, scenario, own)
+        ui.retrain(run.id, scenario, own)
     # nor does anybody else's training on them turn the run into one on a scenario
     source = run.dataset["source"] | {"scenario": scenario.to_json()}
     options = {"learning_rate": 0.05}
@@ -238,8 +237,8 @@ def test_other_edits_that_make_the_same_graph_find_its_run(
     away = FlipValue("gender", ("p0",), next(v for v in gender.labels if v != there))
     more = Scenario(graph.fingerprint, (*scenario.edits, away, FlipValue("gender", ("p0",), there)), "and back")
     for edits in (scenario, more):
-        uge.retrain(run.id, edits, own)
+        ui.retrain(run.id, edits, own)
         work_here(own)
-    other = uge.retrained(run.id, scenario, own)
-    assert other and uge.retrained(run.id, more, own) == other
+    other = ui.retrained(run.id, scenario, own)
+    assert other and ui.retrained(run.id, more, own) == other
     assert own.load(other).dataset["name"] == "town + scenario one fewer"

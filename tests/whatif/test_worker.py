@@ -185,7 +185,7 @@ def test_a_request_that_is_none_gets_an_answer(tmp_path: Path) -> None:
 
 def test_what_asks_loads_nothing_heavy_and_what_answers_no_torch_before_it_must(own: uge.RunStore) -> None:
     code = (
-        "import sys, uge_core as uge; uge.whatif_judge, uge.whatif_edit, uge.ego_figure;"
+        "import sys, uge_core as uge, uge_core.dashboard as ui; ui.whatif_judge, ui.whatif_edit, ui.ego_figure;"
         "print(sorted({'torch', 'sklearn', 'numba'} & set(sys.modules)));"
         "from uge_core.explore.whatif.answers import Desk; desk = Desk(uge.RunStore(sys.argv[1]));"
         "desk.describe(sys.argv[2]); desk.ego(sys.argv[2], ['p3'], attribute='city');"

@@ -1,7 +1,6 @@
 """Reading graphs: `load` recognises a folder's layout and returns an `AttributedGraph`.
 
-Each layout is one file of this package with a constant ``LAYOUTS``; they are tried in the order of
-`LAYOUTS` below, and the first with all its files wins. A layout of which only some files are there
+Each layout is one file of `uge_core.datasets.layouts`; the first with all its files wins. A layout of which only some files are there
 gives its own error. ``pyg:NAME`` is fetched when it is first named, and is the only thing that reaches
 another host. No pickle is ever loaded.
 """
@@ -13,41 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from uge_core.datasets.inspection import describe, inspect
-from uge_core.datasets.layouts import (
-    authors,
-    described,
-    edges_target,
-    fairgnn,
-    graph_files,
-    movielens,
-    numpy_pairs,
-    pyg_data,
-    pyg_names,
-    row_numbers,
-    sample,
-    tables,
-)
+from uge_core.datasets.layouts import all_layouts
 from uge_core.datasets.layouts.base import Folder, Found, Layout
+from uge_core.datasets.layouts.pyg_data import tensors_path
+from uge_core.datasets.layouts.pyg_names import PREFIX
+from uge_core.datasets.layouts.pyg_names import locate as locate_pyg
+from uge_core.datasets.layouts.sample import folder as sample_folder
 from uge_core.errors import DatasetMissing, GraphError, NotReadYet
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnStep
 from uge_core.registry import unknown_name
 
-__all__ = ["LAYOUTS", "describe", "inspect", "load"]
-
-LAYOUTS: tuple[Layout, ...] = (
-    *sample.LAYOUTS,
-    *described.LAYOUTS,
-    *movielens.LAYOUTS,
-    *fairgnn.LAYOUTS,
-    *authors.LAYOUTS,
-    *edges_target.LAYOUTS,
-    *row_numbers.LAYOUTS,
-    *numpy_pairs.LAYOUTS,
-    *tables.LAYOUTS,
-    *graph_files.LAYOUTS,
-    *pyg_data.LAYOUTS,
-)
+__all__ = ["describe", "inspect", "load"]
 
 _REFUSED = {
     (
@@ -101,7 +77,7 @@ def load(
     """
     layout, found = locate(spec, store=store, may_fetch=may_fetch, on_step=on_step)
     if tensors is not None and layout.name == "pyg-data":
-        place = pyg_data.tensors_path(found.files["data"], tensors)
+        place = tensors_path(found.files["data"], tensors)
         if not place.exists():
             raise NotReadYet(
                 f"{found.files['data'].name}: a file of torch, which a process of its own reads first; open it on the Data page"
@@ -129,9 +105,9 @@ def locate(
         GraphError: the folder has no known layout, or holds several graphs and none was named.
         ConfigError: the mirror to fetch from is not allowed.
     """
-    if str(spec).startswith(pyg_names.PREFIX):
+    if str(spec).startswith(PREFIX):
         root = None if store is None else Path(store)
-        return pyg_names.locate(str(spec), root, may_fetch=may_fetch, on_step=on_step)
+        return locate_pyg(str(spec), root, may_fetch=may_fetch, on_step=on_step)
     return _choose(*_locate(spec))
 
 
@@ -152,7 +128,7 @@ def _locate(spec: str | Path) -> tuple[Folder, str | Path | None]:
         if path.is_file():
             return Folder.open(path.parent), path
         if colon and head == "sample":
-            return Folder.open(sample.folder(tail)), None
+            return Folder.open(sample_folder(tail)), None
         if colon and parent.is_dir():
             return Folder.open(parent), tail
     except (OSError, RuntimeError, ValueError) as e:  # RuntimeError: no home folder of that user
@@ -169,7 +145,7 @@ def _shown(spec: str) -> str:
 
 def _choose(folder: Folder, wanted: str | Path | None) -> tuple[Layout, Found]:
     """The layout and the graph to read."""
-    present = [(layout, found) for layout in LAYOUTS for found in layout.find(folder)]
+    present = [(layout, found) for layout in all_layouts() for found in layout.find(folder)]
     complete = [(layout, found) for layout, found in present if not found.missing]
     if isinstance(wanted, Path):
         return _by_file(folder, wanted, present)
@@ -239,7 +215,7 @@ def _why_refused(name: str) -> str | None:
 
 def _layouts() -> str:
     """All layouts with their files."""
-    return "; ".join(f"{layout.title} ({layout.summary})" for layout in LAYOUTS)
+    return "; ".join(f"{layout.title} ({layout.summary})" for layout in all_layouts())
 
 
 def _check_asked(graph: AttributedGraph, name: str) -> None:

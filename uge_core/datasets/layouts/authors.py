@@ -86,6 +86,7 @@ def _items(attributes: Table) -> npt.NDArray[np.bool_]:
     return is_item
 
 
+POSITION = 50
 LAYOUTS = (
     Layout(
         "authors",

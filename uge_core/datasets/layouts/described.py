@@ -345,6 +345,7 @@ def _marked(column: Column, sensitive: set[str]) -> Column:
     return replace(column, detail="; ".join(filter(None, ("sensitive", column.detail))))
 
 
+POSITION = 20
 LAYOUTS = (
     Layout("dataset-yaml", "one that describes itself", (Part("card", (FILE,), "the keys that README lists"),), _read),
 )

@@ -36,6 +36,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     return finish(found.name, "edges-target", source, target, len(ids), described, node_ids=ids)
 
 
+POSITION = 60
 LAYOUTS = (
     Layout(
         "edges-target",

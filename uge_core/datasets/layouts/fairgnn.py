@@ -51,6 +51,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     return finish(found.name, "fairgnn", source, target, len(ids), nodes, node_ids=ids, defaults=defaults(len(ids)))
 
 
+POSITION = 40
 LAYOUTS = (
     Layout(
         "fairgnn",

@@ -136,6 +136,7 @@ def _edges(path: Path, ids: pd.Index, source: Any, target: Any, rows: list[Mappi
     return NodeColumns.join([described, NodeColumns(columns=nested)])
 
 
+POSITION = 100
 LAYOUTS = (
     Layout(
         "graph-file",

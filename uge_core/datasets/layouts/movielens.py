@@ -135,6 +135,7 @@ def _rating_columns(ratings: Table, ends: tuple[str, str]) -> NodeColumns:
 
 
 _MOVIES = "lines MovieID::Title::Genres"
+POSITION = 30
 LAYOUTS = (
     Layout(
         "movielens-1m",

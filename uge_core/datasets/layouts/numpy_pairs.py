@@ -48,6 +48,7 @@ def _column(path: Path, name: str) -> Table:
     return Table(path.name, pd.DataFrame({name: values.astype(str)}, dtype="str"))
 
 
+POSITION = 80
 LAYOUTS = (
     Layout(
         "numpy-pairs",

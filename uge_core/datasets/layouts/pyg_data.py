@@ -234,4 +234,5 @@ def number_cells(values: npt.NDArray[Any]) -> list[str | None]:
     return [str(v) for v in values.tolist()]
 
 
+POSITION = 110
 LAYOUTS = (Layout("pyg-data", "PyG's", (Part("data", ("{}.pt",), "a Data with edge_index"),), _read),)

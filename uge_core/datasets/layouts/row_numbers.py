@@ -42,6 +42,7 @@ def _assign(nodes: Table, asked: Asked) -> NodeColumns:
     return assign(nodes, {}, Role("auto"), asked)
 
 
+POSITION = 70
 LAYOUTS = (
     Layout(
         "row-numbers",

@@ -163,6 +163,7 @@ def _truth(record: Mapping[str, Any], recipe: Recipe, tables: list[Table], bias_
     return PlantedTruth(bias_free, tuple(record["sensitive"]), group.reshape(-1).astype(np.int64), ratio, free)
 
 
+POSITION = 10
 LAYOUTS = (
     Layout(
         "sample",

@@ -107,6 +107,7 @@ def _check_headers(nodes: Table, edges: Table, id_column: str, ends: tuple[str, 
         refuse_headless(edges, ends, "source,target")
 
 
+POSITION = 90
 LAYOUTS = (
     Layout(
         "tables",
