@@ -9,6 +9,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import attribute, graphs
+from toys import PEOPLE, links, people
 
 from uge_core.audit import audit_embedding, ndcg
 from uge_core.audit.dyadic import MOST_CELLS, Side, cell_noise, compare_norm, compare_range
@@ -223,27 +224,6 @@ def test_the_four_summaries_of_the_cells():
             assert found.ci_low < value < found.ci_high and found.ci_kind == "nodes" and found.p_value < 0.05
             assert (found.floor_random > value) == (name == "ratio") and 0 < found.floor_random < 1
         assert all(c.ci_low < c.value < c.ci_high for c in row.cells)
-
-
-# How often intervals cover: people are drawn from a population, what embeds them is fixed.
-
-SHARES = np.array([0.5, 0.3, 0.2])
-PEOPLE = 300
-
-
-def people(rng, n, shift):
-    codes = rng.choice(3, n, p=SHARES)
-    z = rng.normal(size=(n, 4)) * 0.6 + np.array([0.0, 1.0, 0.0, 0.0])
-    z[:, 0] += shift * (codes - 1)
-    return codes, z.astype(np.float32), np.exp(0.6 * rng.normal(size=n))
-
-
-def links(rng, z, activity, degree=10.0):
-    """Pairs of people by their activity, kept with the probability of their score."""
-    m = round(len(z) * degree / 2)
-    u, v = (rng.choice(len(z), m, p=activity / activity.sum()) for _ in range(2))
-    kept = (u != v) & (rng.random(m) < 1 / (1 + np.exp(-np.einsum("ed,ed->e", z[u], z[v]))))
-    return simple_edges(u[kept], v[kept], len(z))[0]
 
 
 def table_of(metric, rng, n, shift):

@@ -8,7 +8,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import attribute, graphs
-from test_dyadic import links, people
+from toys import links, people
 
 from uge_core.audit import audit_embedding
 from uge_core.audit.ndcg import BiasFree
