@@ -14,7 +14,7 @@ ENCODINGS = {"": "UTF-8", "iso8859-1": "Latin-1", "cp1252": "Windows-1252", "utf
 SIDES = {
     "one": "all nodes are people",
     "items": "people and items; items stand in the edges alone",
-    "column": "people and items in one file, told apart by a column",
+    "column": "people and items in one file, distinguished by a column",
 }
 ICONS = {"blocking": "block", "warning": "warning", "note": "info"}
 

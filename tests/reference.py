@@ -439,7 +439,7 @@ def step_chances(roads, node, before=None, *, p=1.0, q=1.0, group=None):
     return {x: pull(x) / sum(map(pull, block)) / len(blocks) for block in blocks.values() for x in block}
 
 
-def roads_of(edges, num_nodes, own=None, directions=None):
+def transitions_of(edges, num_nodes, own=None, directions=None):
     """{u: {v: weight}} of the ways edges can be gone."""
     roads = {u: {} for u in range(num_nodes)}
     for i, (u, v) in enumerate(edges.T.tolist()):

@@ -11,7 +11,7 @@ from strategies import attribute
 
 from uge_core import registry
 from uge_core.backbones.deepwalk import DeepWalk
-from uge_core.debias.bias_free import CellTable, Evidence, offset_cells, weight_cells
+from uge_core.debias.bias_free import CellTable, MethodInputs, offset_cells, weight_cells
 from uge_core.graph.graph import AttributedGraph, simple_edges
 from uge_core.graph.split import split_links
 from uge_core.graph.values import resolve_values
@@ -87,7 +87,7 @@ def run_all(graph, *configs):
 PLAIN = {"shrinkage": 0.0, "independence": False, "item_cells": "none"}
 
 
-def evidence(graph, sensitive=("gender",), unknown="level", edges=None, hidden=None):
+def inputs(graph, sensitive=("gender",), unknown="level", edges=None, hidden=None):
     edges = graph.edges if edges is None else edges
     values = {
         a.name: resolve_values(
@@ -100,7 +100,7 @@ def evidence(graph, sensitive=("gender",), unknown="level", edges=None, hidden=N
         )
         for a in graph.audited
     }
-    return Evidence(
+    return MethodInputs(
         graph, edges, tuple(values[n] for n in sensitive), tuple(v for n, v in values.items() if n not in sensitive)
     )
 
@@ -120,10 +120,11 @@ def pairs_of(graph, seed=0):
 def both_tables(graph):
     return [
         CellTable.neutral(graph.num_nodes),
-        weight_cells(evidence(graph), **PLAIN),
-        (table := offset_cells(evidence(graph), **{**PLAIN, "shrinkage": 2.0})),
+        weight_cells(inputs(graph), **PLAIN),
+        (table := offset_cells(inputs(graph), **{**PLAIN, "shrinkage": 2.0})),
         replace(
-            table, reach=np.random.default_rng(0).normal(size=(graph.num_nodes, len(table.offset))).astype("float32")
+            table,
+            node_offset=np.random.default_rng(0).normal(size=(graph.num_nodes, len(table.offset))).astype("float32"),
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""Files that are written aside and renamed, so that there is never half of one, and who may have left one behind."""
+"""Files that are written under a temporary name and renamed, so that there is never half of one, and who may have left one behind."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 from uge_core.machine import birth
 
 
-def write_aside(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     """Writes a file as `.NAME.PID`, for its user's eyes alone, and gives it its name.
 
     Raises:
-        OSError: it cannot be written; the one of before stays, and nothing lies aside.
+        OSError: it cannot be written; the one of before stays, and no temporary file is left.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with aside.open("wb") as file:
-            aside.chmod(0o600)
+        with temporary.open("wb") as file:
+            temporary.chmod(0o600)
             write(file)
-        aside.replace(path)
+        temporary.replace(path)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def abandoned(path: Path) -> bool:
-    """Whether a file or folder lies aside, by its name, and the process that it names is gone."""
+    """Whether a file or folder has a temporary name, and the process that it names is gone."""
     found = re.fullmatch(r".+\.(\d+)(\.(new|deleted))?", path.name)
     return found is not None and birth(int(found[1])) is None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Step:
+class Progress:
     """Where a long job stands, or a remark on it.
 
     Attributes:
@@ -34,4 +34,4 @@ def rounded(loss: float) -> str:
     return f"{loss:.4f}" if abs(loss) < 1e6 else f"{loss:.3g}"
 
 
-OnStep = Callable[[Step], None]
+OnProgress = Callable[[Progress], None]

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 import uge_core as uge
 from uge_core.audit import audit_embedding
 from uge_core.audit.compare import (
-    Side,
+    Compared,
     compare_embeddings,
     holm,
     paired_auc,
@@ -154,7 +154,7 @@ def rows_of(comparison):
 def test_both_values_are_the_audits(graph, embeddings):
     split = split_links(graph, seed=1)
     found = rows_of(
-        compare_embeddings(*map(Side, embeddings), graph, split, split_seed=1, attackers=("linear", "trees"))
+        compare_embeddings(*map(Compared, embeddings), graph, split, split_seed=1, attackers=("linear", "trees"))
     )
     audits = [audit_embedding(z, graph, split, split_seed=1, attackers=("linear", "trees")) for z in embeddings]
     assert {k[1] for k in found} == {"city", "gender", "age", None}
@@ -174,7 +174,7 @@ def test_both_values_are_the_audits(graph, embeddings):
 
 def test_turned_round_and_with_itself(graph, embeddings):
     split = split_links(graph)
-    a, b = map(Side, embeddings)
+    a, b = map(Compared, embeddings)
     options = {"attackers": ("linear",), "attributes": ["city"]}
     one, other = (compare_embeddings(*p, graph, split, **options).rows for p in ((a, b), (b, a)))
     for x, y in zip(one, other, strict=True):
@@ -236,18 +236,18 @@ def test_a_cosine_ranks_by_angle(graph, embeddings):
     stretched = embeddings[0] * np.random.default_rng(0).uniform(0.1, 9, (200, 1)).astype(np.float32)
     options = {"attackers": (), "attributes": ["city"]}
     (row,) = compare_embeddings(
-        Side(stretched, score="cosine"), Side(embeddings[0], score="cosine"), graph, split, **options
+        Compared(stretched, score="cosine"), Compared(embeddings[0], score="cosine"), graph, split, **options
     ).rows
     assert row.value == pytest.approx(0, abs=1e-6)
-    (row,) = compare_embeddings(Side(stretched), Side(embeddings[0]), graph, split, **options).rows
+    (row,) = compare_embeddings(Compared(stretched), Compared(embeddings[0]), graph, split, **options).rows
     assert row.value != 0
 
 
 def test_twins_are_compared_with_what_has_no_exposure(graph, embeddings):
     strong, weak = embeddings
-    treated = Side(weak, twin=strong, treated=frozenset({"city"}), read=frozenset({"city", "gender", "age"}))
+    treated = Compared(weak, twin=strong, treated=frozenset({"city"}), read=frozenset({"city", "gender", "age"}))
     found = rows_of(
-        compare_embeddings(treated, Side(weak), graph, None, attackers=("linear",), attributes=["city", "age"])
+        compare_embeddings(treated, Compared(weak), graph, None, attackers=("linear",), attributes=["city", "age"])
     )
     assert found["auc", "city", "linear", "seen"].value == 0
     assert found["auc", "city", "linear", "unseen"].value > 0.1
@@ -263,7 +263,7 @@ def test_too_few_nodes_are_no_evidence(graph):
     with pytest.raises(ConfigError, match="has 1 rows that are not finite numbers, first node p7"):
         z = np.zeros((200, 2), dtype=np.float32)
         z[7] = np.nan
-        compare_embeddings(Side(z), Side(z), graph, None, attackers=())
+        compare_embeddings(Compared(z), Compared(z), graph, None, attackers=())
 
 
 def coverage(trials):

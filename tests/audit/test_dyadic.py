@@ -12,7 +12,7 @@ from strategies import attribute, graphs
 from toys import PEOPLE, links, people
 
 from uge_core.audit import audit_embedding, ndcg
-from uge_core.audit.dyadic import MOST_CELLS, Side, cell_noise, compare_norm, compare_range
+from uge_core.audit.dyadic import MOST_CELLS, Contribution, cell_noise, compare_norm, compare_range
 from uge_core.audit.pair_sample import sample_pairs
 from uge_core.audit.parity import dp_cells, eo_cells, listed_cells
 from uge_core.graph.graph import AttributedGraph, simple_edges
@@ -86,10 +86,10 @@ def test_independent_units_have_the_t_interval():
     # one cell of 25 units: variance s^2 / n and n - 1 degrees of freedom, as in a textbook
     x = np.random.default_rng(2).normal(size=25)
     gram = ((x - x.mean()) ** 2).sum() / 25**2
-    two = tuple(Side(np.array([c]), np.array([[gram]]), np.array([25.0])) for c in (0, 1))
+    two = tuple(Contribution(np.array([c]), np.array([[gram]]), np.array([25.0])) for c in (0, 1))
     # a second side doubles the number of sides, so that nothing is taken for pairs within a group
     noise = cell_noise(
-        (*two, *(Side(s.cells, 0 * s.gram, s.people) for s in two)), np.zeros(2), np.full(2, 25), np.arange(2)
+        (*two, *(Contribution(s.cells, 0 * s.gram, s.people) for s in two)), np.zeros(2), np.full(2, 25), np.arange(2)
     )
     assert noise.variance == pytest.approx(x.var(ddof=1) / 25)
     assert noise.df == pytest.approx(24) and noise.half_width()[0] == pytest.approx(
@@ -114,7 +114,7 @@ def test_one_person_says_nothing_of_other_people():
 
 def made_noise(k, seed=0):
     """k cells of 50 people each, that share nobody."""
-    sides = tuple(Side(np.array([c]), np.array([[0.01]]), np.array([50.0])) for c in range(k))
+    sides = tuple(Contribution(np.array([c]), np.array([[0.01]]), np.array([50.0])) for c in range(k))
     return cell_noise(sides, np.zeros(k), np.full(k, 50), np.arange(k), seed=seed)
 
 
@@ -145,7 +145,7 @@ def test_the_p_value_and_the_interval_of_a_gap_say_the_same(k):
 
 def test_a_cell_that_moves_much_hides_no_difference_between_others():
     spreads = np.array([1e-4, 1e-4, 0.04])
-    sides = tuple(Side(np.array([c]), v[None, None], np.array([50.0])) for c, v in enumerate(spreads))
+    sides = tuple(Contribution(np.array([c]), v[None, None], np.array([50.0])) for c, v in enumerate(spreads))
     noise = cell_noise(sides, np.zeros(3), np.full(3, 50), np.arange(3))
     found = compare_range(np.array([0.45, 0.55, 0.5]), noise)
     # max - min of the draws is the third cell's alone, and above .1 in more than half of them
@@ -321,7 +321,7 @@ def test_draws_do_not_turn_with_the_last_bit_of_a_sum():
     made = []
     for noise in (0.0, 1e-18, -1e-18):
         gram = plain + noise * (lambda a: a + a.T)(rng.normal(size=(3, 3)))
-        made.append(cell_noise([Side(cells, gram, people)], np.zeros(3), n, cells))
+        made.append(cell_noise([Contribution(cells, gram, people)], np.zeros(3), n, cells))
     for other in made[1:]:
         np.testing.assert_allclose(other.draws, made[0].draws, rtol=0, atol=1e-12)
         np.testing.assert_allclose(np.cov(other.draws), np.diag(other.spread), rtol=0, atol=2e-4)
@@ -330,7 +330,7 @@ def test_draws_do_not_turn_with_the_last_bit_of_a_sum():
     grams = [influence[:, order] @ influence[:, order].T for order in (np.arange(12), rng.permutation(12))]
     assert not np.array_equal(*grams)
     one, other = (
-        cell_noise([Side(np.arange(40), g, np.full(40, 12.0))], np.zeros(40), np.full(40, 99), np.arange(40))
+        cell_noise([Contribution(np.arange(40), g, np.full(40, 12.0))], np.zeros(40), np.full(40, 99), np.arange(40))
         for g in grams
     )
     np.testing.assert_allclose(one.draws, other.draws, rtol=0, atol=1e-10)

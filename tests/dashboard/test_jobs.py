@@ -21,14 +21,14 @@ import uge_core as uge
 import uge_core.dashboard as ui
 from uge_core.cli import commands as cli
 from uge_core.dashboard.jobs.queue import Job, Queue
-from uge_core.dashboard.jobs.worker import _Pulse
+from uge_core.dashboard.jobs.worker import _Heartbeat
 from uge_core.dashboard.training_form import training_form
 from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.whatif.edits import FlipValue
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.graph.split import split_links
 from uge_core.machine import alive, birth
-from uge_core.progress import Step
+from uge_core.progress import Progress
 from uge_core.runs.store import RunStore
 from uge_core.runs.timing import duration
 from uge_core.training import checkpoint
@@ -289,11 +289,11 @@ def test_a_store_of_the_first_format_is_brought_up_to_date(seeded: Path, town: P
 
 
 def stop_at(epoch: int) -> Callable[[Any], None]:
-    def on_step(step: Any) -> None:
+    def on_progress(step: Any) -> None:
         if step.stage == "training" and step.done == epoch:
             raise KeyboardInterrupt
 
-    return on_step
+    return on_progress
 
 
 @pytest.mark.parametrize("backbone", ["node2vec", "gcn"])
@@ -328,7 +328,7 @@ def test_a_training_stopped_twice_has_the_bits_of_one_that_was_not(backbone: str
 def test_a_damaged_checkpoint_and_one_of_others_are_not_taken(plain_town: Path, tmp_path: Path) -> None:
     store, graph = RunStore(tmp_path / "store"), uge.load(plain_town)
     with pytest.raises(KeyboardInterrupt):
-        uge.train(graph, store=store, epochs=9, device="cpu", on_step=stop_at(5))
+        uge.train(graph, store=store, epochs=9, device="cpu", on_progress=stop_at(5))
     (path,) = store.checkpoints.iterdir()
     assert path.stat().st_mode & 0o077 == 0 or store.root.stat().st_mode & 0o077 == 0
     path.write_bytes(path.read_bytes()[:-40])
@@ -339,7 +339,7 @@ def test_a_damaged_checkpoint_and_one_of_others_are_not_taken(plain_town: Path, 
 def test_force_begins_anew_and_deleting_a_run_deletes_its_checkpoint(plain_town: Path, tmp_path: Path) -> None:
     store, graph = RunStore(tmp_path / "store"), uge.load(plain_town)
     with pytest.raises(KeyboardInterrupt):
-        uge.sweep(graph, seeds=(0, 1), store=store, epochs=9, device="cpu", on_step=stop_at(5))
+        uge.sweep(graph, seeds=(0, 1), store=store, epochs=9, device="cpu", on_progress=stop_at(5))
     first, second = sorted(run.id for run in store.list())
     said = " ".join(ui.removal([first], store))
     assert "1 checkpoint, which hold 1 other interrupted runs too" in said
@@ -347,7 +347,7 @@ def test_force_begins_anew_and_deleting_a_run_deletes_its_checkpoint(plain_town:
     assert str(path) in ui.delete([first], store) and not path.exists()
     assert store.load(second).status == "interrupted"
     with pytest.raises(KeyboardInterrupt):
-        uge.train(graph, store=store, epochs=9, device="cpu", on_step=stop_at(5))
+        uge.train(graph, store=store, epochs=9, device="cpu", on_progress=stop_at(5))
     run = uge.train(graph, store=store, epochs=9, device="cpu", force=True)
     assert run.diagnostics["resumed_at_epoch"] == []
 
@@ -358,7 +358,7 @@ def test_uge_runs_resume_takes_up_the_whole_pass(
     store, graph = RunStore(tmp_path / "store"), uge.load(plain_town)
     source = {"spec": str(plain_town), "attributes": None}
     with pytest.raises(KeyboardInterrupt):
-        uge.sweep(graph, seeds=(0, 1), store=store, epochs=9, device="cpu", on_step=stop_at(5), source=source)
+        uge.sweep(graph, seeds=(0, 1), store=store, epochs=9, device="cpu", on_progress=stop_at(5), source=source)
     ids = {run.id for run in store.list()}
     arguments = ["runs", "resume", min(ids), "--store", str(store.root), "--device", "cpu"]
     assert cli.run(arguments) == 0
@@ -406,8 +406,8 @@ def test_the_time_is_by_earlier_runs_where_there_are_some(town: Path, store_copy
     # more epochs take longer, and so does a store that knows this machine to be a hundred times slower
     _, longer = settings(town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60_000)
     assert (ui.estimate(form, longer, store).high or 0) > 5 * earlier.high
-    for rate in [r for r in store.rates() if r.what == "train"]:
-        store.note_rate(replace(rate, seconds=100 * rate.seconds, at=rate.at + 1))
+    for rate in [r for r in store.timings() if r.what == "train"]:
+        store.note_timing(replace(rate, seconds=100 * rate.seconds, at=rate.at + 1))
     assert (ui.estimate(form, longer, store).high or 0) > 100 * earlier.high
     _, same = settings(
         town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60, options={"learning_rate": 0.05}
@@ -422,14 +422,14 @@ def test_a_choice_is_measured_where_nothing_like_it_was(
 ) -> None:
     form, made = settings(town, store, methods=["none", "uge-c"], sensitive=["city"], lams="0.1, 0.5", epochs=4000)
     before = ui.estimate(form, made, store)
-    assert not before.known and store.rates() == []
+    assert not before.known and store.timings() == []
     monkeypatch.setattr("uge_core.dashboard.jobs.measure._MOST", 30)
     job_id = ui.enqueue_measure(made, store)
     assert ui.enqueue_measure(made, store) == job_id
     work_here(store)
     job = Queue(store).load(job_id)
     assert job.status == "finished", job
-    assert {(r.what, r.kind) for r in store.rates()} == {("train", "cpu/node2vec/none+uge-c"), ("audit", "attack")}
+    assert {(r.what, r.kind) for r in store.timings()} == {("train", "cpu/node2vec/none+uge-c"), ("audit", "attack")}
     after = ui.estimate(form, made, store)
     assert after.known and "rule of thumb" not in after.words and store.list() == []
     assert after.low and after.high and before.low and before.high and after.high / after.low < before.high / before.low
@@ -438,11 +438,11 @@ def test_a_choice_is_measured_where_nothing_like_it_was(
 def test_rates_are_of_this_machine_and_of_the_nearest_kind() -> None:
     from uge_core.runs import timing
 
-    def made(work: float = 10.0, seconds: float = 20.0, **given: Any) -> timing.Rate:
+    def made(work: float = 10.0, seconds: float = 20.0, **given: Any) -> timing.Timing:
         known = {"what": "train", "graph": "g", "kind": "cpu/gcn/none", "machine": timing.machine(), "at": 1.0}
-        return timing.Rate(**known | {"work": work, "seconds": seconds} | given)  # type: ignore[arg-type]
+        return timing.Timing(**known | {"work": work, "seconds": seconds} | given)  # type: ignore[arg-type]
 
-    def low(*there: timing.Rate) -> float:
+    def low(*there: timing.Timing) -> float:
         return timing.span(there, "train", 10.0, graph="g", kind="cpu/gcn/none").low
 
     assert low(made()) == low(made(), made(kind="cpu/gcn/uge-c", seconds=1.0)) > low(made(kind="cpu/gcn/uge-c"))
@@ -471,13 +471,13 @@ def test_history_filters_and_names_what_was_cut_off(store_copy: Path) -> None:
 
 def test_the_curve_of_a_long_training_stays_small_and_begins_anew_with_a_pass(store: RunStore) -> None:
     queue = Queue(store)
-    pulse = _Pulse(queue, queue.load(queue.add({"device": "cpu"})))
+    pulse = _Heartbeat(queue, queue.load(queue.add({"device": "cpu"})))
     for epoch in range(1, 5001):
-        pulse(Step("training", epoch, 5000, "a pass", loss=1.0 / epoch))
+        pulse(Progress("training", epoch, 5000, "a pass", loss=1.0 / epoch))
     assert 60 <= len(pulse._losses) <= 121 and pulse._losses[-1] == (5000, 1.0 / 5000)
     assert [e for e, _ in pulse._losses] == sorted({e for e, _ in pulse._losses})
-    pulse(Step("training", 1, 5000, "the next", loss=0.5))
-    pulse(Step("training", 2, 5000, "the next", loss=float("nan")))
+    pulse(Progress("training", 1, 5000, "the next", loss=0.5))
+    pulse(Progress("training", 2, 5000, "the next", loss=float("nan")))
     assert pulse._losses == [(1, 0.5)]
 
 
@@ -490,9 +490,9 @@ def test_a_job_that_trains_stored_runs_again_goes_on_where_it_was_cut_off(
     _, made = settings(plain_town, store, **grid, force=True)
     job_id = Queue(store).add(made | {"solo": True})
     trained: list[str] = []
-    finish, tell = RunStore.finish, _Pulse.__call__
+    finish, tell = RunStore.finish, _Heartbeat.__call__
 
-    def stop(self: _Pulse, step: Step) -> None:
+    def stop(self: _Heartbeat, step: Progress) -> None:
         if trained and step.stage == "training" and step.done == 5:
             self._cancelled.set()
         tell(self, step)
@@ -503,7 +503,7 @@ def test_a_job_that_trains_stored_runs_again_goes_on_where_it_was_cut_off(
 
     monkeypatch.setattr(RunStore, "finish", note)
     with monkeypatch.context() as patch:
-        patch.setattr(_Pulse, "__call__", stop)
+        patch.setattr(_Heartbeat, "__call__", stop)
         work_here(store)
     assert Queue(store).load(job_id).status == "cancelled" and len(trained) == 1
     ui.resume(job_id, store)
@@ -547,13 +547,13 @@ def test_a_comparison_takes_as_many_steps_as_it_said(
     scenario = Scenario(run.dataset["fingerprint"], (FlipValue(changed, ("p0",), value),), "one")
     ui.retrain(run.id, scenario, store)
     work_here(store)
-    tell = _Pulse.__call__
+    tell = _Heartbeat.__call__
 
-    def note(self: _Pulse, step: Step) -> None:
+    def note(self: _Heartbeat, step: Progress) -> None:
         steps.append((step.done, step.total))
         tell(self, step)
 
-    monkeypatch.setattr(_Pulse, "__call__", note)
+    monkeypatch.setattr(_Heartbeat, "__call__", note)
     ui.enqueue_comparison(store, run.id, str(ui.retrained(run.id, scenario, store)))
     work_here(store)
     assert Queue(store).list()[0].status == "finished" and steps == [(i, len(steps)) for i in range(len(steps))]

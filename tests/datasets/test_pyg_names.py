@@ -300,7 +300,7 @@ def test_what_came_is_not_it(host, made, tmp_path, monkeypatch, answer, text):
     monkeypatch.setattr(download, "TIMEOUT", 0.2 if "no answer" in text else 20)
     host.files[LASTFM] = answer(made)
     with pytest.raises(DatasetMissing) as error:
-        load("pyg:LastFMAsia", on_step=lambda step: None)
+        load("pyg:LastFMAsia", on_progress=lambda step: None)
     assert str(error.value).startswith("pyg:LastFMAsia: ") and host.url in str(error.value)
     assert text in str(error.value) and "\n" not in str(error.value)
     assert kept(tmp_path) == [] and len(host.asked) == 1
@@ -400,7 +400,7 @@ def test_an_interrupted_fetch_leaves_nothing(host, made, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        load("pyg:LastFMAsia", on_step=stop)
+        load("pyg:LastFMAsia", on_progress=stop)
     assert kept(tmp_path) == []
     assert [s.stage for s in seen[:2]] == ["note", "fetching"] and seen[-1].done < len(made)
     assert all(s.total == len(made) and s.seconds_left >= 0 for s in seen[1:])
@@ -416,7 +416,7 @@ def test_two_that_fetch_at_once_share_one_copy(host, made, tmp_path):
             both.wait(timeout=30)
 
     threads = [
-        threading.Thread(target=lambda: found.append(load("pyg:LastFMAsia", on_step=wait).fingerprint))
+        threading.Thread(target=lambda: found.append(load("pyg:LastFMAsia", on_progress=wait).fingerprint))
         for _ in range(2)
     ]
     for thread in threads:

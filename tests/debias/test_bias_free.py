@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import ratio_weights
 from strategies import attribute, graphs
-from toys import PLAIN, evidence, path_graph
+from toys import PLAIN, inputs, path_graph
 
 from uge_core.debias.bias_free import offset_cells, weight_cells
 from uge_core.errors import ConfigError
@@ -18,9 +18,9 @@ def test_path_by_hand():
     # 0-1-2-3 with genders a a b b. Ordered pairs with self-pairs: 4 each of aa, bb, and 8 of ab or ba
     # out of 16; edges in both directions: aa 2, bb 2, ab + ba 2 of 6. So R(aa) = (2/6)/(4/16) = 4/3,
     # R(ab) over one order = (1/6)/(4/16) = 2/3; nothing is non-sensitive, so R~ = 1 and w = 1/R.
-    cells = weight_cells(evidence(path_graph()), **PLAIN)
+    cells = weight_cells(inputs(path_graph()), **PLAIN)
     np.testing.assert_allclose(cells.edge_weight(path_graph().edges), [3 / 4, 3 / 2, 3 / 4], rtol=1e-6)
-    offset = offset_cells(evidence(path_graph()), **PLAIN).offset
+    offset = offset_cells(inputs(path_graph()), **PLAIN).offset
     np.testing.assert_allclose(np.exp(offset[:2, :2]), [[4 / 3, 2 / 3], [2 / 3, 4 / 3]], rtol=1e-6)
 
 
@@ -35,7 +35,7 @@ def test_two_attributes_by_hand():
         np.array([[0, 1, 3, 3, 2, 0], [1, 2, 5, 4, 3, 4]]),
         (attribute("gender", [0, 0, 1, 1, 0, 1]), attribute("city", [0, 0, 0, 1, 1, 1])),
     )
-    cells = weight_cells(evidence(graph), **PLAIN)
+    cells = weight_cells(inputs(graph), **PLAIN)
     np.testing.assert_allclose(cells.edge_weight(graph.edges), [8 / 9] * 4 + [4 / 9] * 2, rtol=1e-6)
 
 
@@ -53,26 +53,26 @@ def test_weights_equal_the_exact_fractions(graph, sensitive):
         list(zip(rest, side, strict=True)),
         graph.num_users,
     )
-    ours = weight_cells(evidence(graph, sensitive), **PLAIN).edge_weight(graph.edges)
+    ours = weight_cells(inputs(graph, sensitive), **PLAIN).edge_weight(graph.edges)
     np.testing.assert_allclose(ours, [float(w) for w in exact], rtol=1e-5)
     assert (ours > 0).all() and np.isfinite(ours).all()
 
 
 @given(graphs())
 def test_without_sensitive_attributes_every_weight_is_one(graph):
-    np.testing.assert_allclose(weight_cells(evidence(graph, ()), **PLAIN).edge_weight(graph.edges), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(weight_cells(inputs(graph, ()), **PLAIN).edge_weight(graph.edges), 1.0, rtol=1e-6)
 
 
 @given(graphs())
 def test_mean_weight_is_one_exactly_when_no_cell_is_uncovered(graph):
-    found = weight_cells(evidence(graph), **PLAIN).diagnostics(graph.edges)
+    found = weight_cells(inputs(graph), **PLAIN).diagnostics(graph.edges)
     assert found["weight_mean"] == pytest.approx(1.0 - found["uncovered_mass"], abs=1e-5)
     assert found["effective_sample_size"] <= graph.num_edges * (1 + 1e-9)
 
 
 @given(graphs())
 def test_weighted_edges_of_a_non_sensitive_cell_keep_their_number_when_covered(graph):
-    cells = weight_cells(evidence(graph), **PLAIN)
+    cells = weight_cells(inputs(graph), **PLAIN)
     if cells.uncovered_mass > 0:
         return
     city = graph.attribute("city").codes
@@ -86,7 +86,7 @@ def test_weighted_edges_of_a_non_sensitive_cell_keep_their_number_when_covered(g
 @given(graphs())
 def test_weighted_edges_per_pair_are_equal_inside_a_non_sensitive_cell(graph):
     """The claim of the method in finite form: no sensitive pair of groups is denser than another."""
-    member = evidence(graph)
+    member = inputs(graph)
     _, counts = member.joint()
     weight = weight_cells(member, **PLAIN).weight[:-1, :-1]
     held = counts.edges > 0
@@ -110,8 +110,8 @@ def test_renaming_values_and_permuting_nodes_changes_nothing(graph, random):
         shuffled,
         tuple(attribute(a.name, (2 - a.codes)[order], num_values=3) for a in graph.attributes),
     )
-    before = weight_cells(evidence(graph), **PLAIN).edge_weight(graph.edges)
-    cells = weight_cells(evidence(swapped), **PLAIN)
+    before = weight_cells(inputs(graph), **PLAIN).edge_weight(graph.edges)
+    cells = weight_cells(inputs(swapped), **PLAIN)
     np.testing.assert_allclose(cells.edge_weight(place[graph.edges]), before, rtol=1e-5)
     np.testing.assert_allclose(cells.edge_weight(place[graph.edges[::-1]]), before, rtol=1e-5)
 
@@ -119,19 +119,19 @@ def test_renaming_values_and_permuting_nodes_changes_nothing(graph, random):
 @given(graphs(bipartite=False))
 def test_independence_is_the_product_of_one_attribute_ratios(graph):
     both = weight_cells(
-        evidence(graph, ("gender", "city")), shrinkage=0.0, independence=True, item_cells="none"
+        inputs(graph, ("gender", "city")), shrinkage=0.0, independence=True, item_cells="none"
     ).edge_weight(graph.edges)
     alone = []
     for name in ("gender", "city"):
         narrow = AttributedGraph("n", graph.num_nodes, graph.edges, (graph.attribute(name),))
-        alone.append(weight_cells(evidence(narrow, (name,)), **PLAIN).edge_weight(graph.edges))
+        alone.append(weight_cells(inputs(narrow, (name,)), **PLAIN).edge_weight(graph.edges))
     product = alone[0] * alone[1]
     np.testing.assert_allclose(both, product / product.mean(), rtol=1e-4)
 
 
 def test_shrinkage_pulls_a_ratio_towards_its_bias_free_rate():
     found = [
-        np.exp(offset_cells(evidence(path_graph()), **{**PLAIN, "shrinkage": k}).offset[0, 0]) for k in (0.0, 2.0, 1e6)
+        np.exp(offset_cells(inputs(path_graph()), **{**PLAIN, "shrinkage": k}).offset[0, 0]) for k in (0.0, 2.0, 1e6)
     ]
     # E_aa = 2, X_aa = 1.5: (2 + 2) / (1.5 + 2)
     np.testing.assert_allclose(found, [4 / 3, 4 / 3.5, 1.0], rtol=1e-5)
@@ -140,7 +140,7 @@ def test_shrinkage_pulls_a_ratio_towards_its_bias_free_rate():
 def test_uncovered_mass_by_hand():
     # genders a b, the only edge is ab: aa and bb hold no edge though each should hold a quarter
     graph = AttributedGraph("two", 2, np.array([[0], [1]]), (attribute("gender", [0, 1]),))
-    cells = weight_cells(evidence(graph), **PLAIN)
+    cells = weight_cells(inputs(graph), **PLAIN)
     assert cells.uncovered_mass == pytest.approx(0.5)
     np.testing.assert_allclose(cells.edge_weight(graph.edges), [0.5])
 
@@ -150,13 +150,13 @@ def test_thin_mass_by_hand():
     ring = np.array([[0, 1, 2, 0], [1, 2, 3, 3]])
     for codes, thin in (([0, 0, 0, 0], 0.0), ([0, 0, 1, 1], 1.0)):
         graph = AttributedGraph("ring", 4, ring, (attribute("gender", codes),))
-        assert weight_cells(evidence(graph), **PLAIN).thin_mass == thin
+        assert weight_cells(inputs(graph), **PLAIN).thin_mass == thin
 
 
 def test_held_out_edges_are_not_counted():
     graph = path_graph()
     train = graph.edges[:, :1]
-    part, counts = evidence(graph, edges=train).joint()
+    part, counts = inputs(graph, edges=train).joint()
     assert counts.edges.sum() == 2 and part.num_groups == 2
 
 
@@ -169,11 +169,11 @@ class TestUnknown:
     )
 
     def test_level_is_a_group_of_its_own(self):
-        part, counts = evidence(self.graph, unknown="level").joint()
+        part, counts = inputs(self.graph, unknown="level").joint()
         assert part.num_groups == 3 and counts.nodes.tolist() == [2, 2, 2]
 
     def test_exclude_takes_the_node_out_and_leaves_its_edges_alone(self):
-        cells = weight_cells(evidence(self.graph, unknown="exclude"), **PLAIN)
+        cells = weight_cells(inputs(self.graph, unknown="exclude"), **PLAIN)
         # nodes 0-3 form the path of the golden case; edges 3-4 and 4-5 touch an excluded node
         np.testing.assert_allclose(cells.edge_weight(self.graph.edges), [3 / 4, 3 / 2, 3 / 4, 1, 1], rtol=1e-6)
 
@@ -203,20 +203,20 @@ class TestBipartite:
     def test_without_item_cells_the_weight_is_one_constant_per_user_group(self):
         # gender a: 2 of 3 users with 4 of 6 edges, so R = 1; so is gender b's
         np.testing.assert_allclose(
-            weight_cells(evidence(self.graph), **PLAIN).edge_weight(self.graph.edges), 1.0, rtol=1e-6
+            weight_cells(inputs(self.graph), **PLAIN).edge_weight(self.graph.edges), 1.0, rtol=1e-6
         )
 
     def test_popularity_deciles_are_by_training_degree(self):
-        cells = evidence(self.graph).item_cells("popularity")
+        cells = inputs(self.graph).item_cells("popularity")
         assert cells[:3].tolist() == [-1] * 3 and cells[3] == cells[3:].max()
 
     def test_items_as_cells_make_weights_differ(self):
-        cells = weight_cells(evidence(self.graph), shrinkage=0.0, independence=False, item_cells="popularity")
+        cells = weight_cells(inputs(self.graph), shrinkage=0.0, independence=False, item_cells="popularity")
         assert len(np.unique(cells.edge_weight(self.graph.edges))) > 1
 
     def test_an_attribute_of_users_is_no_item_cell(self):
         with pytest.raises(ConfigError, match="not an attribute of items"):
-            evidence(self.graph).item_cells("gender")
+            inputs(self.graph).item_cells("gender")
 
 
 def test_too_many_groups_is_refused_with_a_remedy():
@@ -226,7 +226,7 @@ def test_too_many_groups_is_refused_with_a_remedy():
     wide = [attribute(name, rng.permutation(n) % 71) for name in ("gender", "city")]
     graph = AttributedGraph("wide", n, edges, tuple(type(a)(a.name, a.codes, tuple(map(str, range(71)))) for a in wide))
     with pytest.raises(ConfigError, match=r"allowed: 4096.*--attributes"):
-        weight_cells(evidence(graph), **PLAIN)
+        weight_cells(inputs(graph), **PLAIN)
 
 
 def test_no_node_with_every_value_is_refused_with_the_emptiest_attribute():
@@ -240,7 +240,7 @@ def test_no_node_with_every_value_is_refused_with_the_emptiest_attribute():
         ),
     )
     with pytest.raises(ConfigError, match="no node has a value of every attribute; city is given for 1 nodes"):
-        weight_cells(evidence(graph, unknown="exclude"), **PLAIN)
+        weight_cells(inputs(graph, unknown="exclude"), **PLAIN)
 
 
 @pytest.mark.parametrize(("unknown", "way"), [("exclude", "level or impute"), ("impute", "level")])
@@ -250,12 +250,12 @@ def test_who_is_refused_is_not_told_to_do_what_was_tried(unknown, way):
     named = zip(("gender", "city"), columns, strict=True)
     graph = AttributedGraph("halves", 40, np.array([[0], [1]]), tuple(attribute(n, c) for n, c in named))
     with pytest.raises(ConfigError, match=f"use --unknown {way}$"):
-        weight_cells(evidence(graph, unknown=unknown), **PLAIN)
+        weight_cells(inputs(graph, unknown=unknown), **PLAIN)
 
 
 def test_independence_weights_have_mean_one_over_nodes_with_values():
     graph = TestUnknown.graph
-    cells = weight_cells(evidence(graph, unknown="exclude"), shrinkage=0.0, independence=True, item_cells="none")
+    cells = weight_cells(inputs(graph, unknown="exclude"), shrinkage=0.0, independence=True, item_cells="none")
     assert cells.edge_weight(graph.edges[:, :3]).mean() == pytest.approx(1.0)
     assert cells.edge_weight(graph.edges[:, 3:]).tolist() == [1.0, 1.0]
 

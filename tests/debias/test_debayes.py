@@ -8,7 +8,7 @@ import pytest
 from reference import cross_entropy
 from sklearn.linear_model import LogisticRegression
 from strategies import attribute
-from toys import config, evidence, expected, observed, run, shop, sigmoid, town
+from toys import config, expected, inputs, observed, run, shop, sigmoid, town
 from toys import popular_town as popular_town
 
 from uge_core.debias.methods.cne import CNE
@@ -43,7 +43,7 @@ def some_pairs(graph, num=60):
 @pytest.mark.parametrize("make", [town, shop])
 def test_cne_adds_the_degree_prior_at_the_rate_pairs_are_drawn(make):
     graph = make()
-    known = evidence(graph, ())
+    known = inputs(graph, ())
     side = known.side
     prior = degree_by_group(side, side, graph.edges)
     pairs = some_pairs(graph)
@@ -66,14 +66,14 @@ def test_cne_counts_weights_in_the_rate_alone():
     pairs = some_pairs(graph)
     exact = [prior.logit(*pairs)[k] - log_rate(graph, u, v, weights) for k, (u, v) in enumerate(pairs.T)]
     np.testing.assert_allclose(
-        CNE().cells(replace(evidence(graph, ()), weights=weights)).edge_offset(pairs), exact, atol=0.07
+        CNE().cells(replace(inputs(graph, ()), weights=weights)).edge_offset(pairs), exact, atol=0.07
     )
 
 
 @pytest.mark.parametrize("form", ["degree-by-group", "block-totals"])
 def test_debayes_adds_the_biased_prior(form):
     graph = town()
-    known = evidence(graph, ("city",))
+    known = inputs(graph, ("city",))
     group, side = graph.attribute("city").codes, known.side
     fit = degree_by_group if form == "degree-by-group" else block_totals
     prior = fit(group, side, graph.edges)
@@ -95,15 +95,15 @@ def test_an_attribute_of_one_value_adds_nothing_to_the_degrees():
     pairs = some_pairs(graph)
     for form in ("degree-by-group", "block-totals"):
         method = DeBayes(prior=form)
-        assert np.abs(method.cells(evidence(same, ("city",))).edge_offset(pairs)).max() < 0.01
-        assert np.abs(method.cells(evidence(graph, ("city",))).edge_offset(pairs)).max() > 0.5
+        assert np.abs(method.cells(inputs(same, ("city",))).edge_offset(pairs)).max() < 0.01
+        assert np.abs(method.cells(inputs(graph, ("city",))).edge_offset(pairs)).max() > 0.5
 
 
 def test_nodes_without_a_value_are_a_group_whose_sums_are_met():
     group, side, edges = popular_town(200)
     codes = np.where(np.random.default_rng(0).random(200) < 0.3, -1, group)
     graph = AttributedGraph("gaps", 200, edges, (attribute("city", codes, num_values=3),))
-    known = evidence(graph, ("city",), unknown="exclude")
+    known = inputs(graph, ("city",), unknown="exclude")
     method = DeBayes()
     prior = method._fit(known)[1]
     np.testing.assert_allclose(
@@ -119,11 +119,11 @@ def test_several_attributes_are_joint_groups_or_totals_where_these_are_many():
     few = AttributedGraph("few", 400, edges, (attribute("gender", group % 2), attribute("city", group)))
     many = AttributedGraph("many", 400, edges, tuple(attribute(n, rng.integers(0, 9, 400)) for n in ("gender", "city")))
     both = ("gender", "city")
-    joint = evidence(few, both)
+    joint = inputs(few, both)
     np.testing.assert_array_equal(
         DeBayes().cells(joint).edge_offset(edges), DeBayes(prior="degree-by-group").cells(joint).edge_offset(edges)
     )
-    pooled = evidence(many, both)
+    pooled = inputs(many, both)
     np.testing.assert_array_equal(
         DeBayes().cells(pooled).edge_offset(edges), DeBayes(prior="block-totals").cells(pooled).edge_offset(edges)
     )
@@ -133,7 +133,7 @@ def test_several_attributes_are_joint_groups_or_totals_where_these_are_many():
 
 def test_items_keep_their_popularity_in_each_group_of_users():
     graph = shop()
-    known = evidence(graph, ("gender",))
+    known = inputs(graph, ("gender",))
     gender = graph.attribute("gender").codes[: graph.num_users]
     prior = DeBayes()._fit(known)[1]
     items = np.arange(graph.num_users, graph.num_nodes)
@@ -154,12 +154,12 @@ def test_totals_of_one_group_of_items_are_refused():
     graph = shop()
     for loss in ("bpr", "cross-entropy"):
         with pytest.raises(ConfigError, match=r"no more than degrees do; use --set prior=degree-by-group"):
-            DeBayes(prior="block-totals").check(evidence(graph, ("gender",)), loss)
-    DeBayes(prior="block-totals", item_cells="popularity").check(evidence(graph, ("gender",)), "bpr")
-    DeBayes(prior="block-totals").check(evidence(town(), ("city",)), "cross-entropy")
+            DeBayes(prior="block-totals").check(inputs(graph, ("gender",)), loss)
+    DeBayes(prior="block-totals", item_cells="popularity").check(inputs(graph, ("gender",)), "bpr")
+    DeBayes(prior="block-totals").check(inputs(town(), ("city",)), "cross-entropy")
     # and rightly: the totals add nothing there
     pairs = some_pairs(graph)
-    added = DeBayes(prior="block-totals").cells(evidence(graph, ("gender",))).edge_offset(pairs)
+    added = DeBayes(prior="block-totals").cells(inputs(graph, ("gender",))).edge_offset(pairs)
     assert np.abs(added).max() < 0.01
 
 
@@ -202,7 +202,7 @@ def test_debayes_takes_out_what_the_attribute_explains_and_a_shuffled_one_does_n
 def test_cne_alone_is_the_best_the_loss_knows_of_degrees():
     group, _, edges = popular_town(80, density=0.06)
     graph = AttributedGraph("blocks", 80, edges, (attribute("city", group),))
-    known = evidence(graph, ())
+    known = inputs(graph, ())
     everyone, nothing = np.arange(80), np.zeros((80, 1))
     u, v = np.meshgrid(everyone, everyone, indexing="ij")
     log_degree = np.log(np.bincount(edges.ravel(), minlength=80) + 0.5)
@@ -210,8 +210,8 @@ def test_cne_alone_is_the_best_the_loss_knows_of_degrees():
     def loss(table):
         return cross_entropy(nothing, edges, lambda *_: 1.0, lambda i, j: table[i, j], [everyone])
 
-    def offset(evidence):
-        return CNE().cells(evidence).edge_offset(np.stack([u.ravel(), v.ravel()])).reshape(80, 80)
+    def offset(inputs):
+        return CNE().cells(inputs).edge_offset(np.stack([u.ravel(), v.ravel()])).reshape(80, 80)
 
     best = loss(offset(known))
     popular = log_degree[:, None] + log_degree[None]
@@ -224,7 +224,7 @@ def test_cne_alone_is_the_best_the_loss_knows_of_degrees():
 
 def test_a_prior_of_edges_is_softer_where_pairs_meet_on_walks():
     graph = town()
-    known = evidence(graph, ("city",))
+    known = inputs(graph, ("city",))
     pairs = some_pairs(graph)
     walks = replace(known, pairs="walks")
     half = DeBayes(smoothing=0.5).cells(known).edge_offset(pairs)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import crosswalk_boundary, crosswalk_chances, edge_factors, roads_of, step_chances
+from reference import crosswalk_boundary, crosswalk_chances, edge_factors, step_chances, transitions_of
 from strategies import attribute, graphs
-from toys import evidence
+from toys import inputs
 
-from uge_core.debias.fair_walks import Steps, sensitive_groups
+from uge_core.debias.fair_walks import FairSteps, sensitive_groups
 from uge_core.debias.methods.crosswalk import CrossWalk, boundary
 from uge_core.debias.methods.fairdrop import FairDrop
 from uge_core.debias.methods.fairwalk import Fairwalk
@@ -33,9 +33,9 @@ def drawn_directions(graph, seed=0):
 def test_fairwalk_is_a_fair_step_against_a_plain_one(graph, weighted, directed):
     own = drawn_weights(graph) if weighted else None
     ways = drawn_directions(graph) if directed else None
-    known = replace(evidence(graph), weights=own, directions=ways)
+    known = replace(inputs(graph), weights=own, directions=ways)
     group = sensitive_groups(known)
-    roads = roads_of(graph.edges, graph.num_nodes, own, ways)
+    roads = transitions_of(graph.edges, graph.num_nodes, own, ways)
     chances = {u: step_chances(roads, u, group=group) for u in roads}
     factor = Fairwalk().edges(known).in_loss(1)
     np.testing.assert_allclose(factor, edge_factors(graph.edges, roads, chances), rtol=1e-5)
@@ -53,11 +53,11 @@ def test_crosswalk_is_a_step_by_its_weights_against_a_plain_one(graph, weighted,
     alpha, power, length = settings
     own = drawn_weights(graph) if weighted else None
     directions = drawn_directions(graph) if directed else None
-    known = replace(evidence(graph), weights=own, directions=directions)
+    known = replace(inputs(graph), weights=own, directions=directions)
     group = sensitive_groups(known)
-    roads = roads_of(graph.edges, graph.num_nodes, own, directions)
+    roads = transitions_of(graph.edges, graph.num_nodes, own, directions)
     near = crosswalk_boundary(roads, group, length)
-    steps = Steps(graph.edges, group, own, directions)
+    steps = FairSteps(graph.edges, group, own, directions)
     np.testing.assert_allclose(boundary(steps, graph.num_nodes, length), near, rtol=1e-9)
     chances = {u: crosswalk_chances(roads, u, group, near, alpha, power) for u in roads}
     method = CrossWalk(alpha=alpha, power=power, boundary_length=length)
@@ -81,15 +81,15 @@ def hand():
 def test_fairwalk_by_hand():
     # from 0 a third of half the steps go to each of 1, 2, 3 and half to 4, of a quarter each: 2/3 and 2;
     # 1, 2, 3 and 5 have one way to go; 4 goes to 0 and 5 half and half, as a plain walk does
-    known = evidence(hand(), ("group",))
+    known = inputs(hand(), ("group",))
     np.testing.assert_allclose(Fairwalk().edges(known).in_loss(1), [5 / 6, 5 / 6, 5 / 6, 3 / 2, 1])
     np.testing.assert_array_equal(Fairwalk().walks(known).groups, [0, 0, 0, 0, 1, 1])
 
 
 def test_crosswalk_by_hand():
     # m after one step: 0 meets another group once in four, 4 once in two, the rest never
-    known = evidence(hand(), ("group",))
-    steps = Steps(known.train_edges, sensitive_groups(known))
+    known = inputs(hand(), ("group",))
+    steps = FairSteps(known.train_edges, sensitive_groups(known))
     np.testing.assert_allclose(boundary(steps, 6, 1), [0.251, 0.001, 0.001, 0.001, 0.501, 0.001])
     # alpha = 3/4: from 0 a twelfth to 1, 2 and 3 each, three quarters to 4; from 4 three quarters to 0, a quarter to 5
     factor = CrossWalk(alpha=0.75, boundary_length=1).edges(known).in_loss(1)
@@ -99,7 +99,7 @@ def test_crosswalk_by_hand():
 def test_missing_values_are_a_group_of_their_own():
     graph = hand()
     graph = AttributedGraph("hand", 6, graph.edges, (attribute("group", [0, 0, -1, 0, 1, 1], num_values=2),))
-    known = evidence(graph, ("group",), "exclude")
+    known = inputs(graph, ("group",), "exclude")
     groups = sensitive_groups(known)
     assert len(set(groups.tolist())) == 3 and (groups == groups[2]).sum() == 1
     # from 0: a third of the steps to 1 or 3, to 2, to 4
@@ -113,7 +113,7 @@ def test_fairdrop_keeps_mixed_edges_more_often():
     keep = left != right
     edges = np.unique(np.sort(np.stack([left[keep], right[keep]]), axis=0), axis=1)
     group = rng.integers(0, 2, n)
-    known = evidence(AttributedGraph("drop", n, edges, (attribute("group", group),)), ("group",))
+    known = inputs(AttributedGraph("drop", n, edges, (attribute("group", group),)), ("group",))
     mixed = group[edges[0]] != group[edges[1]]
     for delta, every in ((0.0, 1), (0.3, 3), (0.5, 10)):
         factors = FairDrop(delta=delta, every=every).edges(known)
@@ -136,26 +136,26 @@ def test_fairdrop_keeps_mixed_edges_more_often():
 def test_fairdrops_loss_is_the_mean_over_what_stays_by_the_edges_own_weights():
     graph = hand()
     own = np.array([4.0, 0.25, 0.25, 0.25, 0.25], np.float32)
-    factors = FairDrop(every=1).edges(replace(evidence(graph, ("group",)), weights=own))
+    factors = FairDrop(every=1).edges(replace(inputs(graph, ("group",)), weights=own))
     for epoch in range(1, 30):
         assert np.average(factors.in_loss(epoch), weights=own) == pytest.approx(1, rel=1e-5)
 
 
 def test_without_power_no_boundary_is_looked_for():
     assert CrossWalk(power=0.0).unread(False) == {"boundary_length"} and not CrossWalk().unread(False)
-    known = evidence(hand(), ("group",))
+    known = inputs(hand(), ("group",))
     one, other = (CrossWalk(power=0.0, boundary_length=n).edges(known).in_loss(1) for n in (1, 9))
     np.testing.assert_array_equal(one, other)
 
 
 @given(graphs(bipartite=True))
 def test_bipartite_graphs_have_no_edge_between_people(graph):
-    known = evidence(graph)
+    known = inputs(graph)
     for method in (CrossWalk(), FairDrop()):
         with pytest.raises(ConfigError, match="bipartite"):
             method.check(known, "cross-entropy")
     # a fair step to an item is a plain one
-    steps = Steps(graph.edges, sensitive_groups(known))
+    steps = FairSteps(graph.edges, sensitive_groups(known))
     node = steps.block_node
     assert (np.bincount(node)[: graph.num_users] <= 1).all()
 
@@ -163,4 +163,4 @@ def test_bipartite_graphs_have_no_edge_between_people(graph):
 def test_fairdrop_refuses_to_drop_everything():
     graph = AttributedGraph("alike", 3, np.array([[0, 1], [1, 2]]), (attribute("group", [0, 0, 0], num_values=2),))
     with pytest.raises(ConfigError, match="delta"):
-        FairDrop(delta=0.5).check(evidence(graph, ("group",)), "cross-entropy")
+        FairDrop(delta=0.5).check(inputs(graph, ("group",)), "cross-entropy")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import log_linear_slope, negative_binomial
 from strategies import graphs
-from toys import evidence, path_graph
+from toys import inputs, path_graph
 
 from uge_core.debias.bias_free import Counts, joint_weights
 from uge_core.debias.learned_ratio import smooth
@@ -96,7 +96,7 @@ def test_one_attribute_with_many_edges_is_the_table():
 @settings(max_examples=30)
 @given(graphs(unknown=True), st.sampled_from([("gender",), ("gender", "city")]), st.sampled_from(["offset", "weights"]))
 def test_every_graph_gets_finite_symmetric_tables(graph, sensitive, use):
-    known = evidence(graph, sensitive)
+    known = inputs(graph, sensitive)
     table = UGEL(use=use, item_cells="none").cells(known)
     for part in (table.weight, table.offset):
         assert np.isfinite(part).all() and part == pytest.approx(part.T, rel=1e-3, abs=1e-3)
@@ -112,7 +112,7 @@ def test_without_an_edge_between_known_nodes_nothing_is_learnt():
 
 
 def test_offset_and_weights_are_one_anothers_inverse():
-    known = evidence(path_graph())
+    known = inputs(path_graph())
     weights, offset = UGEL(use="weights").cells(known).weight, UGEL().cells(known).offset
     np.testing.assert_allclose(np.exp(-offset), weights, rtol=1e-6)
     part, counts = known.joint()

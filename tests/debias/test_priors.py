@@ -82,7 +82,7 @@ def test_every_logit_is_a_number(graph, smoothing):
     for fit, bound in ((degree_by_group, 1e-3), (block_totals, 1e-2)):
         prior = fit(group, side, graph.edges, smoothing)
         logit = prior.logit(*np.array(pairs).T)
-        assert np.isfinite(logit).all() and np.abs(prior.reach).max() < 250 and np.isfinite(prior.error)
+        assert np.isfinite(logit).all() and np.abs(prior.node_offset).max() < 250 and np.isfinite(prior.error)
         if smoothing == 0.0:
             assert prior.error < bound
 
@@ -114,7 +114,7 @@ def test_bounds_by_hand():
     edges, _, _ = simple_edges(np.array([0, 1, 2]), np.array([1, 2, 3]), 4)
     prior = degree_by_group(np.array([0, 0, 1, 1]), np.zeros(4, np.int64), edges)
     p = probabilities(prior, [(0, 1), (2, 3), (1, 2), (0, 2), (1, 3), (0, 3)])
-    assert (p[:3] > 1 - 1e-4).all() and (p[3:] < 2 * SLIVER).all() and np.isfinite(prior.reach).all()
+    assert (p[:3] > 1 - 1e-4).all() and (p[3:] < 2 * SLIVER).all() and np.isfinite(prior.node_offset).all()
     assert [(s.a, s.b) for s in prior.saturated] == [(0, 0), (0, 1), (1, 1)]
     assert all(s.highest > 0.99 and s.error < 1e-3 for s in prior.saturated)
 

@@ -8,7 +8,7 @@ edges inside the cell and does not change their number, as Sec. 5.1 assumes.
 import numpy as np
 import pytest
 from strategies import attribute
-from toys import PLAIN, evidence
+from toys import PLAIN, inputs
 
 from uge_core.debias.bias_free import weight_cells
 from uge_core.graph.graph import AttributedGraph
@@ -53,7 +53,7 @@ def averages(trials):
     for _ in range(trials):
         edges = planted.draw(rng)
         loss = planted.edge_loss[tuple(edges)]
-        estimated = weight_cells(evidence(planted.graph(edges)), **PLAIN).edge_weight(edges)
+        estimated = weight_cells(inputs(planted.graph(edges)), **PLAIN).edge_weight(edges)
         rows.append([(loss * planted.true_weight[tuple(edges)]).sum(), (loss * estimated).sum(), loss.sum()])
     table = np.array(rows) / target
     return table.mean(0), table.std(0, ddof=1) / np.sqrt(trials)
@@ -82,10 +82,10 @@ def test_offsets_recover_the_planted_ratio():
     planted, rng = Planted(), np.random.default_rng(2)
     counts = 0
     for _ in range(50):
-        _, c = evidence(planted.graph(planted.draw(rng))).joint()
+        _, c = inputs(planted.graph(planted.draw(rng))).joint()
         counts = counts + c.edges / c.expected
     found = counts / 50
-    part, _ = evidence(planted.graph(planted.draw(rng))).joint()
+    part, _ = inputs(planted.graph(planted.draw(rng))).joint()
     for a, (gender_a, city_a) in enumerate(part.values):
         for b, (gender_b, city_b) in enumerate(part.values):
             cell = np.ix_(

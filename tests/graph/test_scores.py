@@ -42,7 +42,7 @@ from uge_core.backbones.node2vec import Node2Vec
 from uge_core.cli import commands as cli
 from uge_core.debias.edge_factors import NoFactors
 from uge_core.errors import ConfigError
-from uge_core.explore.whatif.answers import Desk
+from uge_core.explore.whatif.answers import Answers
 from uge_core.explore.whatif.edits import FlipValue
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.graph.graph import AttributedGraph
@@ -166,7 +166,7 @@ def test_losses_equal_the_loops(graph, epoch, sigma, plain):
         assert found[1][k] == pytest.approx(exact, rel=1e-4, abs=1e-6)
         walker = walked.inner.walkers[0]
         own = table.edge_weight(graph.edges) if (table.weight != 1).any() else None
-        met = reference.walk_pairs(walker.walks(walker.roads(own), epoch), 2, graph.num_users)
+        met = reference.walk_pairs(walker.walks(walker.transitions(own), epoch), 2, graph.num_users)
         exact = reference.skip_gram(nothing, met, graph.edges, lambda a, b: 1.0, offset, blocks, graph.num_users)
         assert found[2][k] == pytest.approx(exact, rel=1e-4, abs=1e-6)
 
@@ -570,7 +570,7 @@ def test_a_training_that_was_cut_off_ends_with_the_same_bits(plain_town, tmp_pat
             raise Cut
 
     with pytest.raises(Cut):
-        uge.sweep(graph, store=store, on_step=stop, **given)
+        uge.sweep(graph, store=store, on_progress=stop, **given)
     resumed = resume(whole[0].id, graph, store, device="cpu")
     assert {r.id for r in resumed} == {r.id for r in whole}
     for first in whole:
@@ -586,7 +586,7 @@ def test_a_what_if_scores_by_distance(stored, plain_town):
     city = graph.attribute("city")
     other = city.labels[(int(city.codes[0]) + 1) % city.num_values]
     made = Scenario(graph.fingerprint, (FlipValue("city", (graph.ids([0])[0],), other),))
-    rows = Desk(store).judge(far.id, made.to_json(), "city")["rows"]
+    rows = Answers(store).judge(far.id, made.to_json(), "city")["rows"]
     (asked,) = [r for r in rows if r["before"]["metric"] == "dp" and r["before"]["variant"] is None]
     assert far.audit is not None
     (row,) = [r for r in far.audit["rows"] if r["metric"] == "dp" and r["attribute"] == "city" and r["variant"] is None]

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from reference import roads_of, step_chances, walk_pairs
+from reference import step_chances, transitions_of, walk_pairs
 from scipy.stats import chi2
 
 from uge_core.errors import ConfigError
@@ -27,7 +27,7 @@ def small(seed=0, n=10, m=26, weighted=False, directed=False):
 
 
 def walks_of(walker, epoch=1):
-    return walker.walks(walker.roads(), epoch)
+    return walker.walks(walker.transitions(), epoch)
 
 
 def steps_of(walks, order):
@@ -63,7 +63,7 @@ def test_chances_of_a_first_step(weighted, directed, grouped):
     edges, weights, directions = small(weighted=weighted, directed=directed)
     group = GROUP if grouped else None
     walker = Walker(edges, 10, WalkPlan(1, 1), 0, weights, directions, rule=StepRule(groups=group))
-    roads, found = roads_of(edges, 10, weights, directions), walker.chances()
+    roads, found = transitions_of(edges, 10, weights, directions), walker.chances()
     for i, (u, v) in enumerate(edges.T.tolist()):
         for way, (a, b) in enumerate(((u, v), (v, u))):
             exact = step_chances(roads, a, group=group).get(b, 0.0) if roads[a] else 0.0
@@ -87,7 +87,7 @@ def test_steps_are_taken_as_often_as_the_formula_says(weighted, directed, groupe
     group = GROUP if grouped else None
     plan = WalkPlan(length=8, window=1, per_node=2000, p=p, q=q)
     walker = Walker(edges, 10, plan, 0, weights, directions, rule=StepRule(groups=group))
-    roads, walks = roads_of(edges, 10, weights, directions), walks_of(walker)
+    roads, walks = transitions_of(edges, 10, weights, directions), walks_of(walker)
     second = steps_of(walks, 2)
     assert goodness(second, lambda t, v: step_chances(roads, v, t, p=p, q=q, group=group)) > 1e-3
     assert goodness(steps_of(walks[:, :2], 1), lambda _, v: step_chances(roads, v, group=group)) > 1e-3
@@ -97,13 +97,13 @@ def test_steps_are_taken_as_often_as_the_formula_says(weighted, directed, groupe
     if grouped:
         assert goodness(second, lambda t, v: step_chances(roads, v, t, p=p, q=q)) < 1e-6
     if weighted:
-        even = roads_of(edges, 10, None, directions)
+        even = transitions_of(edges, 10, None, directions)
         assert goodness(second, lambda t, v: step_chances(even, v, t, p=p, q=q, group=group)) < 1e-6
 
 
 def test_a_fair_walk_gives_present_groups_equal_shares_and_a_plain_walk_does_not():
     edges, _, _ = small(1, m=40)
-    roads = roads_of(edges, 10)
+    roads = transitions_of(edges, 10)
     plan = WalkPlan(length=8, window=1, per_node=2000)
 
     def spread(rule):
@@ -136,12 +136,12 @@ def test_each_way_of_an_edge_has_its_own_weight_and_weight_0_is_no_road():
     kept[::2] = 0.0
     for rule in (StepRule(), StepRule(groups=GROUP)):
         plain = Walker(edges, 10, WalkPlan(8, 1, 2000, p=0.5), 0, rule=rule)
-        walks = plain.walks(plain.roads(kept), 1)
-        left = roads_of(edges[:, kept > 0], 10)
+        walks = plain.walks(plain.transitions(kept), 1)
+        left = transitions_of(edges[:, kept > 0], 10)
         chances = lambda t, v: step_chances(left, v, t, p=0.5, group=rule.groups)  # noqa: B023, E731
         assert goodness(steps_of(walks, 2), chances) > 1e-3
     with pytest.raises(ConfigError, match="no edge is left"):
-        plain.walks(plain.roads(0 * kept), 1)
+        plain.walks(plain.transitions(0 * kept), 1)
 
 
 @pytest.mark.parametrize("heavy", [1.0, 1e12])

@@ -15,7 +15,7 @@ import uge_core.dashboard as ui
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.dashboard.training_form import training_form
 from uge_core.machine import alive
-from uge_core.progress import Step
+from uge_core.progress import Progress
 from uge_core.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -192,7 +192,7 @@ def test_names_in_the_data_are_words_and_nothing_more(
     queue = Queue(store)
     job = queue.claim("cpu")
     assert job is not None and job.id == job_id
-    queue.beat(job_id, asdict(Step("auditing", 0, 1, f"auditing, leakage of {name}")), [])
+    queue.beat(job_id, asdict(Progress("auditing", 0, 1, f"auditing, leakage of {name}")), [])
     app = opened()
     app.text_input(key="runs_data").set_value(str(folder)).run()
     app.multiselect(key="runs_methods").set_value(["uge-w"]).run()

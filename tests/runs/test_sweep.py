@@ -267,7 +267,7 @@ def test_remarks_of_training_are_told_once(plain_town: Path, tmp_path: Path) -> 
         methods=("uge-w", "uge-c"),
         store=RunStore(tmp_path),
         test_share=0.9,
-        on_step=lambda step: told.append(step.text) if step.stage == "note" else None,
+        on_progress=lambda step: told.append(step.text) if step.stage == "note" else None,
         **FAST,
     )[0]
     twin = run.diagnostics["twin_notes"]["city"]
@@ -282,7 +282,7 @@ def test_the_time_left_holds_the_passes_to_come(plain_town: Path, tmp_path: Path
         uge.load(plain_town),
         backbones=["node2vec", "sgc"],
         store=RunStore(tmp_path),
-        on_step=steps.append,
+        on_progress=steps.append,
         epochs=20,
         device="cpu",
     )

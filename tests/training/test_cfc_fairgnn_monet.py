@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from strategies import attribute
-from toys import config, evidence, run, run_all, shop, town
+from toys import config, inputs, run, run_all, shop, town
 
 from uge_core.graph.graph import AttributedGraph, simple_edges
 from uge_core.graph.values import soft_values
@@ -60,7 +60,7 @@ def test_fairgnn_hides_from_a_linear_attacker_and_takes_the_covariance_down():
     plain, hidden = run(graph, *(config(graph, "fairgnn", sensitive="club", lam=x, **common) for x in (0.0, 1.0)))
     assert told(plain.embedding, club)[0] > 0.9 and told(hidden.embedding, club)[0] < 0.7
     method = build_options(find("debias.methods", "fairgnn"), {}, "fairgnn")
-    penalty = method.penalty(evidence(graph, ("club",)))
+    penalty = method.penalty(inputs(graph, ("club",)))
 
     def covariance(z):
         import torch
@@ -131,7 +131,7 @@ def test_members_that_go_on_from_one_end_learn_apart(method):
 @pytest.mark.parametrize("method", RIVALS)
 def test_items_are_neither_filtered_nor_asked(method):
     graph = shop()
-    told_of = evidence(graph, ("gender",))
+    told_of = inputs(graph, ("gender",))
     made = build_options(find("debias.methods", method), {}, method)
     penalty = made.penalty(told_of)
     answers = getattr(penalty, "answers", ())
@@ -141,7 +141,7 @@ def test_items_are_neither_filtered_nor_asked(method):
 def test_soft_values_are_the_posterior_of_who_is_not_known():
     graph = town()
     hidden = np.arange(90) % 5 == 0
-    seen = evidence(graph, ("city",), hidden=hidden).sensitive[0]
+    seen = inputs(graph, ("city",), hidden=hidden).sensitive[0]
     soft = soft_values(seen, graph, graph.edges)
     truth = graph.attribute("city").codes
     np.testing.assert_array_equal(soft[~hidden], np.eye(3)[truth[~hidden]])
@@ -163,7 +163,7 @@ def test_soft_values_are_the_posterior_of_who_is_not_known():
 
 def test_items_have_no_soft_values():
     graph = shop()
-    seen = evidence(graph, ("gender",), hidden=np.arange(80) % 5 == 0).sensitive[0]
+    seen = inputs(graph, ("gender",), hidden=np.arange(80) % 5 == 0).sensitive[0]
     soft = soft_values(seen, graph, graph.edges)
     assert (soft[50:] == 0).all()
     np.testing.assert_allclose(soft[:50].sum(1), 1, rtol=1e-5)

@@ -17,7 +17,7 @@ from toys import (
     PLAIN,
     config,
     embeddings,
-    evidence,
+    inputs,
     lookups,
     run,
     run_all,
@@ -54,12 +54,12 @@ def scaled(often):
 
 
 def weighted_evidence(graph, often, sensitive=("gender",)):
-    return replace(evidence(graph, sensitive), weights=scaled(often))
+    return replace(inputs(graph, sensitive), weights=scaled(often))
 
 
 def repeated_evidence(graph, often, sensitive=("gender",)):
     """The same with each edge as often as it weighs."""
-    return replace(evidence(graph, sensitive), train_edges=np.repeat(graph.edges, often, axis=1))
+    return replace(inputs(graph, sensitive), train_edges=np.repeat(graph.edges, often, axis=1))
 
 
 def tables_of(graph, often):
@@ -69,7 +69,8 @@ def tables_of(graph, often):
         weight_cells(made, **PLAIN),
         (table := offset_cells(made, **{**PLAIN, "shrinkage": 2.0})),
         replace(
-            table, reach=np.random.default_rng(0).normal(size=(graph.num_nodes, len(table.offset))).astype("float32")
+            table,
+            node_offset=np.random.default_rng(0).normal(size=(graph.num_nodes, len(table.offset))).astype("float32"),
         ),
     ]
 

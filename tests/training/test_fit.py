@@ -14,7 +14,7 @@ from uge_core.graph.split import probe_split, split_links
 from uge_core.training.config import RunConfig
 from uge_core.training.ensembles import ensembles
 from uge_core.training.fit import fit
-from uge_core.training.loop import Progress
+from uge_core.training.loop import EpochProgress
 from uge_core.training.weights import bias_free_gains, edge_weights
 
 ERASERS = ("inlp", "leace")
@@ -229,7 +229,7 @@ def test_gains_fall_back_to_independence_where_groups_are_too_many():
 def test_progress_and_cancelling():
     graph, seen = town(), []
 
-    def stop(p: Progress):
+    def stop(p: EpochProgress):
         seen.append(p)
         if p.epoch == 5:
             raise KeyboardInterrupt

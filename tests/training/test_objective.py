@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import second_order, skip_gram, walk_pairs
 from strategies import graphs
-from toys import CPU, SHARED, WALKS, blocks_of, both_tables, embeddings, evidence, lookups, pairs_of
+from toys import CPU, SHARED, WALKS, blocks_of, both_tables, embeddings, inputs, lookups, pairs_of
 
 from uge_core.backbones.deepwalk import DeepWalk
 from uge_core.backbones.line import LINE
@@ -49,7 +49,7 @@ def test_skip_gram_equals_the_loops(graph, epoch):
     for k, table in enumerate(both_tables(graph)):
         # what weighs edges weighs steps, and pairs no more
         weight = table.edge_weight(graph.edges) if (table.weight != 1).any() else None
-        met = walk_pairs(walker.walks(walker.roads(weight), epoch), 2, graph.num_users)
+        met = walk_pairs(walker.walks(walker.transitions(weight), epoch), 2, graph.num_users)
         _, offset = lookups(table)
         exact = skip_gram(z[k].double().numpy(), met, graph.edges, lambda u, v: 1.0, offset, blocks, graph.num_users)
         assert float(found[k]) == pytest.approx(exact, rel=1e-4)
@@ -145,7 +145,7 @@ def test_members_with_one_rule_share_their_walks_and_others_have_their_own():
     from toys import town
 
     graph = town()
-    known = evidence(graph, ("city",))
+    known = inputs(graph, ("city",))
     table = CellTable.neutral(graph.num_nodes)
     rule = Fairwalk().walks(known)
     drop = FairDrop(delta=0.5, every=2).edges(known)
@@ -168,15 +168,15 @@ def test_members_with_one_rule_share_their_walks_and_others_have_their_own():
     for _, members in walked[2:]:
         assert members == [4]
     walker = loss.inner.walkers[4]
-    steps = walker.walks(loss.inner.roads[id(walker), id(drop.in_loss(1))][1], 1)
+    steps = walker.walks(loss.inner.transitions[id(walker), id(drop.in_loss(1))][1], 1)
     a, b = steps[:, :-1].reshape(-1), steps[:, 1:].reshape(-1)
     assert all((min(u, v), max(u, v)) in edges and city[u] != city[v] for u, v in zip(a, b, strict=True) if v >= 0)
     # a draw is walked along for as long as it lasts
-    kept = loss.inner.roads
+    kept = loss.inner.transitions
     list(loss.inner._walked(2))
-    assert loss.inner.roads == kept
+    assert loss.inner.transitions == kept
     list(loss.inner._walked(3))
-    assert loss.inner.roads != kept
+    assert loss.inner.transitions != kept
 
 
 @given(graphs(), st.sampled_from([WALKS, LINE(order="both")]))
@@ -199,7 +199,7 @@ def test_a_rule_of_its_own_takes_the_place_of_factors():
     from toys import town
 
     graph = town()
-    known = evidence(graph, ("city",))
+    known = inputs(graph, ("city",))
     table = CellTable.neutral(graph.num_nodes)
     z = embeddings(graph, members=1)
     by_factors, by_rule = (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import attribute, graphs
-from toys import PLAIN, config, evidence, path_graph, run, shop, town
+from toys import PLAIN, config, inputs, path_graph, run, shop, town
 
 from uge_core.debias.bias_free import weight_cells
 from uge_core.debias.methods.leace import LEACE
@@ -46,13 +46,13 @@ def test_settings_of_uge_ork_that_change_nothing_are_no_run_of_their_own():
 def test_messages_weigh_1_on_average_by_the_edges_own_weights():
     graph = town()
     own = np.random.default_rng(0).uniform(0.1, 5, graph.num_edges).astype(np.float32)
-    factor = UGEA().edges(replace(evidence(graph, ("city",)), weights=own)).in_messages(1)
+    factor = UGEA().edges(replace(inputs(graph, ("city",)), weights=own)).in_messages(1)
     assert np.average(factor, weights=own) == pytest.approx(1, rel=1e-5)
 
 
 def test_the_offset_is_taken_in_part():
     graph = town()
-    known = evidence(graph, ("city",))
+    known = inputs(graph, ("city",))
     whole = UGEO().cells(known).offset
     np.testing.assert_allclose(UGEORK(strength=0.25).cells(known).offset, 0.25 * whole, rtol=1e-6)
     assert whole.any() and not UGEORK(strength=0.0).cells(known).offset.any()
@@ -78,7 +78,7 @@ def test_options_that_change_nothing_are_put_back():
 
 @given(graphs(), st.integers(1, 5))
 def test_drawn_graphs_have_r_tilde_by_r_copies_on_average(graph, every):
-    known = evidence(graph)
+    known = inputs(graph)
     weight = weight_cells(known, **PLAIN).edge_weight(graph.edges)
     drawn = UGEG(every=every).edges(known)
     assert drawn.in_loss(1) is drawn.in_loss(every) and drawn.in_messages(1) is drawn.in_loss(1)
@@ -114,7 +114,7 @@ def test_many_drawn_graphs_come_near_uge_w():
 def test_a_drawn_graph_without_an_edge_has_no_walks_and_training_goes_on():
     graph = replace(town(6), edges=np.array([[0], [1]]))
     made = config(graph, "uge-g", "deepwalk", epochs=8, exposure="seen", options={"every": 1})
-    drawn = UGEG(every=1).edges(evidence(graph, ("city",)))
+    drawn = UGEG(every=1).edges(inputs(graph, ("city",)))
     copies = [drawn.in_loss(epoch).sum() for epoch in range(1, 9)]
     assert 0 in copies and max(copies) > 0
     assert np.isfinite(run(graph, made)[0].embedding).all()
@@ -124,7 +124,7 @@ def test_a_drawn_graph_without_an_edge_has_no_walks_and_training_goes_on():
 
 
 def test_messages_weigh_r_tilde_by_r_on_average_1():
-    known = evidence(path_graph())
+    known = inputs(path_graph())
     # weights 3/4, 3/2, 3/4 of the path by hand, 1 on average
     factors = UGEA(shrinkage=1e-2).edges(known)
     np.testing.assert_allclose(factors.in_messages(1), [0.75, 1.5, 0.75], rtol=1e-2)
@@ -183,12 +183,12 @@ def test_too_many_values_are_refused_and_many_advised_against(method):
         advice(8)
     assert [a for a in advice(16) if a.startswith(f"{method} takes away 8 of 16 dimensions")]
     assert advice(17) == []
-    assert LEACE().dimensions(evidence(street, ("street",))) == 8
+    assert LEACE().dimensions(inputs(street, ("street",))) == 8
 
 
 def test_erasers_say_when_nobody_is_left_to_fit_on():
     graph = town()
-    known = replace(evidence(graph, ("city",)), probed=np.ones(90, dtype=bool))
+    known = replace(inputs(graph, ("city",)), probed=np.ones(90, dtype=bool))
     with pytest.raises(ConfigError, match="no node outside the probe's test has a known value of city"):
         LEACE().check(known, "cross-entropy")
 
@@ -196,7 +196,7 @@ def test_erasers_say_when_nobody_is_left_to_fit_on():
 def test_a_part_of_uge_ork_that_weighs_nothing_refuses_nothing():
     # more joint groups than R's penalty takes: it is not asked for
     graph = town()
-    known = evidence(graph, ("city",))
+    known = inputs(graph, ("city",))
     ((weight, part),) = UGEORK(mean_weight=0.0, strength=0.0).penalty(known).parts
     assert weight == 1.0 and type(part).__name__ == "KernelGap"
     ((weight, _),) = UGEORK(kernel_weight=0.0, mean_weight=0.25).penalty(known).parts

@@ -157,7 +157,7 @@ def test_a_pass_that_does_not_fit_is_halved(tmp_path):
         plan = lambda seeds: plan(graph, seeds=seeds, epochs=2, options={"dim": 512})
         go = lambda todo: runs._train(
             graph, todo, store, Splits(graph), data, device="cpu", deterministic=False, solo=False,
-            on_step=lambda s: said.append(s.text),
+            on_progress=lambda s: said.append(s.text),
         )
         go(plan((99,)))
         size = next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmSize")) * 1024

@@ -61,7 +61,7 @@ def test_a_table_that_is_overridden_is_filled():
     for name in names("debias.methods"):
         method, known = find("debias.methods", name)(), _toys()["people"]
         table = method.cells(known)
-        filled = bool((table.weight != 1).any() or (table.offset != 0).any() or table.reach is not None)
+        filled = bool((table.weight != 1).any() or (table.offset != 0).any() or table.node_offset is not None)
         assert filled == overridden(method, "cells"), name
 
 

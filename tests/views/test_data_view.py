@@ -1,4 +1,4 @@
-"""What the Data page shows of a graph: notes, sizes, edges between groups, weights; small numbers withheld."""
+"""What the Data page shows of a graph: notes, sizes, edges between groups, weights; small numbers suppressed."""
 
 import os
 import pickle
@@ -18,7 +18,7 @@ from uge_core.dashboard.jobs import reading
 from uge_core.datasets.stamp import data_stamp
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
 from uge_core.graph.graph import Attribute, AttributedGraph
-from uge_core.graph.suppression import FEWEST, never_one
+from uge_core.graph.suppression import FEWEST, suppress_complementary
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import save_upload
 from uge_core.views.data import (
@@ -74,7 +74,7 @@ def test_groups_under_ten_people_are_never_a_number() -> None:
     words = said(view, groups_figure(view), groups_csv([view]))
     assert "under 10" in words and "small,7" not in words and "small 7" not in words
     assert "g,'=1+1,15.0" in groups_csv([view]) and "g,small,under 10,," in groups_csv([view])
-    assert "2 under 10: their size is withheld" in view.caption
+    assert "2 under 10: their size is suppressed" in view.caption
 
 
 @pytest.mark.parametrize(
@@ -95,18 +95,18 @@ def test_the_size_of_one_small_group_does_not_follow_from_the_others(
     assert table.index[table["n"].isna() | table["share"].isna()].tolist() == sorted((under, beside))
     texts = {x: y.strip() for t in groups_figure(view).data for x, y in zip(t.customdata, t.text, strict=True)}
     assert (texts[under], texts[beside]) == ("under 10", BESIDE) and f"{beside} is {BESIDE}" in view.caption
-    assert f"{under},under 10,," in file and f"{beside},withheld,," in file and "1 under 10: its size" in view.caption
+    assert f"{under},under 10,," in file and f"{beside},suppressed,," in file and "1 under 10: its size" in view.caption
     number = {"a": sizes[0], "b": sizes[1], "c": 7, "no value": missing}[beside]
     assert not re.search(rf"\b({number}|7)\b", said(view, groups_figure(view), file))
     row = overview_row(graph, graph.attributes[0])
-    assert row["By chance"] == "withheld"
-    assert row["Missing"] == {7: "under 10", 31: "withheld"}.get(missing, str(missing))
+    assert row["By chance"] == "suppressed"
+    assert row["Missing"] == {7: "under 10", 31: "suppressed"}.get(missing, str(missing))
 
 
 def test_sizes_that_follow_from_nothing_are_shown() -> None:
     for sizes, hidden in (([163, 137, 17], []), ([163, 137, 7, 6], ["c", "d"])):
         table = groups_view(made(tuple("abcd"[: len(sizes)]), sizes), "g").table
-        assert table.loc[table["n"].isna(), "group"].tolist() == hidden and not (table["withheld"] == BESIDE).any()
+        assert table.loc[table["n"].isna(), "group"].tolist() == hidden and not (table["suppressed"] == BESIDE).any()
 
 
 def test_the_rest_of_many_groups_gives_no_size_away() -> None:
@@ -114,7 +114,7 @@ def test_the_rest_of_many_groups_gives_no_size_away() -> None:
     (others,) = groups_view(made(labels, sizes), "g").drawn.query("kind == 'others'").to_dict("records")
     assert others["n"] == 7 + 20 + 21 + 22
     (others,) = groups_view(made(labels, sizes, missing=11), "g").drawn.query("kind == 'others'").to_dict("records")
-    assert np.isnan(others["n"]) and others["withheld"] == BESIDE
+    assert np.isnan(others["n"]) and others["suppressed"] == BESIDE
 
 
 def test_ordered_groups_keep_their_order_and_many_are_cut() -> None:
@@ -145,7 +145,7 @@ def test_edges_between_groups_stand_beside_chance() -> None:
     assert table.loc[("a", "a"), "ratio"] == pytest.approx(77 / (167 * 780 / 3160), abs=1e-4)
     assert "a with a has 1.87 times the edges" in view.title and "a,b,13.0,84.557,0.1537,yes" in view.csv()
     assert [n.text for n in mixing_map(view).layout.annotations] == ["1.87<br>77", "0.15<br>13", "1.87<br>77"]
-    assert "Withheld" not in view.caption
+    assert "Suppressed" not in view.caption
 
 
 SIX = [(i, j) for i in range(3) for j in range(i, 3)]
@@ -172,22 +172,22 @@ def test_edges_of_small_groups_do_not_follow_from_the_others(
     graph = blocks(sizes, dict(zip(SIX, edges, strict=True)))
     view = mixing_view(graph, "g")
     table = view.table.assign(pair=view.table["a"] + view.table["b"]).set_index("pair")
-    assert table.index[table["counts"] == "withheld"].tolist() == hidden
+    assert table.index[table["counts"] == "suppressed"].tolist() == hidden
     assert table.loc[hidden, ["edges", "expected", "ratio"]].isna().all(axis=None)
     assert table.drop(hidden)[["edges", "expected", "ratio"]].notna().all(axis=None)
-    assert all(f"{a},{b},withheld,,,withheld" in view.csv() for a, b in hidden)
-    assert f"Withheld: {len(hidden)} pairs" in view.caption and "withheld" in view.alt
+    assert all(f"{a},{b},suppressed,,,suppressed" in view.csv() for a, b in hidden)
+    assert f"Suppressed: {len(hidden)} pairs" in view.caption and "suppressed" in view.alt
     figure = mixing_map(view)
-    assert [n.text for n in figure.layout.annotations].count("withheld") == len(hidden)
-    assert [t for t in figure.data[0].text if t.endswith(": withheld")] and "nan" not in figure.to_json().lower()
+    assert [n.text for n in figure.layout.annotations].count("suppressed") == len(hidden)
+    assert [t for t in figure.data[0].text if t.endswith(": suppressed")] and "nan" not in figure.to_json().lower()
     row = overview_row(graph, graph.attributes[0])
-    assert row["n edges"] == sum(edges) and (row["Edges within a group"] == "withheld") == (hidden == ["ab", "cc"])
+    assert row["n edges"] == sum(edges) and (row["Edges within a group"] == "suppressed") == (hidden == ["ab", "cc"])
 
 
 def test_few_edges_of_an_attribute_with_two_groups_do_not_follow_from_its_share() -> None:
     graph = blocks([40, 40], {(0, 0): 77, (0, 1): 3, (1, 1): 78})
-    assert mixing_view(graph, "g").table["counts"].tolist() == ["withheld", "withheld", "yes"]
-    assert overview_row(graph, graph.attributes[0])["Edges within a group"] == "withheld"
+    assert mixing_view(graph, "g").table["counts"].tolist() == ["suppressed", "suppressed", "yes"]
+    assert overview_row(graph, graph.attributes[0])["Edges within a group"] == "suppressed"
 
 
 def test_too_few_expected_is_a_third_verdict() -> None:
@@ -439,4 +439,4 @@ def test_pokec_comes_within_seconds(shared_data: Callable[[str], Path], store: R
 )
 def test_small_sizes_do_not_follow_from_what_they_add_up_to(sizes: list[int], told: list[bool]) -> None:
     numbers = np.array(sizes)
-    assert (~never_one(numbers < 10, numbers)).tolist() == told
+    assert (~suppress_complementary(numbers < 10, numbers)).tolist() == told

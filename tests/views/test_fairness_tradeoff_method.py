@@ -15,7 +15,7 @@ import uge_core as uge
 from uge_core.audit.base import METRICS
 from uge_core.cli import commands as cli
 from uge_core.files import to_csv
-from uge_core.graph.suppression import WITHHELD_LEGEND
+from uge_core.graph.suppression import SUPPRESSED_LEGEND
 from uge_core.registry import names
 from uge_core.runs.names import method_class
 from uge_core.runs.store import RunStore
@@ -239,7 +239,9 @@ def test_dominance_needs_intervals_that_separate_on_both_axes(store: RunStore) -
     }
     symbols = {t.name: t.marker.symbol[0] for t in tradeoff_figure(view).data if t.mode and "text" in t.mode}
     assert symbols == {"No debiasing": "circle-open", "UGE-W": "diamond", "UGE-O (ours)": "pentagon-open-dot"}
-    assert view.title.startswith("UGE-W: least leakage of city measured, AUC 0.700, not told apart from 1 other; NDCG")
+    assert view.title.startswith(
+        "UGE-W: least leakage of city measured, AUC 0.700, not distinguishable from 1 other; NDCG"
+    )
     assert "No debiasing: AUC 0.900" in view.alt
 
 
@@ -260,7 +262,7 @@ def test_only_a_point_below_all_others_is_called_the_best(store: RunStore) -> No
         add(store, run_id, [row_, ndcg(0.3), leak(0.8)], method=method, sensitive=["city"])
     view = tradeoff(store, metric="dp")
     assert view.title == (
-        "UGE-W: lowest DP gap of city measured, 0.700, not told apart from 2 others; NDCG@10 0.300; "
+        "UGE-W: lowest DP gap of city measured, 0.700, not distinguishable from 2 others; NDCG@10 0.300; "
         "without debiasing 0.900 and 0.300"
     )
 
@@ -404,7 +406,7 @@ def test_thin_cells_are_marked_and_never_make_the_gap(store: RunStore) -> None:
     (side,) = view.sides
     assert side.extremes == (("A", "A"), ("A", "B")) and view.scale == 0.5 and side.verdict == "more than chance"
     assert any(r.endswith("too few pairs to count: B / B (36), B / C (none).") for r in view.remarks)
-    assert "100 in the cells that count" in view.caption and WITHHELD_LEGEND not in view.caption
+    assert "100 in the cells that count" in view.caption and SUPPRESSED_LEGEND not in view.caption
     figure = gap_map(view, "before")
     assert any(s.type == "path" for s in figure.layout.shapes) and "too few to count" in figure.data[0].text[2]
     light = gap_light(view, "before")
@@ -421,19 +423,23 @@ def with_small_groups() -> dict[str, Any]:
     return gap(cells, 0.2, p_value=0.01)
 
 
-def test_withheld_cells_tell_neither_value_nor_number(store: RunStore) -> None:
+def test_suppressed_cells_tell_neither_value_nor_number(store: RunStore) -> None:
     view = two(store, with_small_groups(), with_small_groups())
     table = ranked_cells(view)
-    assert table["Counts"].tolist() == ["yes", "yes", "withheld", "withheld"]
-    assert table["No debiasing, n"].tolist() == ["500", "500", "withheld", "withheld"]
+    assert table["Counts"].tolist() == ["yes", "yes", "suppressed", "suppressed"]
+    assert table["No debiasing, n"].tolist() == ["500", "500", "suppressed", "suppressed"]
     told = [line.split(",") for line in view.csv().splitlines()]
-    assert [dict(zip(told[0], line, strict=True))["before_n"] for line in told[1:]] == ["500", "500", *["withheld"] * 2]
-    assert not [c for c in told[0] if c.endswith("withheld")]
-    assert view.caption.count(WITHHELD_LEGEND) == 1 and all("2 cells are withheld" in view.alt[s] for s in SIDES)
+    assert [dict(zip(told[0], line, strict=True))["before_n"] for line in told[1:]] == [
+        "500",
+        "500",
+        *["suppressed"] * 2,
+    ]
+    assert not [c for c in told[0] if c.endswith("suppressed")]
+    assert view.caption.count(SUPPRESSED_LEGEND) == 1 and all("2 cells are suppressed" in view.alt[s] for s in SIDES)
     drawn = [*(gap_map(view, s).to_json() for s in (*SIDES, "difference")), *(gap_light(view, s) for s in SIDES)]
-    assert all("withheld" in words for words in drawn)
-    assert [a.text for a in gap_map(view, "before").layout.annotations][2:] == ["withheld"] * 2
-    assert [a.text for a in gap_map(view, "difference").layout.annotations][2:] == ["withheld"] * 2
+    assert all("suppressed" in words for words in drawn)
+    assert [a.text for a in gap_map(view, "before").layout.annotations][2:] == ["suppressed"] * 2
+    assert [a.text for a in gap_map(view, "difference").layout.annotations][2:] == ["suppressed"] * 2
     words = [*drawn, view.csv(), table.to_csv(), view.table.to_csv(), *view.remarks, *view.alt.values(), view.caption]
     assert not [w for w in words if "0.987" in w or "0.988" in w]
     assert not any("B / B" in r or "(9)" in r for r in view.remarks)
@@ -442,7 +448,7 @@ def test_withheld_cells_tell_neither_value_nor_number(store: RunStore) -> None:
 SIDES = ("before", "after")
 
 
-def test_withheld_groups_of_users_are_bars_without_a_number(store: RunStore) -> None:
+def test_suppressed_groups_of_users_are_bars_without_a_number(store: RunStore) -> None:
     cells = [
         cell("A", None, 0.5),
         cell("B", None, 0.3),
@@ -453,10 +459,10 @@ def test_withheld_groups_of_users_are_bars_without_a_number(store: RunStore) -> 
     view = two(store, gap(cells, 0.2, p_value=0.01))
     assert view.layout == "bars"
     texts = [t.strip() for t in gap_bars(view).data[0].text]
-    assert texts == ["0.500, n = 500", "0.300, n = 500", "withheld", "withheld", "none"]
+    assert texts == ["0.500, n = 500", "0.300, n = 500", "suppressed", "suppressed", "none"]
     light = gap_light(view, "before")
     assert list(gap_bars(view).data[0].x) == [0.5, 0.3, 0.0, 0.0, 0.0]
-    assert light.count(">withheld<") == 2 and light.count(">none<") == 1
+    assert light.count(">suppressed<") == 2 and light.count(">none<") == 1
     assert "0.98" not in light and "n = 9" not in light
 
 

@@ -65,7 +65,7 @@ class Paired:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Compared:
     """One of two embeddings.
 
     Attributes:
@@ -143,8 +143,8 @@ class Comparison:
 
 
 def compare_embeddings(
-    a: Side,
-    b: Side,
+    a: Compared,
+    b: Compared,
     graph: AttributedGraph,
     split: LinkSplit | None,
     *,

@@ -52,7 +52,7 @@ _LITTLE = 1e-10  # of the largest variance in a group's draws
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Contribution:
     """What one set of people adds to the variance of the cells they take part in.
 
     Attributes:
@@ -66,7 +66,9 @@ class Side:
     people: Float64
 
 
-def edge_sides(node: IntArray, part: IntArray, cell: IntArray, residual: Float64, n: Float64) -> tuple[Side, ...]:
+def edge_sides(
+    node: IntArray, part: IntArray, cell: IntArray, residual: Float64, n: Float64
+) -> tuple[Contribution, ...]:
     """The sides of listed pairs.
 
     Args:
@@ -88,7 +90,7 @@ def edge_sides(node: IntArray, part: IntArray, cell: IntArray, residual: Float64
         count = csr_matrix((np.ones(len(entries)), (row, column)), shape)
         squared = np.bincount(count.indices, count.data**2, len(cells))
         fourth = np.bincount(count.indices, count.data**4, len(cells))
-        sides.append(Side(cells, (influence.T @ influence).toarray(), squared**2 / fourth))
+        sides.append(Contribution(cells, (influence.T @ influence).toarray(), squared**2 / fourth))
     return tuple(sides)
 
 
@@ -128,7 +130,7 @@ class Noise:
 
 
 def cell_noise(
-    sides: Sequence[Side], own: Float64, n: IntArray, kept: IntArray, *, draws: int = DRAWS, seed: int = 0
+    sides: Sequence[Contribution], own: Float64, n: IntArray, kept: IntArray, *, draws: int = DRAWS, seed: int = 0
 ) -> Noise | None:
     """The uncertainty of the cells `kept`.
 

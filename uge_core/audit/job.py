@@ -21,7 +21,7 @@ Floors = MutableMapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class AuditRequest:
     """What one audit was asked, checked and with names resolved."""
 
     graph: AttributedGraph

@@ -120,17 +120,17 @@ def attack(
         centre, spread = x.mean(axis=0), x.std(axis=0)
         spread[spread == 0] = 1.0
         x, x_test = (x - centre) / spread, (x_test - centre) / spread
-    learnt, aside = _set_aside(y, seed) if calibrate else (np.arange(len(y)), np.arange(0))
+    learnt, calibration = _calibration_split(y, seed) if calibrate else (np.arange(len(y)), np.arange(0))
     # One thread: these are many short parallel regions, and where another process keeps a core busy
     # their threads wait for each other (trees on Pokec's age: 198 s against 7 s).
     with threadpool_limits(limits=1):
         first = plugin.fit(x[learnt], y[learnt], seed=seed)
-        last = plugin.fit(x, y, seed=seed) if plugin.learns_twice and len(aside) else first
+        last = plugin.fit(x, y, seed=seed) if plugin.learns_twice and len(calibration) else first
         probability = _rounded(last.probability(x_test))
         calibrated = None
-        if len(aside):
+        if len(calibration):
             prior = train_size / len(y)
-            calibrated = fit_calibration(first.probability(x[aside]), y[aside], prior).apply(probability)
+            calibrated = fit_calibration(first.probability(x[calibration]), y[calibration], prior).apply(probability)
     label = known[probability.argmax(axis=1)]
     return Prediction(classes[test], known, train_size, probability, label, calibrated, last.note)
 
@@ -146,7 +146,7 @@ def _rounded(probability: Float64) -> Float64:
     return np.asarray(np.ldexp(np.round(part * 2.0**40) / 2.0**40, power))
 
 
-def _set_aside(y: IntArray, seed: int) -> tuple[IntArray, IntArray]:
+def _calibration_split(y: IntArray, seed: int) -> tuple[IntArray, IntArray]:
     """Positions to learn from and to calibrate on: a stratified tenth, more where that is under twenty nodes."""
     share = min(0.2, max(0.1, MIN_TEST / len(y)))
     split = probe_split(Attribute("", y, ("",) * (int(y.max()) + 1)), seed=seed, test_share=share)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit import leakage
 from uge_core.audit.base import Row
-from uge_core.audit.job import Job, make_row
+from uge_core.audit.job import AuditRequest, make_row
 from uge_core.audit.leakage import Estimate, LeakageMetric
 from uge_core.audit.permutation import pillai_test
 from uge_core.graph.graph import Attribute
@@ -33,7 +33,7 @@ Estimates = Mapping[LeakageMetric, Estimate]
 class _Attack:
     """One attacker on one attribute, whatever the embedding."""
 
-    job: Job
+    job: AuditRequest
     attribute: Attribute
     probe: ProbeSplit
     attacker: str
@@ -103,7 +103,7 @@ class _Attack:
         ]
 
 
-def leakage_rows(job: Job, attribute: Attribute, step: Callable[[float], None]) -> list[Row]:
+def leakage_rows(job: AuditRequest, attribute: Attribute, step: Callable[[float], None]) -> list[Row]:
     """All attacks on one attribute, side by side; the rows do not depend on how many run at once."""
     name = attribute.name
     probe = probe_split(attribute, unknown=job.policies[name], seed=job.split_seed)
@@ -170,7 +170,7 @@ def _worst(rows: list[Row], metric: LeakageMetric) -> Row:
     )
 
 
-def _tested(row: Row, job: Job, probe: ProbeSplit, exposure: str | None, embedding: FloatArray) -> Row:
+def _tested(row: Row, job: AuditRequest, probe: ProbeSplit, exposure: str | None, embedding: FloatArray) -> Row:
     """The row with the permutation test's p-value: over all nodes, of a twin over those it knew no value of."""
     classes = probe.classes
     if exposure == "unseen":
@@ -188,7 +188,7 @@ def _tested(row: Row, job: Job, probe: ProbeSplit, exposure: str | None, embeddi
     return replace(row, p_value=test.p_value, note="; ".join(filter(None, (row.note, said))))
 
 
-def _beside(job: Job, tested: str, classes: IntArray) -> tuple[IntArray, list[str]]:
+def _beside(job: AuditRequest, tested: str, classes: IntArray) -> tuple[IntArray, list[str]]:
     """(N,) groups of the attributes that were not treated, in which the tested one is shuffled, and their names.
 
     Those with the fewest values first, as long as groups keep `_LEAST_SHUFFLED` nodes on average.

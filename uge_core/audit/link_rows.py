@@ -11,14 +11,14 @@ import numpy.typing as npt
 from uge_core.arrays import IntArray
 from uge_core.audit import ndcg, ndkl
 from uge_core.audit.base import Cell, Row
-from uge_core.audit.job import Job, make_row
+from uge_core.audit.job import AuditRequest, make_row
 from uge_core.audit.leakage import Estimate
 from uge_core.graph.scores import Factors
 from uge_core.graph.split import RankingTask, probe_classes, ranking_task
 from uge_core.graph.suppression import FEWEST
 
 
-def link_rows(job: Job) -> list[Row]:
+def link_rows(job: AuditRequest) -> list[Row]:
     """Held-out, bias-free, planted-truth and as-coded NDCG@10, then its gap and the rank exposure per attribute."""
     graph = job.graph
     rows: list[Row] = []
@@ -72,7 +72,7 @@ def link_rows(job: Job) -> list[Row]:
     return rows + _group_rows(job, held[0] if held else None)
 
 
-def _group_rows(job: Job, held: tuple[RankingTask, ndcg.Ranking] | None) -> list[Row]:
+def _group_rows(job: AuditRequest, held: tuple[RankingTask, ndcg.Ranking] | None) -> list[Row]:
     """Of the embedding as it is handed out: per attribute the gap in NDCG@10 and, between people, the rank exposure."""
     rows: list[Row] = []
     for a in job.attributes:
@@ -89,11 +89,11 @@ def _group_rows(job: Job, held: tuple[RankingTask, ndcg.Ranking] | None) -> list
         found = ndcg.group_means(value, group, len(labels), task, ranking, seed=job.seed)
         rows.append(_ndcg_gap(job, found, labels, given))
         if not job.graph.bipartite:
-            rows.append(_exposure(job, task, codes, given))
+            rows.append(_rank_exposure(job, task, codes, given))
     return rows
 
 
-def _ndcg_gap(job: Job, found: ndcg.GroupMeans, labels: tuple[str, ...], given: Mapping[str, Any]) -> Row:
+def _ndcg_gap(job: AuditRequest, found: ndcg.GroupMeans, labels: tuple[str, ...], given: Mapping[str, Any]) -> Row:
     """The largest less the smallest mean NDCG@10 of the groups with enough targets; under ten are withheld."""
     cells = tuple(
         Cell(label, None, None, 0, excluded=True, withheld=True)
@@ -126,7 +126,7 @@ def _ndcg_gap(job: Job, found: ndcg.GroupMeans, labels: tuple[str, ...], given: 
     )
 
 
-def _exposure(job: Job, task: RankingTask, codes: IntArray, given: Mapping[str, Any]) -> Row:
+def _rank_exposure(job: AuditRequest, task: RankingTask, codes: IntArray, given: Mapping[str, Any]) -> Row:
     """NDKL@10 of the held-out lists beside a random order of them."""
     value, chance = ndkl.ndkl_per_target(job.scored, task, codes, seed=job.seed)
     keep = np.isfinite(value)
@@ -147,7 +147,7 @@ def _contested(task: RankingTask) -> npt.NDArray[np.bool_]:
 
 def _ranked(
     metric: str,
-    job: Job,
+    job: AuditRequest,
     task: RankingTask,
     ranking: ndcg.Ranking,
     gains: ndcg.EdgeGains | None,

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.arrays import Float64, FloatArray, IntArray
-from uge_core.audit.dyadic import Apart, Noise, Side, cell_noise, compare_range, edge_sides
+from uge_core.audit.dyadic import Apart, Contribution, Noise, cell_noise, compare_range, edge_sides
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored
 from uge_core.graph.split import RankingTask, fill_strangers, ranking_task
@@ -222,7 +222,7 @@ def list_noise(
         squared = np.asarray(np.bincount(group[counted], deviation[counted] ** 2, num_groups), dtype=np.float64)
         for side in sides:
             squared[side.cells] = np.maximum(squared[side.cells], np.diagonal(side.gram) - own[side.cells])
-        lists = tuple(Side(np.array([g]), squared[g, None, None], n[g, None].astype(np.float64)) for g in kept)
+        lists = tuple(Contribution(np.array([g]), squared[g, None, None], n[g, None].astype(np.float64)) for g in kept)
         noise = cell_noise(lists, np.zeros(num_groups), n, kept, seed=seed)
     return noise
 

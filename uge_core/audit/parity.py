@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.arrays import Float64, FloatArray, IntArray
-from uge_core.audit.dyadic import Side, edge_sides
+from uge_core.audit.dyadic import Contribution, edge_sides
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored
 from uge_core.machine import cores
@@ -47,7 +47,7 @@ _SHORTEST = 1_000  # sampled pairs per cell at least
 
 
 @dataclass(frozen=True, eq=False)
-class CellTable:
+class ParityCells:
     """Means per cell of one attribute.
 
     Attributes:
@@ -66,11 +66,11 @@ class CellTable:
     mean: Float64
     n: IntArray
     own: Float64
-    sides: tuple[Side, ...]
+    sides: tuple[Contribution, ...]
     se: Float64 | None = None
     mass: Float64 | None = None
 
-    def of_shares(self) -> CellTable:
+    def of_shares(self) -> ParityCells:
         """The same where values are 0 or 1: a cell whose pairs all agree varies as one with half a pair of each more."""
         share = (self.mean * self.n + 0.5) / (self.n + 1)
         least = np.divide(share * (1 - share), self.n, out=np.zeros(len(share)), where=self.n > 0)
@@ -89,7 +89,7 @@ def dp_cells(
     compiled: bool = True,
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
-) -> dict[str, CellTable]:
+) -> dict[str, ParityCells]:
     """Mean probability per group pair over all node pairs, for every attribute at once.
 
     Args:
@@ -318,7 +318,7 @@ def _sum_tile(
     return total, squares, row_sum, column_sum
 
 
-def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGraph) -> CellTable:
+def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGraph) -> ParityCells:
     """One attribute's cells out of the sums per pair of combinations; deviations from the mean are those of h."""
     own, codes = group[sums.first], group[sums.order]
     num = int(codes.max(initial=-1)) + 1
@@ -331,7 +331,7 @@ def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGr
         mean = _ratio((member @ sums.total)[:, 0], n)
         squares = (member @ sums.squares)[:, 0]
         sides = _bipartite_sides(per_value, sums.per_person, codes, mean, size, n)
-        return CellTable(np.arange(num), None, 0.5 + mean, n, _own(squares, mean, n), sides)
+        return ParityCells(np.arange(num), None, 0.5 + mean, n, _own(squares, mean, n), sides)
     a, b = np.triu_indices(num)
     total, squares = (
         np.where(a == b, table[a, b], table[a, b] + table[b, a])
@@ -339,7 +339,7 @@ def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGr
     )
     n = np.where(a == b, size[a] * (size[a] - 1) // 2, size[a] * size[b])
     mean = _ratio(total, n)
-    return CellTable(a, b, 0.5 + mean, n, _own(squares, mean, n), _sides(per_value, codes, mean, size, n))
+    return ParityCells(a, b, 0.5 + mean, n, _own(squares, mean, n), _sides(per_value, codes, mean, size, n))
 
 
 def _own(squares: Float64, mean: Float64, n: IntArray) -> Float64:
@@ -349,7 +349,9 @@ def _own(squares: Float64, mean: Float64, n: IntArray) -> Float64:
     return out
 
 
-def _sides(per_value: FloatArray, codes: IntArray, mean: Float64, size: IntArray, n: IntArray) -> tuple[Side, ...]:
+def _sides(
+    per_value: FloatArray, codes: IntArray, mean: Float64, size: IntArray, n: IntArray
+) -> tuple[Contribution, ...]:
     """Of the cells over all pairs, a side per group: a_uc = (u's sum of h over value b) - (mu_gb - 1/2) (pairs of u)."""
     num = len(size)
     cell = np.zeros((num, num), dtype=np.int64)
@@ -364,13 +366,13 @@ def _sides(per_value: FloatArray, codes: IntArray, mean: Float64, size: IntArray
         cells, pairs = cell[g, others], size[others] - (others == g)
         influence = per_value[np.ix_(others, codes == g)] - (mean[cells] * pairs)[:, None]
         influence /= n[cells, None]
-        sides.append(Side(cells, influence @ influence.T, np.full(len(cells), float(size[g]))))
+        sides.append(Contribution(cells, influence @ influence.T, np.full(len(cells), float(size[g]))))
     return tuple(sides)
 
 
 def _bipartite_sides(
     per_value: FloatArray, per_person: FloatArray, codes: IntArray, mean: Float64, size: IntArray, n: IntArray
-) -> tuple[Side, ...]:
+) -> tuple[Contribution, ...]:
     """Of the cells over all user-item pairs: a side per group of users, and the items."""
     cells = np.nonzero(n > 0)[0]
     if not len(cells):
@@ -379,9 +381,9 @@ def _bipartite_sides(
     sides = []
     for g in cells:
         influence = (per_person[codes == g] - mean[g] * num_items) / n[g]
-        sides.append(Side(np.array([g]), np.array([[influence @ influence]]), np.array([float(size[g])])))
+        sides.append(Contribution(np.array([g]), np.array([[influence @ influence]]), np.array([float(size[g])])))
     influence = (per_value[cells] - (mean[cells] * size[cells])[:, None]) / n[cells, None]
-    sides.append(Side(cells, influence @ influence.T, np.full(len(cells), float(num_items))))
+    sides.append(Contribution(cells, influence @ influence.T, np.full(len(cells), float(num_items))))
     return tuple(sides)
 
 
@@ -399,7 +401,7 @@ def _sampled_cells(
     rng: np.random.Generator,
     most_pairs: int,
     threshold: float | None,
-) -> CellTable:
+) -> ParityCells:
     """Every cell's mean from a sample of its pairs, drawn with replacement, with its standard error."""
     people = np.arange(graph.people.start, graph.people.stop)
     known = people[group[people] >= 0]
@@ -451,7 +453,7 @@ def eo_cells(
     edges: IntArray,
     *,
     threshold: float | None = None,
-) -> dict[str, CellTable]:
+) -> dict[str, ParityCells]:
     """Mean probability of true edges per group pair, each edge counted once.
 
     Args:
@@ -470,7 +472,7 @@ def eo_cells(
 
 def listed_cells(
     value: Float64, pairs: IntArray, group: IntArray, graph: AttributedGraph, weight: Float64 | None = None
-) -> CellTable:
+) -> ParityCells:
     """The cells of listed pairs.
 
     Args:
@@ -485,7 +487,7 @@ def listed_cells(
 
 def _edge_table(
     prob: Float64, edges: IntArray, group: IntArray, num: int, graph: AttributedGraph, weight: Float64 | None = None
-) -> CellTable:
+) -> ParityCells:
     """The cells of listed pairs between `num` groups."""
     first, second = group[edges[0]], group[edges[1]]
     if graph.bipartite:
@@ -507,7 +509,7 @@ def _edge_table(
     own = np.zeros(len(a))
     np.divide(np.bincount(cell, residual**2, len(a)), total**2, out=own, where=n > 0)
     sides = edge_sides(edges.ravel(), np.concatenate(ends), np.tile(cell, 2), np.tile(residual, 2), total)
-    return CellTable(a, b, mean, n, own, sides, mass=None if weight is None else total)
+    return ParityCells(a, b, mean, n, own, sides, mass=None if weight is None else total)
 
 
 @dataclass(frozen=True)
@@ -525,7 +527,7 @@ class Gap:
     lowest: int | None = None
 
 
-def gap(table: CellTable, minimum: int) -> Gap:
+def gap(table: ParityCells, minimum: int) -> Gap:
     """Max minus min of the cells with at least `minimum` pairs or edges."""
     counted = np.nonzero(table.n >= max(minimum, 1))[0]
     if len(counted) < 2:

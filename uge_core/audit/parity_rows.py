@@ -26,7 +26,7 @@ from scipy.stats import t
 from uge_core.arrays import Float64, IntArray
 from uge_core.audit import dyadic, pair_sample, parity
 from uge_core.audit.base import Cell, Row
-from uge_core.audit.job import Job, make_row
+from uge_core.audit.job import AuditRequest, make_row
 from uge_core.audit.leakage import Estimate
 from uge_core.graph.split import probe_classes
 from uge_core.graph.suppression import FEWEST
@@ -35,7 +35,7 @@ _QUICK_NODES, _QUICK_PAIRS = 20_000, 400_000
 _SMALLEST = 1e-9  # of a mean, before its logarithm
 
 
-def parity_rows(job: Job, step: Callable[[float], None]) -> list[Row]:
+def parity_rows(job: AuditRequest, step: Callable[[float], None]) -> list[Row]:
     """DP and EO of the embedding as it is handed out."""
     grouped = {a.name: probe_classes(a, job.policies[a.name]) for a in job.attributes}
     groups = {name: codes for name, (codes, _) in grouped.items()}
@@ -87,7 +87,7 @@ class _Groups:
     small: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, job: Job, name: str, codes: IntArray, labels: tuple[str, ...]) -> _Groups:
+    def of(cls, job: AuditRequest, name: str, codes: IntArray, labels: tuple[str, ...]) -> _Groups:
         sizes = np.bincount(codes[codes >= 0], minlength=len(labels))
         return cls(name, labels, (sizes > 0) & (sizes < FEWEST) & (job.graph.attribute(name).side != "items"))
 
@@ -95,18 +95,18 @@ class _Groups:
         """A number of pairs: its first digit alone where one group is small, as that one's size would follow."""
         return _rough(n) if self.small.sum() == 1 else n
 
-    def without_small(self, table: parity.CellTable) -> parity.CellTable:
+    def without_small(self, table: parity.ParityCells) -> parity.ParityCells:
         """The table with nothing in the cells of small groups."""
         small = self.in_small(table)
         return replace(table, mean=np.where(small, np.nan, table.mean), n=np.where(small, 0, table.n))
 
-    def in_small(self, table: parity.CellTable) -> npt.NDArray[np.bool_]:
+    def in_small(self, table: parity.ParityCells) -> npt.NDArray[np.bool_]:
         """(C,) which cells hold people of a small group."""
         return np.asarray(self.small[table.a] if table.b is None else self.small[table.a] | self.small[table.b])
 
 
 def _test_set_rows(
-    job: Job, groups: _Groups, group: IntArray, sample: pair_sample.PairSample, scores: Float64
+    job: AuditRequest, groups: _Groups, group: IntArray, sample: pair_sample.PairSample, scores: Float64
 ) -> Iterator[Row]:
     """DP and EO of held-out edges beside pairs without an edge, of probabilities, of predicted links, and relative."""
     pairs, weight = sample.pairs, sample.weight
@@ -131,7 +131,7 @@ def _test_set_rows(
     yield _relative(job, groups, parity.listed_cells(place, pairs, group, job.graph, weight))
 
 
-def _relative(job: Job, groups: _Groups, table: parity.CellTable) -> Row:
+def _relative(job: AuditRequest, groups: _Groups, table: parity.ParityCells) -> Row:
     """The cell that a pair's score tells best from the others; the interval holds for all cells at once (Bonferroni)."""
     name, labels, table = groups.name, groups.labels, groups.without_small(table)
     kept = np.nonzero(table.n >= parity.MIN_PAIRS)[0]
@@ -162,10 +162,10 @@ def _relative(job: Job, groups: _Groups, table: parity.CellTable) -> Row:
 
 
 def _rows(
-    job: Job,
+    job: AuditRequest,
     metric: str,
     groups: _Groups,
-    table: parity.CellTable,
+    table: parity.ParityCells,
     minimum: int,
     variant: str | None,
     remark: str | None,
@@ -264,7 +264,7 @@ def _worst(share: Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _cells(
-    table: parity.CellTable,
+    table: parity.ParityCells,
     labels: tuple[str, ...],
     minimum: int,
     kept: IntArray,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from uge_core.arrays import FloatArray
 from uge_core.audit import crossing
 from uge_core.audit.base import Audit, Row
-from uge_core.audit.job import Floors, Job
+from uge_core.audit.job import AuditRequest, Floors
 from uge_core.audit.leakage import DEFAULT_ATTACKERS
 from uge_core.audit.leakage_rows import leakage_rows
 from uge_core.audit.link_rows import link_rows
@@ -96,7 +96,7 @@ def audit_embedding(
         ConfigError: the embedding does not fit the graph or is not finite, or a name is unknown.
         GraphError: the graph has no such attribute.
     """
-    job = Job(
+    job = AuditRequest(
         graph,
         split,
         checked_embedding(embedding, graph, "embedding"),

@@ -15,11 +15,11 @@ from torch.nn.functional import leaky_relu
 
 from uge_core.autograd import apply
 from uge_core.backbones._inputs import Gather, Inputs
-from uge_core.kernels import edges as _kernels
+from uge_core.kernels import attention
 
 _WORTH = 8000  # messages whose pass in 16 blocks takes as long as handing the blocks to other threads
 
-kernels: Any = _kernels  # numba's dispatchers take starred arguments, its types say they do not
+kernels: Any = attention  # numba's dispatchers take starred arguments, its types say they do not
 
 
 def attend(x: Tensor, source: Tensor, target: Tensor, inputs: Inputs) -> Tensor:

@@ -33,7 +33,7 @@ from uge_core.runs.stored_run import StoredRun
 if TYPE_CHECKING:
     from uge_core.graph.graph import AttributedGraph
     from uge_core.plugin import Info
-    from uge_core.progress import Step
+    from uge_core.progress import Progress
 
 DONE, CHECK_FAILED, USER_ERROR, NOT_ENOUGH_EVIDENCE, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -511,8 +511,8 @@ def _load(
     """The graph, and how to load it again."""
     from uge_core.datasets import lasting, load
 
-    with _Progress(sys.stderr) as on_step:
-        graph = load(spec, attributes=columns, store=store, may_fetch=may_fetch, on_step=on_step)
+    with _Progress(sys.stderr) as on_progress:
+        graph = load(spec, attributes=columns, store=store, may_fetch=may_fetch, on_progress=on_progress)
     return graph, {"spec": lasting(spec), "attributes": columns}
 
 
@@ -607,7 +607,7 @@ def _train(args: argparse.Namespace) -> int:
     if args.json and len(split_seeds) > 1:
         raise ConfigError("train --json prints one audit; for several splits use uge sweep --split-seeds")
     graph, source = _load(args.data, args.attributes, args.store)
-    with _Progress(sys.stderr) as on_step:
+    with _Progress(sys.stderr) as on_progress:
         keep_freed_memory()
         done = sweep(
             graph,
@@ -622,7 +622,7 @@ def _train(args: argparse.Namespace) -> int:
             device=args.device,
             deterministic=args.deterministic,
             solo=args.solo,
-            on_step=on_step,
+            on_progress=on_progress,
             source=source,
             **_settings(args),
         )
@@ -676,7 +676,7 @@ def _sweep(args: argparse.Namespace) -> int:
             for row in rows:
                 print(row["run_id"], row["plan"], config_words(row["config"]), sep="  ")
         return DONE
-    with _Progress(sys.stderr) as on_step:
+    with _Progress(sys.stderr) as on_progress:
         keep_freed_memory()
         done = sweep(
             graph,
@@ -685,7 +685,7 @@ def _sweep(args: argparse.Namespace) -> int:
             device=args.device,
             deterministic=args.deterministic,
             solo=args.solo,
-            on_step=on_step,
+            on_progress=on_progress,
             source=source,
             **grid,
         )
@@ -750,7 +750,7 @@ def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store:
         attributes = [graph.attribute(name).name for name in attributes]
     record: dict[str, Any] = run.audit or {}
     if graph and fresh:
-        with _Progress(sys.stderr) as on_step:
+        with _Progress(sys.stderr) as on_progress:
             record = audit_record(
                 run,
                 graph,
@@ -758,7 +758,7 @@ def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store:
                 attributes=attributes if anew else None,
                 crossings=args.crossings or (),
                 attackers=args.attackers or DEFAULT_ATTACKERS,
-                on_step=on_step,
+                on_progress=on_progress,
             )
         _keep(run, record, store)
     return only(record, attributes) if attributes else record
@@ -782,7 +782,7 @@ def _audit_file(args: argparse.Namespace, attributes: list[str] | None, store: R
     z, given = _read_file(args, graph)
     run = add_external(z, graph, store, source=source, **given)
     _say_trust(args)
-    with _Progress(sys.stderr) as on_step:
+    with _Progress(sys.stderr) as on_progress:
         record = audit_record(
             run,
             graph,
@@ -790,7 +790,7 @@ def _audit_file(args: argparse.Namespace, attributes: list[str] | None, store: R
             attributes=attributes,
             attackers=args.attackers or DEFAULT_ATTACKERS,
             crossings=args.crossings or (),
-            on_step=on_step,
+            on_progress=on_progress,
         )
     _keep(run, record, store)
     return record
@@ -831,7 +831,7 @@ def _say_trust(args: argparse.Namespace) -> None:
 
 def _compare(args: argparse.Namespace, attributes: list[str] | None) -> int:
     from uge_core.explore.comparison import compare, compare_record, compare_seeds
-    from uge_core.progress import Step
+    from uge_core.progress import Progress
     from uge_core.runs.audits import DEFAULT_ATTACKERS
     from uge_core.runs.external import external_config, external_id
 
@@ -858,14 +858,14 @@ def _compare(args: argparse.Namespace, attributes: list[str] | None) -> int:
             first, given = _read_file(args, graph)
             sides[0] = {external_id(first, graph, given["score"]): external_config(first, graph, **given)}
             options = {"score": given["score"], "split_seed": given["split_seed"]}
-        with _Progress(sys.stderr) as on_step:
+        with _Progress(sys.stderr) as on_progress:
             found = compare(
                 first,
                 b[0],
                 graph,
                 sensitive=attributes,
                 attackers=args.attackers or DEFAULT_ATTACKERS,
-                progress=lambda text: on_step(Step("comparing", 0, 1, text)),
+                progress=lambda text: on_progress(Progress("comparing", 0, 1, text)),
                 **options,
             )
         _say_trust(args)
@@ -1043,9 +1043,9 @@ def _resume(args: argparse.Namespace) -> int:
         raise ConfigError(f"device = {args.device!r} is not allowed; allowed: {', '.join(DEVICES)}")
     store = _store(args)
     graph = _load_again(store.load(args.run_id), args.data, args.store)
-    with _Progress(sys.stderr) as on_step:
+    with _Progress(sys.stderr) as on_progress:
         keep_freed_memory()
-        done = resume(args.run_id, graph, store, device=args.device, on_step=on_step)
+        done = resume(args.run_id, graph, store, device=args.device, on_progress=on_progress)
     for run in done:
         print(run.id)
     return _evidence(row for run in done for row in run.rows)
@@ -1317,7 +1317,7 @@ class _Progress:
         self._last: tuple[str, str, int] | None = None
         self._drawn = 0.0
 
-    def __enter__(self) -> Callable[[Step], None]:
+    def __enter__(self) -> Callable[[Progress], None]:
         return self._show
 
     def __exit__(self, *_: object) -> None:
@@ -1329,7 +1329,7 @@ class _Progress:
         with suppress(OSError, ValueError):
             print(text, end=end, file=self._stream, flush=True)
 
-    def _show(self, step: Step) -> None:
+    def _show(self, step: Progress) -> None:
         if step.stage == "note":
             self._print(("\r\x1b[K" if self._moving else "") + f"note: {step.text}", "\n")
             return

@@ -98,7 +98,7 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
 
 
 def _nameless(path: Path) -> bool:
-    """Whether it is an upload under way, as they lay aside before they named their process."""
+    """Whether it is an upload under way, as their temporary names did not name a process then."""
     return path.name.startswith(".new-") and "." not in path.name[1:]
 
 

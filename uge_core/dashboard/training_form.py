@@ -23,7 +23,7 @@ from uge_core.runs.plan import Planned, plan
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.runs.sweep import usable
-from uge_core.runs.timing import Rate, Span, between
+from uge_core.runs.timing import Span, Timing, between
 from uge_core.training.config import RunConfig, unread
 
 _OWN = ("epochs", "seed", "split_seed", "warm_epochs")  # asked for by the form itself
@@ -61,7 +61,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TimeEstimate:
     """What a choice would take.
 
     Attributes:
@@ -292,12 +292,12 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
     )
 
 
-def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -> Estimate:
+def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -> TimeEstimate:
     """What a job would take, or why it cannot be trained."""
     try:
         planned = form.plan(settings)
     except ConfigError as error:
-        return Estimate(refusal=str(error))
+        return TimeEstimate(refusal=str(error))
     wanted = set() if settings["force"] else {p.run_id for p in planned}
     runs = store.list(audits=False, archived=True)
     there = {run.id for run in runs if run.id in wanted and usable(run)}
@@ -305,13 +305,15 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
     stored = len(planned) - len(todo)
     already = f" {_count(stored, 'run')} of the {len(planned)} are stored already." if stored else ""
     if not todo:
-        return Estimate(0, stored, words=f"All {len(planned)} runs are stored already, so there is nothing to train.")
+        return TimeEstimate(
+            0, stored, words=f"All {len(planned)} runs are stored already, so there is nothing to train."
+        )
     trains, audits = expected(form.graph, [p.config for p in todo], settings["device"], store, runs)
     low, high = trains.low + audits.low, trains.high + audits.high
     busy = f"; the upper figure counts what else this machine does now (load {timing.load_average():.0f} on {_count(cores(), 'core')})"
     # Where audits are most of it, what is not known of them matters most.
     source = max((trains, audits), key=lambda s: (not s.known, s.high)).source
-    return Estimate(
+    return TimeEstimate(
         len(todo),
         stored,
         low,
@@ -368,15 +370,15 @@ def expected_again(run: StoredRun, store: RunStore) -> tuple[Span, Span | None]:
     return trains, timing.span(measured, "audit", max(audits), graph=graph, kind="")
 
 
-def _measured(store: RunStore, runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: int) -> Sequence[Rate]:
+def _measured(store: RunStore, runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: int) -> Sequence[Timing]:
     """The store's rates; where none is of this graph's training, those its runs tell."""
-    found = store.rates()
+    found = store.timings()
     if any(r.what == "train" and r.graph == fingerprint for r in found):
         return found
-    return [*found, *_rates_of(runs, fingerprint, nodes, edges)]
+    return [*found, *_timings_of(runs, fingerprint, nodes, edges)]
 
 
-def _rates_of(runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: int) -> Iterable[Rate]:
+def _timings_of(runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: int) -> Iterable[Timing]:
     """Rates out of runs that were trained before rates were kept; runs of one pass have its seconds, to the bit."""
     passes: dict[tuple[Any, ...], list[RunConfig]] = {}
     for run in runs:
@@ -387,7 +389,7 @@ def _rates_of(runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: in
     for (seconds, device, _), configs in passes.items():
         work = sum(timing.training_work(c, nodes, edges) for c in configs)
         # Older than what is kept, of which nobody knows how busy the machine was.
-        yield Rate("train", fingerprint, timing.kind(device or "cpu", configs), timing.machine(), work, seconds, 0.0)
+        yield Timing("train", fingerprint, timing.kind(device or "cpu", configs), timing.machine(), work, seconds, 0.0)
 
 
 def _count(number: int, what: str) -> str:

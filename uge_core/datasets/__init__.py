@@ -20,7 +20,7 @@ from uge_core.datasets.layouts.pyg_names import locate as locate_pyg
 from uge_core.datasets.layouts.sample import folder as sample_folder
 from uge_core.errors import DatasetMissing, GraphError, NotReadYet
 from uge_core.graph.graph import AttributedGraph
-from uge_core.progress import OnStep
+from uge_core.progress import OnProgress
 from uge_core.registry import unknown_name
 
 __all__ = ["describe", "inspect", "load"]
@@ -49,7 +49,7 @@ def load(
     attributes: Sequence[str] | None = None,
     store: str | Path | None = None,
     may_fetch: bool = True,
-    on_step: OnStep | None = None,
+    on_progress: OnProgress | None = None,
     tensors: Path | None = None,
 ) -> AttributedGraph:
     """The graph at `spec`.
@@ -62,7 +62,7 @@ def load(
             that would be an attribute is ignored, and no feature. The attributes of items stay.
         store: below which datasets of PyG's are kept; None means ``$UGE_STORE``, else ``./uge-store``.
         may_fetch: whether one that is not kept there yet may be fetched.
-        on_step: told what is fetched and how much of it has come; None: the first goes to stderr.
+        on_progress: told what is fetched and how much of it has come; None: the first goes to stderr.
         tensors: of a process that must not load torch, the folder in which a worker keeps the tensors of .pt files.
 
     Returns:
@@ -75,7 +75,7 @@ def load(
         NotReadYet: `tensors` has none of this file.
         ConfigError: the mirror to fetch from is not allowed.
     """
-    layout, found = locate(spec, store=store, may_fetch=may_fetch, on_step=on_step)
+    layout, found = locate(spec, store=store, may_fetch=may_fetch, on_progress=on_progress)
     if tensors is not None and layout.name == "pyg-data":
         place = tensors_path(found.files["data"], tensors)
         if not place.exists():
@@ -96,7 +96,7 @@ def load(
 
 
 def locate(
-    spec: str | Path, *, store: str | Path | None = None, may_fetch: bool = False, on_step: OnStep | None = None
+    spec: str | Path, *, store: str | Path | None = None, may_fetch: bool = False, on_progress: OnProgress | None = None
 ) -> tuple[Layout, Found]:
     """Which graph `spec` names, without reading it; the arguments are those of `load`.
 
@@ -107,7 +107,7 @@ def locate(
     """
     if str(spec).startswith(PREFIX):
         root = None if store is None else Path(store)
-        return locate_pyg(str(spec), root, may_fetch=may_fetch, on_step=on_step)
+        return locate_pyg(str(spec), root, may_fetch=may_fetch, on_progress=on_progress)
     return _choose(*_locate(spec))
 
 

@@ -18,7 +18,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from uge_core.errors import ConfigError, DatasetMissing
-from uge_core.progress import OnStep, Step
+from uge_core.progress import OnProgress, Progress
 
 MIRROR_VARIABLE = "UGE_MIRROR"
 """The environment variable that takes the place of scheme and host in every URL."""
@@ -53,14 +53,14 @@ def at_mirror(url: str) -> str:
     return mirror.rstrip("/") + urlsplit(url).path
 
 
-def fetch(url: str, target: Path, called: str, on_step: OnStep) -> str:
+def fetch(url: str, target: Path, called: str, on_progress: OnProgress) -> str:
     """Fetches a zip archive (an .npz is one) into a new file.
 
     Args:
         url: where it lies; https, or http on this machine.
         target: the file to make; what a failure leaves there is the caller's to remove.
         called: what the user named, for messages.
-        on_step: told how much has come.
+        on_progress: told how much has come.
 
     Returns:
         The SHA-256 of what came.
@@ -71,13 +71,13 @@ def fetch(url: str, target: Path, called: str, on_step: OnStep) -> str:
     """
     digest = hashlib.sha256()
     with target.open("xb") as file:
-        for chunk in _chunks(url, called, on_step):
+        for chunk in _chunks(url, called, on_progress):
             file.write(chunk)
             digest.update(chunk)
     return digest.hexdigest()
 
 
-def _chunks(url: str, called: str, on_step: OnStep) -> Iterator[bytes]:
+def _chunks(url: str, called: str, on_progress: OnProgress) -> Iterator[bytes]:
     """What the host sends, checked as it comes."""
     request = urllib.request.Request(url, headers={"User-Agent": "uge_core"})
     text = f"fetching {called}"
@@ -96,7 +96,7 @@ def _chunks(url: str, called: str, on_step: OnStep) -> Iterator[bytes]:
                     raise DatasetMissing(f"{called}: {url} goes on beyond {LARGEST:,} bytes; {_ELSEWHERE}")
                 if total:
                     left = (time.monotonic() - began) * (total - done) / done
-                    on_step(Step("fetching", done, total, text, left))
+                    on_progress(Progress("fetching", done, total, text, left))
                 yield chunk
     except urllib.error.HTTPError as e:
         e.close()

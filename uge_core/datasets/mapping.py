@@ -405,18 +405,18 @@ def write_card(folder: str | Path, made: TableMap, *, may_replace: bool = False)
     path = Path(folder) / FILE
     if path.exists() and not may_replace:
         raise GraphError(f"{path}: is there already and was not written here; change it by hand, or upload the files")
-    aside = path.with_name(f".new-{FILE}")
+    temporary = path.with_name(f".new-{FILE}")
     try:
-        aside.write_text(card_text(made), encoding="utf-8")
+        temporary.write_text(card_text(made), encoding="utf-8")
         try:
-            read_card(aside)
+            read_card(temporary)
         except GraphError as e:
-            raise GraphError(str(e).replace(aside.name, FILE)) from None
-        aside.rename(path)
+            raise GraphError(str(e).replace(temporary.name, FILE)) from None
+        temporary.rename(path)
     except OSError as e:
         raise GraphError(f"{path}: cannot be written ({e.strerror or e}); upload the files instead") from None
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return path
 
 

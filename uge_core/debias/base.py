@@ -2,7 +2,7 @@
 
 A method may yield a cell table (what each observed edge counts, and what is added to each pair's
 logit while training), a penalty on the embeddings, factors of single edges, rules for walks, a head
-between the encoder and the loss, and a finish for the embedding after training. Slots it does not
+between the encoder and the loss, and a postprocess for the embedding after training. Slots it does not
 fill hold do-nothing objects, so the loop has no branch per method. A subclass is a frozen dataclass
 whose fields are its options, one file per method.
 """
@@ -16,11 +16,11 @@ from uge_core.debias.bias_free import CellTable
 from uge_core.debias.edge_factors import EdgeFactors, NoFactors
 from uge_core.debias.heads.base import Head, NoHead
 from uge_core.debias.penalties.base import NoPenalty, Penalty
-from uge_core.debias.postprocess.base import Finish, Keep
+from uge_core.debias.postprocess.base import Keep, Postprocess
 from uge_core.plugin import Info, Reference, describe
 
 if TYPE_CHECKING:
-    from uge_core.debias.bias_free import Evidence
+    from uge_core.debias.bias_free import MethodInputs
     from uge_core.graph.walks import StepRule
 
 
@@ -81,38 +81,38 @@ class Method:
         """Options that change nothing on this kind of graph or with these other options."""
         return set() if bipartite else {"item_cells"} & {f.name for f in fields(self)}
 
-    def check(self, evidence: Evidence, loss: str) -> None:
+    def check(self, inputs: MethodInputs, loss: str) -> None:
         """Raises ConfigError where the method cannot serve this graph or loss, with the reason."""
 
-    def cells(self, evidence: Evidence) -> CellTable:
+    def cells(self, inputs: MethodInputs) -> CellTable:
         """The weight and the logit offset of every pair of groups; 1 and 0 where a method says nothing."""
-        return CellTable.neutral(evidence.graph.num_nodes)
+        return CellTable.neutral(inputs.graph.num_nodes)
 
-    def penalty(self, evidence: Evidence) -> Penalty:
+    def penalty(self, inputs: MethodInputs) -> Penalty:
         """What is added to the loss, before lambda."""
         return NoPenalty()
 
-    def edges(self, evidence: Evidence) -> EdgeFactors:
+    def edges(self, inputs: MethodInputs) -> EdgeFactors:
         """What single training edges count, beside their cell's weight."""
         return NoFactors()
 
-    def walks(self, evidence: Evidence) -> StepRule | None:
+    def walks(self, inputs: MethodInputs) -> StepRule | None:
         """How a backbone that walks chooses steps, in place of `edges`.
 
         None: by the edges' weights times what their cells and `edges` weigh them in the loss.
         """
         return None
 
-    def head(self, evidence: Evidence, penalty: Penalty) -> Head:
+    def head(self, inputs: MethodInputs, penalty: Penalty) -> Head:
         """What stands between the encoder and the loss; it may share a step's draw with the member's penalty."""
         return NoHead()
 
-    def finish(self, evidence: Evidence) -> Finish:
+    def postprocess(self, inputs: MethodInputs) -> Postprocess:
         """What is done to the finished embedding."""
         return Keep()
 
-    def dimensions(self, evidence: Evidence) -> int:
-        """How many dimensions its finish takes away, if it takes any.
+    def dimensions(self, inputs: MethodInputs) -> int:
+        """How many dimensions its postprocess takes away, if it takes any.
 
         As many as an embedding has are refused, half of them advised against.
         """

@@ -113,8 +113,8 @@ class CellTable:
         offset: (G + 1, G + 1) float32 added to a pair's logit while training, for positives and negatives.
         uncovered_mass: see `Counts.uncovered_mass`.
         thin_mass: see `Counts.thin_mass`.
-        reach: (N, G + 1) float32 a node's own part of its pairs' offsets, by the other end's group: the offset of a
-            pair is offset[g_u, g_v] + reach[u, g_v] + reach[v, g_u]; None for 0 throughout.
+        node_offset: (N, G + 1) float32 a node's own part of its pairs' offsets, by the other end's group: the offset of a
+            pair is offset[g_u, g_v] + node_offset[u, g_v] + node_offset[v, g_u]; None for 0 throughout.
         notes: what its owner should be told.
     """
 
@@ -123,7 +123,7 @@ class CellTable:
     offset: npt.NDArray[np.float32]
     uncovered_mass: float = 0.0
     thin_mass: float = 0.0
-    reach: npt.NDArray[np.float32] | None = None
+    node_offset: npt.NDArray[np.float32] | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -138,7 +138,7 @@ class CellTable:
     def edge_offset(self, edges: IntArray) -> npt.NDArray[np.float32]:
         """(E,) logit offset of each pair of nodes in `edges` (2, E)."""
         (u, v), g = edges, self.group
-        own = 0.0 if self.reach is None else self.reach[u, g[v]] + self.reach[v, g[u]]
+        own = 0.0 if self.node_offset is None else self.node_offset[u, g[v]] + self.node_offset[v, g[u]]
         return np.asarray(self.offset[g[u], g[v]] + own, np.float32)
 
     def diagnostics(self, edges: IntArray) -> dict[str, float]:
@@ -163,7 +163,7 @@ class CellTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class MethodInputs:
     """All a method may know of the attributes: one member's values, grouped and counted.
 
     Attributes:
@@ -298,12 +298,12 @@ class Evidence:
 
 
 def ratio_table(
-    evidence: Evidence, *, shrinkage: float, independence: bool, item_cells: str
+    inputs: MethodInputs, *, shrinkage: float, independence: bool, item_cells: str
 ) -> tuple[IntArray, Table, float, float]:
     r"""log(R / R~) of every pair of groups.
 
     Args:
-        evidence: a member's values.
+        inputs: a member's values.
         shrinkage: pseudo-edges at the bias-free rate; 0 leaves cells without an edge at 0 (no
             training edge between known nodes can fall there).
         independence: the paper's independence form (unnumbered, Sec. 5.1): the sum of the logs of
@@ -314,16 +314,16 @@ def ratio_table(
         (N,) group of each node in 0..G, the last being outside; (G + 1, G + 1) log ratios; uncovered mass; thin mass.
     """
     if not independence:
-        part, counts = evidence.joint(item_cells)
+        part, counts = inputs.joint(item_cells)
         table = _pad(_log_ratio(counts, shrinkage))
         return _padded(part.group, part.num_groups), table, counts.uncovered_mass, counts.thin_mass
-    part, _, _ = replace(evidence, other=()).groups(item_cells)
+    part, _, _ = replace(inputs, other=()).groups(item_cells)
     total, uncovered, thin = np.zeros((part.num_groups, part.num_groups)), 0.0, 0.0
     first = np.full(part.num_groups, -1, np.int64)
     inside = part.group >= 0
     first[part.group[inside]] = np.nonzero(inside)[0]
-    for value in evidence.sensitive:
-        one, counts = evidence.alone(value, item_cells)
+    for value in inputs.sensitive:
+        one, counts = inputs.alone(value, item_cells)
         g = one.group[first]
         total += _log_ratio(counts, shrinkage)[np.ix_(g, g)]
         uncovered, thin = max(uncovered, counts.uncovered_mass), max(thin, counts.thin_mass)
@@ -354,29 +354,29 @@ def joint_weights(part: Partition, counts: Counts, shrinkage: float) -> CellTabl
     )
 
 
-def weight_cells(evidence: Evidence, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
+def weight_cells(inputs: MethodInputs, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
     """UGE-W's table, Eq. (6): weight R~/R, offset 0.
 
     With independence the weights are scaled to mean 1 over the training edges between nodes with values (an edge counts by
     its own weight), as a product of one-attribute ratios does not preserve the mass; without it they are left as they are.
     """
     if not independence:
-        return joint_weights(*evidence.joint(item_cells), shrinkage)
+        return joint_weights(*inputs.joint(item_cells), shrinkage)
     group, log_ratio, uncovered, thin = ratio_table(
-        evidence, shrinkage=shrinkage, independence=independence, item_cells=item_cells
+        inputs, shrinkage=shrinkage, independence=independence, item_cells=item_cells
     )
     weight = np.exp(-log_ratio)
-    u, v = group[evidence.train_edges]
+    u, v = group[inputs.train_edges]
     inside = (u < len(weight) - 1) & (v < len(weight) - 1)
-    count = None if evidence.weights is None else evidence.weights[inside]
+    count = None if inputs.weights is None else inputs.weights[inside]
     weight /= np.average(weight[u[inside], v[inside]], weights=count) if inside.any() else 1.0
     weight[-1, :] = weight[:, -1] = 1.0
     return CellTable(group, weight.astype(np.float32), np.zeros(weight.shape, np.float32), uncovered, thin)
 
 
-def offset_cells(evidence: Evidence, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
+def offset_cells(inputs: MethodInputs, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
     """UGE-O's table: weight 1, offset log(R/R~), so that the dot product fits the bias-free graph itself."""
     group, log_ratio, uncovered, thin = ratio_table(
-        evidence, shrinkage=shrinkage, independence=independence, item_cells=item_cells
+        inputs, shrinkage=shrinkage, independence=independence, item_cells=item_cells
     )
     return CellTable(group, np.ones(log_ratio.shape, np.float32), log_ratio.astype(np.float32), uncovered, thin)

@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.arrays import DirectionArray, FloatArray, IntArray
-from uge_core.debias.bias_free import Evidence, partition
+from uge_core.debias.bias_free import MethodInputs, partition
 
 Numbers = npt.NDArray[np.float64]
 
 
-def sensitive_groups(evidence: Evidence) -> IntArray:
+def sensitive_groups(inputs: MethodInputs) -> IntArray:
     """(N,) joint groups of the sensitive attributes; a missing value is one more value, items are one more group."""
-    return partition([v.codes for v in evidence.sensitive], evidence.side).group
+    return partition([v.codes for v in inputs.sensitive], inputs.side).group
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class FairSteps:
     r"""All single steps along training edges, both ways, by the block of neighbours they lead to.
 
     A block is the neighbours of one node u, those it has an edge to, that belong to one group c. A rule gives each block of u a share m_uc of
@@ -44,9 +44,9 @@ class Steps:
     directions: DirectionArray | None = None
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Steps:
+    def of(cls, inputs: MethodInputs) -> FairSteps:
         """Along a member's training edges, between its sensitive groups."""
-        return cls(evidence.train_edges, sensitive_groups(evidence), evidence.weights, evidence.directions)
+        return cls(inputs.train_edges, sensitive_groups(inputs), inputs.weights, inputs.directions)
 
     @cached_property
     def _there(self) -> IntArray | slice:

@@ -64,12 +64,12 @@ class Saturated:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Log odds of each pair: level[g_i, g_j] + reach[i, g_j] + reach[j, g_i].
+    """Log odds of each pair: level[g_i, g_j] + node_offset[i, g_j] + node_offset[j, g_i].
 
     Attributes:
         group: (N,) group of each node.
         level: (G, G) part of a pair of groups.
-        reach: (N, G) a node's own part towards each group.
+        node_offset: (N, G) a node's own part towards each group.
         error: the largest relative error of a sum above 0.
         saturated: blocks with a pair of probability above `SATURATED`, or a sum missed by more than 1e-3; not
             looked for by `block_totals`.
@@ -77,14 +77,16 @@ class Prior:
 
     group: IntArray
     level: Array
-    reach: Array
+    node_offset: Array
     error: float
     saturated: tuple[Saturated, ...] = ()
 
     def logit(self, source: IntArray, target: IntArray) -> Array:
         """(P,) log odds of the pairs."""
         g = self.group
-        out: Array = self.level[g[source], g[target]] + self.reach[source, g[target]] + self.reach[target, g[source]]
+        out: Array = (
+            self.level[g[source], g[target]] + self.node_offset[source, g[target]] + self.node_offset[target, g[source]]
+        )
         return out
 
 
@@ -111,17 +113,17 @@ def degree_by_group(group: IntArray, side: IntArray, edges: IntArray, smoothing:
         share = totals / np.maximum(totals.sum(axis=1, keepdims=True), 1.0)
         degree = (1 - smoothing) * degree + smoothing * degree.sum(axis=1, keepdims=True) * share[group]
     members = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group, minlength=groups))[:-1])
-    reach = np.zeros((num, groups))
+    node_offset = np.zeros((num, groups))
     worst, saturated = 0.0, []
     for a in range(groups):
         for b in range(a, groups):
             if across[a, b]:
                 x, y, highest, error = _block(degree[members[a], b], None if a == b else degree[members[b], a])
-                reach[members[a], b], reach[members[b], a] = x, y
+                node_offset[members[a], b], node_offset[members[b], a] = x, y
                 worst = max(worst, error)
                 if highest > SATURATED or error > 1e-3:
                     saturated.append(Saturated(a, b, highest, error))
-    return Prior(group, np.zeros((groups, groups)), reach, worst, tuple(saturated))
+    return Prior(group, np.zeros((groups, groups)), node_offset, worst, tuple(saturated))
 
 
 def block_totals(group: IntArray, side: IntArray, edges: IntArray, smoothing: float = 0.0) -> Prior:

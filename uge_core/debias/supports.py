@@ -10,7 +10,7 @@ import numpy as np
 
 from uge_core import registry
 from uge_core.arrays import IntArray
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.heads.base import NoHead
 from uge_core.debias.penalties.base import Ahead, NoPenalty
 from uge_core.debias.postprocess.base import Keep
@@ -54,7 +54,7 @@ def _supports(cls: type[Method]) -> Iterator[tuple[str, str]]:
     yield "Re-encoded by What-if", "yes, with an encoder" if _plain(method, toys["people"]) else "no"
 
 
-def _slots(method: Method, known: Evidence) -> Iterator[str]:
+def _slots(method: Method, known: MethodInputs) -> Iterator[str]:
     # estimating a table may compile kernels, which a page must not
     if overridden(method, "cells"):
         yield "weights or offsets of pairs of groups"
@@ -71,7 +71,7 @@ def _slots(method: Method, known: Evidence) -> Iterator[str]:
         yield f"steps of walks of {', '.join(walking)}"
     if not isinstance(_head(method, known), NoHead):
         yield "a head between encoder and loss"
-    if not isinstance(method.finish(known), Keep):
+    if not isinstance(method.postprocess(known), Keep):
         yield "a change of the finished embedding"
 
 
@@ -82,27 +82,27 @@ def overridden(method: Method, slot: str) -> bool:
     return getattr(type(method), slot) is not getattr(Method, slot)
 
 
-def _head(method: Method, known: Evidence) -> Any:
+def _head(method: Method, known: MethodInputs) -> Any:
     return method.head(known, method.penalty(known))
 
 
-def _recorded(method: Method, known: Evidence) -> bool:
+def _recorded(method: Method, known: MethodInputs) -> bool:
     return isinstance(method.penalty(known), Ahead) and _fixed(method, known)
 
 
-def _fixed(method: Method, known: Evidence) -> bool:
+def _fixed(method: Method, known: MethodInputs) -> bool:
     edges = method.edges(known)
     same = all(a is b for a, b in ((f(1), f(1000)) for f in (edges.in_loss, edges.in_messages)))
     return same and isinstance(_head(method, known), NoHead)
 
 
-def _plain(method: Method, known: Evidence) -> bool:
+def _plain(method: Method, known: MethodInputs) -> bool:
     """The exported embedding is what the encoder gives on the graph as it is."""
     own = method.edges(known).in_kept() is not None
-    return not own and isinstance(_head(method, known), NoHead) and isinstance(method.finish(known), Keep)
+    return not own and isinstance(_head(method, known), NoHead) and isinstance(method.postprocess(known), Keep)
 
 
-def _refused(method: Method, known: Evidence) -> dict[str, str]:
+def _refused(method: Method, known: MethodInputs) -> dict[str, str]:
     """By loss why this method refuses a graph; empty where it does not."""
     found = {}
     for loss in dict.fromkeys(registry.find("backbones", n).loss for n in registry.names("backbones")):
@@ -116,7 +116,7 @@ def _refused(method: Method, known: Evidence) -> dict[str, str]:
 
 
 @cache
-def _toys() -> Mapping[str, Evidence]:
+def _toys() -> Mapping[str, MethodInputs]:
     """A ring of people with chords in each form a graph may have; of a bipartite one the second half are items."""
     here, half = np.arange(_PEOPLE), _PEOPLE // 2
     ends = [(here, (here + step) % _PEOPLE) for step in (1, 3)]
@@ -132,7 +132,7 @@ def _toys() -> Mapping[str, Evidence]:
     }
 
 
-def _toy(edges: IntArray, *, missing: int = 0, **form: Any) -> Evidence:
+def _toy(edges: IntArray, *, missing: int = 0, **form: Any) -> MethodInputs:
     """Two attributes, of which the first `missing` people have none; items have neither."""
     people, side = form.get("num_users", _PEOPLE), "users" if "num_users" in form else "nodes"
     codes = np.full((2, _PEOPLE), NOT_APPLICABLE)
@@ -143,4 +143,4 @@ def _toy(edges: IntArray, *, missing: int = 0, **form: Any) -> Evidence:
     graph = AttributedGraph("toy", _PEOPLE, edges, attributes, **form)
     rng = np.random.default_rng(0)
     values = tuple(resolve_values(a, graph, edges, unknown="exclude", rng=rng) for a in attributes)
-    return Evidence(graph, edges, values, (), graph.edge_weights, directions=graph.directions)
+    return MethodInputs(graph, edges, values, (), graph.edge_weights, directions=graph.directions)

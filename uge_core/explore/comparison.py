@@ -19,7 +19,7 @@ from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig, split_names
 
 if TYPE_CHECKING:
-    from uge_core.audit.compare import Comparison, Side
+    from uge_core.audit.compare import Compared, Comparison
 import json
 from pathlib import Path
 
@@ -32,7 +32,7 @@ SCHEMA = "uge-compare/1"
 class _Member:
     """One of two, and what it has to have in common with the other."""
 
-    side: Side
+    side: Compared
     name: str
     split_seed: int | None
     test_share: float | None
@@ -105,16 +105,16 @@ def _common(both: Sequence[_Member], field: str) -> Any:
 
 
 def _member(given: Any, graph: AttributedGraph, split_seed: int | None, score: str) -> _Member:
-    from uge_core.audit.compare import Side
+    from uge_core.audit.compare import Compared
 
     if not isinstance(given, StoredRun):
-        return _Member(Side(as_embedding(given, graph), score=score), "the array", split_seed, None, None)
+        return _Member(Compared(as_embedding(given, graph), score=score), "the array", split_seed, None, None)
     check_data(given, graph)
     name, z = f"run {given.id}", as_embedding(given.embedding, graph)
     if given.config["method"] == EXTERNAL:
-        return _Member(Side(z, score=given.config["score"]), name, given.config["split_seed"], None, None)
+        return _Member(Compared(z, score=given.config["score"]), name, given.config["split_seed"], None, None)
     config = RunConfig.from_json(given.config)
-    side = Side(
+    side = Compared(
         z,
         None if given.twin is None else np.asarray(given.twin),
         frozenset(config.sensitive),

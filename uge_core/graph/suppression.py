@@ -12,17 +12,17 @@ from uge_core.graph.graph import Attribute
 
 FEWEST = 10
 """People, pairs, edges or targets under which nothing is told of a cell, as it could point at people."""
-WITHHELD = "withheld"
-WITHHELD_LEGEND = "Withheld: a group of under ten people, or under ten pairs."
+SUPPRESSED = "suppressed"
+SUPPRESSED_LEGEND = "Suppressed: a group of under ten people, or under ten pairs."
 
 
-def withheld_sizes(a: Attribute) -> BoolArray:
-    """(G + 1,) whether a group's size is withheld, and last the number of people without a value; items are no people."""
+def suppressed_sizes(a: Attribute) -> BoolArray:
+    """(G + 1,) whether a group's size is suppressed, and last the number of people without a value; items are no people."""
     sizes = np.append(a.sizes, a.unknown.sum())
-    return never_one((sizes > 0) & (sizes < FEWEST) & (a.side != "items"), sizes)
+    return suppress_complementary((sizes > 0) & (sizes < FEWEST) & (a.side != "items"), sizes)
 
 
-def never_one(hidden: BoolArray, numbers: IntArray) -> BoolArray:
+def suppress_complementary(hidden: BoolArray, numbers: IntArray) -> BoolArray:
     """The next smallest numbers as well, where the hidden ones would follow from the total.
 
     So would one alone, and so would several that are all as small as they can be, or all as large.
@@ -37,6 +37,6 @@ def never_one(hidden: BoolArray, numbers: IntArray) -> BoolArray:
     return hidden
 
 
-def is_withheld(cell: Mapping[str, Any]) -> bool:
+def is_suppressed(cell: Mapping[str, Any]) -> bool:
     """Whether nothing may be shown of a stored cell; earlier versions did not mark them and kept their values."""
     return bool(cell.get("withheld")) or 0 < cell["n"] < FEWEST

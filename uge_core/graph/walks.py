@@ -69,7 +69,7 @@ class WalkPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Roads:
+class Transitions:
     """The steps that can be taken: rows of entries, cut into blocks of one group each.
 
     Attributes:
@@ -132,7 +132,7 @@ class Walker:
         blocks = np.arange(len(source)) if groups is None else np.lexsort((groups[target], source))
         return source, target, place, blocks, np.zeros(0, np.int64) if groups is None else groups
 
-    def roads(self, factor: FloatArray | None = None) -> Roads:
+    def transitions(self, factor: FloatArray | None = None) -> Transitions:
         """The steps where each edge's weight is multiplied by a factor (E,); an edge of weight 0 is no road."""
         source, target, place, blocks, groups = self._entries
         weight = self._weight(factor)
@@ -159,7 +159,7 @@ class Walker:
 
             total = _walk_kernels.sums_within(ways, block)
         strength = np.bincount(source, ways, self.num_nodes).astype(np.float64)
-        return Roads(start, neighbour, ascending, np.concatenate([[0], np.cumsum(count)]), block, total, strength)
+        return Transitions(start, neighbour, ascending, np.concatenate([[0], np.cumsum(count)]), block, total, strength)
 
     def chances(self, factor: FloatArray | None = None) -> npt.NDArray[np.float64]:
         """(2, E) the chance that a first step takes each edge, from its smaller end and from its larger; 0 where it cannot."""
@@ -185,7 +185,7 @@ class Walker:
             weight = weight * factor
         return np.asarray(weight.reshape(-1), np.float64)
 
-    def walks(self, roads: Roads, epoch: int) -> Nodes:
+    def walks(self, transitions: Transitions, epoch: int) -> Nodes:
         """(W, length + 1) nodes of an epoch's walks, -1 after the last.
 
         Raises:
@@ -193,7 +193,7 @@ class Walker:
         """
         from uge_core.kernels import walks as _walk_kernels
 
-        mass = roads.strength if self.plan.starts == "degree" else (roads.strength > 0).astype(np.float64)
+        mass = transitions.strength if self.plan.starts == "degree" else (transitions.strength > 0).astype(np.float64)
         reach = np.cumsum(mass)
         if not reach[-1] > 0:
             raise ConfigError("no edge is left to walk along; a method may have dropped or weighed away all of them")
@@ -206,12 +206,12 @@ class Walker:
 
         def work(span: tuple[int, int]) -> None:
             _walk_kernels.wander(
-                roads.first_block,
-                roads.block,
-                roads.neighbour,
-                roads.total,
-                roads.start,
-                roads.ascending,
+                transitions.first_block,
+                transitions.block,
+                transitions.neighbour,
+                transitions.total,
+                transitions.start,
+                transitions.ascending,
                 1.0 / self.plan.p,
                 1.0 / self.plan.q,
                 key,

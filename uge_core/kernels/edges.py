@@ -232,8 +232,8 @@ def contrast(  # type: ignore[no-untyped-def]
     share,
     block,
     columns,
-    reach,
-    reached,
+    node_offset,
+    offset_group,
     linked,
     linked_column,
     first,
@@ -259,8 +259,8 @@ def contrast(  # type: ignore[no-untyped-def]
         share: (N,) what a source's strangers count for together.
         block: (d, m) rows of `across` of the step's negatives; m = 0 leaves this half out.
         columns: (G + 1, m) offsets of the block's nodes by the source's group, or (0, 0).
-        reach: (N, G + 1) the sources' own part of offsets by the other end's group, or (0, 0).
-        reached: (m,) the group of each of the block's nodes, read where there is a reach.
+        node_offset: (N, G + 1) the sources' own part of offsets by the other end's group, or (0, 0).
+        offset_group: (m,) the group of each of the block's nodes, read where there is a node_offset.
         linked: sources that have an edge to a node of the block or are one, ascending, closed by a large number.
         linked_column: which node of the block.
         first: the first source.
@@ -285,9 +285,9 @@ def contrast(  # type: ignore[no-untyped-def]
             if len(columns):
                 for i in range(m):
                     s[r, i] += columns[group[begin + r], i]
-            if len(reach):
+            if len(node_offset):
                 for i in range(m):
-                    s[r, i] += reach[begin + r, reached[i]]
+                    s[r, i] += node_offset[begin + r, offset_group[i]]
         if want_loss:
             for i in range(rows * m):
                 flat_term[i] = softplus(flat[i])
@@ -311,12 +311,12 @@ def contrast(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, fastmath=FAST, cache=True)
-def rank_pairs(z, across, source, liked, other, group, weight, offset, reach, own, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
+def rank_pairs(z, across, source, liked, other, group, weight, offset, node_offset, own, scale, want_loss, gradient):  # type: ignore[no-untyped-def]
     """Gradient of scale * sum w softplus(-(z_u . (x_i - x_j) + o_ui - o_uj)) over given triples; returns the loss.
 
     x are the rows of `across`: `z` itself, or right factors.
 
-    `own` multiplies w, one number per triple; empty: 1 throughout. `reach` (N, G + 1) is the nodes' own part of the
+    `own` multiplies w, one number per triple; empty: 1 throughout. `node_offset` (N, G + 1) is the nodes' own part of the
     offsets, or (0, 0).
     """
     d = z.shape[1]
@@ -330,8 +330,8 @@ def rank_pairs(z, across, source, liked, other, group, weight, offset, reach, ow
             s += z[u, k] * (across[i, k] - across[j, k])
         gu = group[u]
         s += offset[gu, group[i]] - offset[gu, group[j]]
-        if len(reach):
-            s += reach[u, group[i]] + reach[i, gu] - reach[u, group[j]] - reach[j, gu]
+        if len(node_offset):
+            s += node_offset[u, group[i]] + node_offset[i, gu] - node_offset[u, group[j]] - node_offset[j, gu]
         w = weight[gu, group[i]] * scale
         if len(own):
             w *= own[e]

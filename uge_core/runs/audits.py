@@ -15,8 +15,8 @@ from uge_core.debias.base import Method
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit, split_links
-from uge_core.progress import OnStep as OnStep
-from uge_core.progress import Step as Step
+from uge_core.progress import OnProgress as OnProgress
+from uge_core.progress import Progress as Progress
 from uge_core.registry import build_options, find
 from uge_core.runs.names import config_words
 from uge_core.runs.store import RunStore
@@ -57,7 +57,7 @@ def audit_run(
     attributes: Sequence[str] | None = None,
     attackers: Sequence[str] = DEFAULT_ATTACKERS,
     crossings: Sequence[str] | bool = False,
-    on_step: OnStep | None = None,
+    on_progress: OnProgress | None = None,
     on_share: Callable[[str, float], None] | None = None,
 ) -> Audit:
     """Audits a stored run: its embedding, and its twin where it has one.
@@ -70,7 +70,7 @@ def audit_run(
         attributes: names to audit; None audits all.
         attackers: which attackers to try, of ``registry.names("audit.attackers")``.
         crossings: pairs whose leakage is measured together, as "gender+region"; True: all pairs of those audited.
-        on_step: called before the audit starts.
+        on_progress: called before the audit starts.
         on_share: called with what is being measured and the share done.
 
     Raises:
@@ -82,8 +82,8 @@ def audit_run(
     for name in attackers:
         find("audit.attackers", name)
     if run.config["method"] == EXTERNAL:
-        if on_step:
-            on_step(Step("auditing", 0, 1, f"auditing {run.id} ({config_words(run.config, 'method', 'file')})"))
+        if on_progress:
+            on_progress(Progress("auditing", 0, 1, f"auditing {run.id} ({config_words(run.config, 'method', 'file')})"))
         seed, floors = run.config.get("split_seed"), store.floors if store else None
         return _audit_array(
             np.asarray(run.embedding),
@@ -97,8 +97,8 @@ def audit_run(
         )
     config = RunConfig.from_json(run.config)
     split = split or Splits(graph)(config)
-    if on_step:
-        on_step(Step("auditing", 0, 1, f"auditing {run.id} ({run_words(config)})"))
+    if on_progress:
+        on_progress(Progress("auditing", 0, 1, f"auditing {run.id} ({run_words(config)})"))
     return audit_embedding(
         np.asarray(run.embedding),
         graph,
@@ -143,7 +143,7 @@ def audit_record(
     """The sealed `uge-audit/1` record of a stored run; options as in `audit_run`."""
     # With the defaults of today, so that whoever verifies the record later asks for the same.
     asked = {"attributes": None, "attackers": list(DEFAULT_ATTACKERS)}
-    asked |= {name: value for name, value in options.items() if name not in ("on_step", "on_share")}
+    asked |= {name: value for name, value in options.items() if name not in ("on_progress", "on_share")}
     return sealed_record(run, audit_run(run, graph, store, split=split, **options).to_json(), asked)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from uge_core.errors import StoreError
 from uge_core.graph.graph import AttributedGraph
-from uge_core.progress import OnStep as OnStep
-from uge_core.progress import Step as Step
+from uge_core.progress import OnProgress as OnProgress
+from uge_core.progress import Progress as Progress
 from uge_core.runs.names import EXTERNAL
 from uge_core.runs.stored_run import StoredRun
 

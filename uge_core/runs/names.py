@@ -8,8 +8,8 @@ from typing import Any
 
 from uge_core import registry
 from uge_core.debias.base import Method
-from uge_core.progress import OnStep as OnStep
-from uge_core.progress import Step as Step
+from uge_core.progress import OnProgress as OnProgress
+from uge_core.progress import Progress as Progress
 from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
-from uge_core.progress import OnStep as OnStep
-from uge_core.progress import Step as Step
+from uge_core.progress import OnProgress as OnProgress
+from uge_core.progress import Progress as Progress
 from uge_core.registry import find
 from uge_core.training.config import RunConfig, known_settings, split_names
 

@@ -57,10 +57,10 @@ def first_start(store: RunStore) -> bool:
         root.parent.mkdir(parents=True, exist_ok=True)
         # Beside the store and renamed, so that there is never half of it, whoever else starts at the same time.
         with tempfile.TemporaryDirectory(prefix=f".{root.name}.", dir=root.parent) as folder:
-            aside = Path(folder) / "store"
-            _unpack(place, aside)
+            temporary = Path(folder) / "store"
+            _unpack(place, temporary)
             try:
-                aside.rename(root)
+                temporary.rename(root)
             except OSError:
                 if not (root / "store.sqlite").exists():
                     raise
@@ -191,9 +191,9 @@ def _close(path: Path) -> None:
 
 
 def _pack(root: Path, out: Path) -> None:
-    aside = out.with_name(f".{out.name}.{os.getpid()}")
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
     kept = [root / "store.sqlite", *sorted(p for p in (root / "runs").rglob("*") if p.is_file())]
-    with zipfile.ZipFile(aside, "w") as packed:
+    with zipfile.ZipFile(temporary, "w") as packed:
         for path in kept:
             info = zipfile.ZipInfo(path.relative_to(root).as_posix(), (2026, 1, 1, 0, 0, 0))
             info.compress_type, info.external_attr = zipfile.ZIP_LZMA, 0o600 << 16
@@ -201,7 +201,7 @@ def _pack(root: Path, out: Path) -> None:
                 info.compress_type = zipfile.ZIP_DEFLATED
             content = _narrow(path) if path.name in _VECTORS else path.read_bytes()
             packed.writestr(info, content)
-    aside.replace(out)
+    temporary.replace(out)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@
     STORE/runs/RUN_ID/      config.json, embedding.npy, twin.npy, hidden.npz, history.csv,
                             diagnostics.json, environment.json, audit.json, parameters.npz (encoders)
 
-A folder is written aside and renamed, so that a killed process leaves no half run. A run that is
+A folder is written under a temporary name and renamed, so that a killed process leaves no half run. A run that is
 trained again keeps its earlier result until the new one is complete: where a process is killed
-between setting the old folder aside and renaming the new one, the one set aside is read and put
+between moving the old folder away and renaming the new one, the one moved away is read and put
 back. The store is private to its user (0700): embeddings and masks are made from people's protected
 attributes. The table holds an audit's rows without their cells, and those few apart that lists of many runs
 show, so that lists stay quick; the whole audit is `audit.json`, and without it a run counts as not audited.
@@ -38,7 +38,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.errors import RunNotFound, StoreError
-from uge_core.files import write_aside
+from uge_core.files import write_atomically
 from uge_core.machine import alive, birth
 from uge_core.machine import default_root as default_root
 from uge_core.runs.database import (
@@ -58,10 +58,10 @@ from uge_core.runs.database import (
     use_wal,
 )
 from uge_core.runs.stored_run import StoredRun
-from uge_core.runs.timing import Rate
+from uge_core.runs.timing import Timing
 from uge_core.training import checkpoint
 
-_KEPT_RATES = 500
+_KEPT_TIMINGS = 500
 
 
 class RunStore:
@@ -100,21 +100,21 @@ class RunStore:
         """Cached floors of the audit, by key."""
         return Floors(self)
 
-    def rates(self) -> Sequence[Rate]:
+    def timings(self) -> Sequence[Timing]:
         """How fast passes and audits were, the newest first."""
         with self.reading() as db:
             if db is None or self._check_version(db) < RATES:
                 return []
-            rows = db.execute("SELECT * FROM rates ORDER BY at DESC LIMIT ?", (_KEPT_RATES,)).fetchall()
-        return [Rate(*row) for row in rows]
+            rows = db.execute("SELECT * FROM rates ORDER BY at DESC LIMIT ?", (_KEPT_TIMINGS,)).fetchall()
+        return [Timing(*row) for row in rows]
 
-    def note_rate(self, rate: Rate) -> None:
+    def note_timing(self, rate: Timing) -> None:
         """Keeps how fast a pass or an audit was, and forgets the oldest of very many."""
         with self.writing() as db:
             db.execute("INSERT INTO rates VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(rate))
             db.execute(
                 "DELETE FROM rates WHERE rowid IN (SELECT rowid FROM rates ORDER BY at DESC LIMIT -1 OFFSET ?)",
-                (_KEPT_RATES,),
+                (_KEPT_TIMINGS,),
             )
 
     def begin(self, run_id: str, config: Mapping[str, Any], dataset: Mapping[str, Any]) -> Sequence[str]:
@@ -178,41 +178,41 @@ class RunStore:
     ) -> None:
         """Stores what training gave, in one step, and drops an earlier result and audit of the same run."""
         config = self.load(run_id).config
-        aside = self.root / "runs" / f".{run_id}.{os.getpid()}.new"
-        old = aside.with_suffix(".old")
+        temporary = self.root / "runs" / f".{run_id}.{os.getpid()}.new"
+        old = temporary.with_suffix(".old")
         with self._guarded():
-            for leftover in (aside, old):
+            for leftover in (temporary, old):
                 shutil.rmtree(leftover, ignore_errors=True)
-            aside.mkdir(parents=True)
-            np.save(aside / "embedding.npy", np.ascontiguousarray(embedding, dtype=np.float32))
+            temporary.mkdir(parents=True)
+            np.save(temporary / "embedding.npy", np.ascontiguousarray(embedding, dtype=np.float32))
             if twin is not None:
-                np.save(aside / "twin.npy", np.ascontiguousarray(twin, dtype=np.float32))
+                np.save(temporary / "twin.npy", np.ascontiguousarray(twin, dtype=np.float32))
             if hidden:
                 # Under keys of our own: an attribute may be called like an argument of savez.
                 np.savez_compressed(
-                    aside / "hidden.npz", names=np.array(list(hidden)), masks=np.stack(list(hidden.values()))
+                    temporary / "hidden.npz", names=np.array(list(hidden)), masks=np.stack(list(hidden.values()))
                 )
             if parameters:
                 held: dict[str, Any] = dict(parameters)
-                np.savez(aside / "parameters.npz", **held)
-            pd.DataFrame(dict(history or {})).to_csv(aside / "history.csv", index=False)
+                np.savez(temporary / "parameters.npz", **held)
+            pd.DataFrame(dict(history or {})).to_csv(temporary / "history.csv", index=False)
             for name, record in (
                 ("config", config),
                 ("diagnostics", diagnostics or {}),
                 ("environment", environment or {}),
             ):
-                (aside / f"{name}.json").write_text(dumps(record, indent=2), encoding="utf-8")
+                (temporary / f"{name}.json").write_text(dumps(record, indent=2), encoding="utf-8")
         with self.writing() as db:
             folder = self.root / "runs" / run_id
             if folder.exists():
                 folder.rename(old)
-            aside.rename(folder)
+            temporary.rename(folder)
             db.execute(
                 "UPDATE runs SET status = 'finished', finished = ?, seconds = ?, device = ?, pid = NULL, born = NULL,"
                 " reason = NULL, audit = NULL, lead = NULL WHERE id = ?",
                 (time.time(), seconds, device, run_id),
             )
-        # What a killed process had set aside is out of date now.
+        # What a killed process had moved away is out of date now.
         self._tidy(run_id, lambda pid: pid == os.getpid() or birth(pid) is None)
 
     def fail(self, run_id: str, reason: str) -> None:
@@ -249,7 +249,7 @@ class RunStore:
                 raise self._not_found(db, run_id)
             folder = self._folder(run_id)
             folder.mkdir(exist_ok=True)
-            write_aside(folder / "audit.json", lambda file: file.write(dumps(record, indent=2).encode()))
+            write_atomically(folder / "audit.json", lambda file: file.write(dumps(record, indent=2).encode()))
 
     def load(self, run_id: str) -> StoredRun:
         """The run with this id.
@@ -329,7 +329,7 @@ class RunStore:
             if folder.exists():
                 removed += sorted(str(p) for p in folder.iterdir())
                 folder.rename(folder.with_name(f".{run_id}.{os.getpid()}.deleted"))
-            # Nobody trains it, so whatever lies aside is nobody's.
+            # Nobody trains it, so whatever temporary folder is left is nobody's.
             removed += [p for p in self._tidy(run_id, lambda pid: True) if not p.endswith(".deleted")]
             removed += checkpoint.drop(self.checkpoints, [run_id])
             for path in sorted(self.comparisons.glob("*.json")):
@@ -379,12 +379,12 @@ class RunStore:
                     settings["scenario"] = {"name": "(deleted)", "sha256": made.get("sha256")}
                     db.execute("UPDATE jobs SET settings = ? WHERE id = ?", (dumps(settings), row["id"]))
 
-    def _aside(self, run_id: str) -> Sequence[Path]:
-        """Folders of a run that lie aside: `.RUN.PID.new`, `.old` and `.deleted`."""
+    def _temporaries(self, run_id: str) -> Sequence[Path]:
+        """Folders of a run left under temporary names: `.RUN.PID.new`, `.old` and `.deleted`."""
         return sorted((self.root / "runs").glob(f".{glob.escape(run_id)}.*"))
 
     def _tidy(self, run_id: str, doomed: Callable[[int], bool]) -> Sequence[str]:
-        """Puts back what a killed process had set aside, removes the rest it left, and says what was removed.
+        """Puts back what a killed process had moved away, removes the rest it left, and says what was removed.
 
         Args:
             run_id: the run.
@@ -393,7 +393,7 @@ class RunStore:
         folder, removed = self.root / "runs" / run_id, []
         if self._folder(run_id) != folder:
             self._folder(run_id).rename(folder)
-        for path in self._aside(run_id):
+        for path in self._temporaries(run_id):
             pid = path.name.split(".")[-2]
             if pid.isdecimal() and doomed(int(pid)):
                 shutil.rmtree(path, ignore_errors=True)
@@ -404,7 +404,7 @@ class RunStore:
         folder = self.root / "runs" / run_id
         if folder.exists():
             return folder
-        return next((p for p in self._aside(run_id) if p.suffix == ".old"), folder)
+        return next((p for p in self._temporaries(run_id) if p.suffix == ".old"), folder)
 
     def _load(self, run_id: str) -> StoredRun:
         with self.reading() as db:

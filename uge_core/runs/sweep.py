@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from uge_core import machine
 from uge_core.errors import ConfigError, OutOfMemory, StoreError, TrainingDiverged, UgeError
 from uge_core.graph.graph import AttributedGraph
-from uge_core.progress import OnStep as OnStep
-from uge_core.progress import Step as Step
+from uge_core.progress import OnProgress as OnProgress
+from uge_core.progress import Progress as Progress
 from uge_core.progress import rounded
 from uge_core.runs import timing
 from uge_core.runs.store import RunStore
@@ -25,7 +25,7 @@ from uge_core.training.config import RunConfig, split_names
 
 if TYPE_CHECKING:
     from uge_core.training.fit import Fitted
-    from uge_core.training.loop import Progress
+    from uge_core.training.loop import EpochProgress
 from uge_core.runs.audits import Splits, audit_record, sealed_record
 from uge_core.runs.data import check_data, dataset_record, scenario_of
 from uge_core.runs.names import EXTERNAL, run_words
@@ -44,7 +44,7 @@ def train(
     store: RunStore | None = None,
     force: bool = False,
     device: str = "auto",
-    on_step: OnStep | None = None,
+    on_progress: OnProgress | None = None,
     source: dict[str, Any] | None = None,
     **settings: Any,
 ) -> StoredRun:
@@ -61,7 +61,7 @@ def train(
         store: where runs live; None means ``$UGE_STORE``, else ``./uge-store``.
         force: train although a finished run is there.
         device: auto, cpu or cuda.
-        on_step: called as the work goes on.
+        on_progress: called as the work goes on.
         source: how to load the graph again, kept with the run.
         **settings: fields of `RunConfig`, such as epochs.
 
@@ -81,7 +81,7 @@ def train(
         store=store,
         force=force,
         device=device,
-        on_step=on_step,
+        on_progress=on_progress,
         source=source,
         **settings,
     )[0]
@@ -96,7 +96,7 @@ def sweep(
     device: str = "auto",
     deterministic: bool = False,
     solo: bool = False,
-    on_step: OnStep | None = None,
+    on_progress: OnProgress | None = None,
     source: dict[str, Any] | None = None,
     **grid: Any,
 ) -> list[StoredRun]:
@@ -114,7 +114,7 @@ def sweep(
         device: auto, cpu or cuda.
         deterministic: only operations that give the same bits each time; slower on a GPU.
         solo: each run in a pass of its own; else runs that can share a pass do.
-        on_step: called as the work goes on.
+        on_progress: called as the work goes on.
         source: how to load the graph again, kept with the runs.
         **grid: arguments of `plan`.
 
@@ -136,13 +136,13 @@ def sweep(
         device=device,
         deterministic=deterministic,
         solo=solo,
-        on_step=on_step,
+        on_progress=on_progress,
         source=source,
     )
 
 
 def resume(
-    run_id: str, graph: AttributedGraph, store: RunStore, *, device: str = "auto", on_step: OnStep | None = None
+    run_id: str, graph: AttributedGraph, store: RunStore, *, device: str = "auto", on_progress: OnProgress | None = None
 ) -> list[StoredRun]:
     """Takes up a run that was cut off, from its checkpoint where there is one, with the runs of the same pass.
 
@@ -151,7 +151,7 @@ def resume(
         graph: what it was trained on.
         store: where it lives.
         device: auto, cpu or cuda; only on the device it began on can it go on from a checkpoint.
-        on_step: called as the work goes on.
+        on_progress: called as the work goes on.
 
     Raises:
         ConfigError, StoreError, TrainingDiverged: each says what to do.
@@ -170,7 +170,7 @@ def resume(
         store,
         device=device,
         deterministic=bool(found and found[0]["deterministic"]),
-        on_step=on_step,
+        on_progress=on_progress,
         source=run.dataset.get("source"),
     )
 
@@ -185,7 +185,7 @@ def _carry_out(
     device: str,
     deterministic: bool,
     solo: bool = False,
-    on_step: OnStep | None,
+    on_progress: OnProgress | None,
     source: dict[str, Any] | None,
 ) -> list[StoredRun]:
     """Trains and audits what is not there yet of `planned`."""
@@ -206,33 +206,41 @@ def _carry_out(
         drop(store.checkpoints, [p.run_id for p in todo])
     if todo:
         diverged = _train(
-            graph, todo, store, splits, data, device=device, deterministic=deterministic, solo=solo, on_step=on_step
+            graph,
+            todo,
+            store,
+            splits,
+            data,
+            device=device,
+            deterministic=deterministic,
+            solo=solo,
+            on_progress=on_progress,
         )
     missing = [p for p in planned if p.run_id not in diverged and not _audit_is_whole(store.load(p.run_id), graph)]
-    expected = [_audit_seconds(p.config, graph, store.rates()) for p in missing]
+    expected = [_audit_seconds(p.config, graph, store.timings()) for p in missing]
     began = time.monotonic()
     for done, p in enumerate(missing):
 
         def on_share(what: str, share: float, done: int = done, p: Planned = p) -> None:
-            if on_step:
+            if on_progress:
                 text = f"auditing {p.run_id} ({run_words(p.config)}), {what}"
                 past = sum(expected[:done]) + share * expected[done]
                 spent = time.monotonic() - began
                 # The first moments say little about the speed of now.
                 left = (sum(expected) - past) * (spent / past if past > 0.1 * expected[0] else 1.0)
-                on_step(Step("auditing", done, len(missing), text, left, None, left))
+                on_progress(Progress("auditing", done, len(missing), text, left, None, left))
 
         started = time.monotonic()
         found = audit_record(store.load(p.run_id), graph, store, split=splits(p.config), on_share=on_share)
         store.save_audit(p.run_id, found)
         took = time.monotonic() - started
-        store.note_rate(timing.rate("audit", graph.fingerprint, "", timing.audit_work(p.config, graph), took))
+        store.note_timing(timing.timed("audit", graph.fingerprint, "", timing.audit_work(p.config, graph), took))
     if diverged:
         raise next(iter(diverged.values()))
     return [store.load(p.run_id) for p in planned]
 
 
-def _audit_seconds(config: RunConfig, graph: AttributedGraph, stored: Sequence[timing.Rate]) -> float:
+def _audit_seconds(config: RunConfig, graph: AttributedGraph, stored: Sequence[timing.Timing]) -> float:
     """About how long an audit takes."""
     found = timing.span(stored, "audit", timing.audit_work(config, graph), graph=graph.fingerprint, kind="")
     return float((found.low * found.high) ** 0.5)
@@ -280,7 +288,7 @@ def _train(
     device: str,
     deterministic: bool,
     solo: bool,
-    on_step: OnStep | None,
+    on_progress: OnProgress | None,
 ) -> dict[str, TrainingDiverged]:
     """Trains and stores; returns the error of each run that diverged."""
     from uge_core.training.fit import check, fit
@@ -292,7 +300,7 @@ def _train(
     diverged: dict[str, TrainingDiverged] = {}
     remarks: dict[str, None] = {}
     number = 0
-    stored = store.rates()
+    stored = store.timings()
     audits = sum(_audit_seconds(p.config, graph, stored) for p in todo)
     while passes:
         left_work = [sum(_work(p.config, graph) for p in group) for group in passes]
@@ -305,21 +313,23 @@ def _train(
         pace = [0.0]
 
         def on_epoch(
-            progress: Progress,
+            progress: EpochProgress,
             words: str = words,
             work: Sequence[float] = left_work,
             ticks: Any = ticks,
             pace: list[float] = pace,
         ) -> None:
             ticks[1:] = [(progress.epoch, time.monotonic())]  # the first, which compiles kernels, and the last
-            if on_step:
+            if on_progress:
                 text = f"{words}, loss {rounded(progress.loss)}"
                 # Passes to come are as fast as this one is; audits as fast as they were, or as the rule has it.
                 if progress.epoch < progress.epochs:
                     pace[0] = progress.seconds_left / (work[0] * (1 - progress.epoch / progress.epochs))
                 whole = progress.seconds_left + pace[0] * sum(work[1:]) + audits
-                on_step(
-                    Step("training", progress.epoch, progress.epochs, text, progress.seconds_left, progress.loss, whole)
+                on_progress(
+                    Progress(
+                        "training", progress.epoch, progress.epochs, text, progress.seconds_left, progress.loss, whole
+                    )
                 )
 
         remarks |= dict.fromkeys(_begin(members, store, data))
@@ -338,8 +348,8 @@ def _train(
             if len(ticks) > 1:
                 (first, began), (last, ended) = ticks
                 kind, share = timing.kind(fitted[0].device, [p.config for p in members]), (last - first) / last
-                found = timing.rate("train", graph.fingerprint, kind, left_work[0] * share, ended - began)
-                store.note_rate(found)
+                found = timing.timed("train", graph.fingerprint, kind, left_work[0] * share, ended - began)
+                store.note_timing(found)
             for p, result in zip(members, fitted, strict=True):
                 _finish(store, p.run_id, result, deterministic)
                 remarks |= dict.fromkeys(_remarks(result))
@@ -365,8 +375,8 @@ def _train(
                 _give_up(store, p.run_id, error)
             raise
     for text in remarks:
-        if on_step:
-            on_step(Step("note", 1, 1, text))
+        if on_progress:
+            on_progress(Progress("note", 1, 1, text))
     return diverged
 
 

@@ -41,7 +41,7 @@ _MOST_PEOPLE = 100_000  # above, DP is of a sample
 
 
 @dataclass(frozen=True)
-class Rate:
+class Timing:
     """What one pass or audit took.
 
     Attributes:
@@ -111,14 +111,14 @@ def kind(device: str, configs: Sequence[RunConfig]) -> str:
     return f"{'cpu' if device == 'cpu' else 'gpu'}/{configs[0].backbone}/{methods}"
 
 
-def rate(what: What, graph: str, kind: str, work: float, seconds: float) -> Rate:
+def timed(what: What, graph: str, kind: str, work: float, seconds: float) -> Timing:
     """The rate of something that ended just now."""
-    return Rate(what, graph, kind, machine(), work, seconds / max(1.0, load_average() / cores()), time.time())
+    return Timing(what, graph, kind, machine(), work, seconds / max(1.0, load_average() / cores()), time.time())
 
 
-def span(rates: Sequence[Rate], what: What, work: float, *, graph: str, kind: str) -> Span:
+def span(timings: Sequence[Timing], what: What, work: float, *, graph: str, kind: str) -> Span:
     """How long work of a kind on a graph will take, by the rates of this machine; those of audits have the kind ""."""
-    mine = [r for r in rates if r.what == what and r.machine == machine() and r.work > 0]
+    mine = [r for r in timings if r.what == what and r.machine == machine() and r.work > 0]
     of_it = kind.rpartition("/")[0]
     name = "passes" if what == "train" else "audits"
     tiers = (

@@ -1,6 +1,6 @@
 """Files that were brought through the browser: a folder each below ``STORE/uploads``, for their user's eyes alone.
 
-A folder is written aside and renamed, so that there is never half an upload. Files keep their names, but
+A folder is written under a temporary name and renamed, so that there is never half an upload. Files keep their names, but
 for what a path could not hold; nothing in them is looked at here. They stay until they are removed.
 """
 
@@ -80,14 +80,14 @@ def save_upload(name: str, files: Sequence[tuple[str, BinaryIO]], store: RunStor
     with _said(root):
         for folder in (store.root, root):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=".new-", suffix=f".{os.getpid()}", dir=root))
+        temporary = Path(tempfile.mkdtemp(prefix=".new-", suffix=f".{os.getpid()}", dir=root))
         try:
             for given, content in files:
-                _write(aside / _free(aside, _checked(given)), given, content)
+                _write(temporary / _free(temporary, _checked(given)), given, content)
             target = root / _named(root, name or files[0][0])
-            aside.rename(target)
+            temporary.rename(target)
         except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
             raise
         return _look(target)
 

@@ -132,7 +132,7 @@ def _measured_anew(
             "install a newer one"
         )
     asked = report.get("asked", {})
-    known = set(inspect.signature(audit_run).parameters) - {"run", "graph", "store", "split", "on_step", "on_share"}
+    known = set(inspect.signature(audit_run).parameters) - {"run", "graph", "store", "split", "on_progress", "on_share"}
     if not set(asked) <= known:
         raise ConfigError(unknown_name("option of an audit", min(set(asked) - known), sorted(known)))
     report = {**report, "audit_version": version.VERSION}

@@ -2,7 +2,7 @@
 
     STORE/checkpoints/KEY.STAGE.npz     KEY from the runs of a pass, STAGE cold or warm
 
-Plain arrays beside one JSON text, no pickle. A file is written aside and renamed, so that a killed
+Plain arrays beside one JSON text, no pickle. A file is written under a temporary name and renamed, so that a killed
 process leaves the one before. It holds embeddings: who deletes a run deletes its checkpoints too.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.files import abandoned, write_aside
+from uge_core.files import abandoned, write_atomically
 
 _SHARE = 20  # a checkpoint may take one part in so many of the time
 _OFTEN = 1.0  # seconds between two at least
@@ -62,7 +62,7 @@ class Checkpoint:
         content: dict[str, Any] = {"record": np.array(json.dumps({**record, **about})), **arrays}
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_aside(self.folder / f"{self.key}.{stage}.npz", lambda file: np.savez(file, **content))
+            write_atomically(self.folder / f"{self.key}.{stage}.npz", lambda file: np.savez(file, **content))
         self._last = time.monotonic()
         self._cost = self._last - began
 

@@ -25,7 +25,7 @@ Recorder = Callable[[Callable[[], tuple[Tensor, Tensor]]], tuple[Callable[[], No
 """Records a call: what runs it again, and the places its results are in."""
 
 
-class Steps(Protocol):
+class EpochRunner(Protocol):
     """Runs the steps of a training."""
 
     @property
@@ -46,7 +46,7 @@ class AsWritten:
     how: str
 
     def __call__(self, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
-        """See `Steps`."""
+        """See `EpochRunner`."""
         return self.body(epoch, want_loss, self._gaps)
 
     def _gaps(self, seen: Sequence[Tensor]) -> list[Tensor]:
@@ -80,7 +80,7 @@ class Replayed:
         self.again, self.results = record(lambda: body(1, True, gaps))
 
     def __call__(self, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
-        """See `Steps`."""
+        """See `EpochRunner`."""
         self.load(epoch)
         for places, drawn in zip(self.places, self._draws(self.streams), strict=True):
             for place, fresh in zip(places, drawn, strict=True):
@@ -103,7 +103,7 @@ def choose(
     *,
     fixed: bool,
     record: Recorder | None = None,
-) -> Steps:
+) -> EpochRunner:
     """The steps of a training: replayed on a GPU where that is possible, else as written.
 
     Args:
@@ -129,7 +129,7 @@ def choose(
         return AsWritten(body, penalties, streams, "as written: epochs differ in size")
     kept = _Kept(adam)
     try:
-        steps: Steps = Replayed(body, staged, ahead, streams, dim, device, record or _cuda_graph)
+        steps: EpochRunner = Replayed(body, staged, ahead, streams, dim, device, record or _cuda_graph)
     except RuntimeError as error:
         # the edge loss stays staged, so that what is written out must load its draws too
         def loaded(epoch: int, want_loss: bool, gaps: Gaps) -> tuple[Tensor, Tensor]:

@@ -31,7 +31,7 @@ from uge_core.training.config import RunConfig
 from uge_core.training.edge_loss.pairs import Pairs
 from uge_core.training.encode import encoder_inputs
 from uge_core.training.ensembles import SHARED_SETTINGS, ensembles
-from uge_core.training.loop import Progress, TrainingLoop, kept_parameters, start_of
+from uge_core.training.loop import EpochProgress, TrainingLoop, kept_parameters, start_of
 from uge_core.training.members import MemberBuilder, build_backbone, cell_advice, edge_columns_used
 from uge_core.training.memory import memory_errors, torch_device
 from uge_core.training.method_inputs import own_weights
@@ -56,7 +56,7 @@ class Fitted:
         twin_notes: the same for the twin's.
         parameters: of an encoder, what `encode` takes to make the exported embedding again, as
             ``tables.NAME`` and ``layers.NAME``. Empty without an encoder, where another epoch than the last was
-            kept, and where a head, a finish or weighed messages stand between encoder and embedding.
+            kept, and where a head, a postprocess or weighed messages stand between encoder and embedding.
     """
 
     config: RunConfig
@@ -81,7 +81,7 @@ def fit(
     *,
     device: str = "auto",
     deterministic: bool = False,
-    on_epoch: Callable[[Progress], None] | None = None,
+    on_epoch: Callable[[EpochProgress], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> list[Fitted]:
     """Trains `configs` together.
@@ -146,7 +146,7 @@ def _fit(
     graph: AttributedGraph,
     split: LinkSplit,
     device: str,
-    on_epoch: Callable[[Progress], None] | None,
+    on_epoch: Callable[[EpochProgress], None] | None,
     checkpoint: Checkpoint | None,
 ) -> list[Fitted]:
     asked = configs[0].validation if configs else 0.0
@@ -189,18 +189,18 @@ def _fit(
     out = []
     for m in exported:
         end, twin = trained[id(m)], twin_of.get(id(m.config))
-        twin_reports = twin.evidence.reports if twin else ()
+        twin_reports = twin.inputs.reports if twin else ()
         out.append(
             Fitted(
                 config=m.config,
-                embedding=m.finish(end.embedding),
-                twin=twin.finish(trained[id(twin)].embedding) if twin else None,
+                embedding=m.postprocess(end.embedding),
+                twin=twin.postprocess(trained[id(twin)].embedding) if twin else None,
                 hidden=twin.hidden if twin else {},
                 history=end.history,
                 diagnostics={
                     "weights": m.cells.diagnostics(split.train) if m.method.reads_attributes else None,
                     "advice": list(cell_advice(m)),
-                    "imputation": [r.to_json() for r in m.evidence.reports],
+                    "imputation": [r.to_json() for r in m.inputs.reports],
                     "twin_imputation": [r.to_json() for r in twin_reports],
                     "split": {
                         "train": split.train.shape[1],
@@ -217,7 +217,7 @@ def _fit(
                 device=str(where) if where.type == "cpu" else torch.cuda.get_device_name(where),
                 seconds=seconds,
                 best_epoch=end.best_epoch,
-                notes={r.attribute: r.note for r in m.evidence.reports},
+                notes={r.attribute: r.note for r in m.inputs.reports},
                 twin_notes={r.attribute: r.note for r in twin_reports},
                 parameters=kept_parameters(end)
                 if m.plain and backbone.messages != "none" and end.best_epoch == end.last_epoch

@@ -25,14 +25,14 @@ from uge_core.training.config import RunConfig
 from uge_core.training.edge_loss.pairs import Pairs
 from uge_core.training.encode import encode_members
 from uge_core.training.members import Member
-from uge_core.training.validation import BestEpoch, LastEpoch, Watch
+from uge_core.training.validation import BestEpoch, LastEpoch, Validation
 
 _LOG_EVERY = 10
 _LATE = 10  # logged epochs whose numbers a GPU may hold back
 
 
 @dataclass(frozen=True)
-class Progress:
+class EpochProgress:
     """Where a training stands.
 
     Attributes:
@@ -128,7 +128,7 @@ class TrainingLoop:
         pairs: Pairs,
         graph: AttributedGraph,
         split: LinkSplit,
-        on_epoch: Callable[[Progress], None] | None,
+        on_epoch: Callable[[EpochProgress], None] | None,
         whole: int,
         checkpoint: Checkpoint | None,
     ) -> None:
@@ -188,15 +188,15 @@ class TrainingLoop:
         heads.resume(adam)
         lams = [m.config.lam or 0.0 for m in members]
         streams = [_stream(m.config.seed, "penalty") for m in members]
-        watch: Watch = LastEpoch()
+        validation: Validation = LastEpoch()
         if self.split.validation.size:
-            watch = BestEpoch(self.graph, self.split, config, len(members), done, epochs)
+            validation = BestEpoch(self.graph, self.split, config, len(members), done, epochs)
         history: dict[str, list[Any]] = {"epoch": [], "edge_loss": [], "penalty": [], "total": []}
         started, shown, at, before = time.monotonic(), float("nan"), done, 0.0
         stage = "cold" if begun is None else "warm"
         held = self.checkpoint.load(stage) if self.checkpoint else None
         if held and held.record["device"] == inputs.device.type:
-            _restore(held, parameters, adam, streams, watch, history)
+            _restore(held, parameters, adam, streams, validation, history)
             heads.restore(held, adam)
             at, shown, before = (held.record[key] for key in ("epoch", "shown", "seconds"))
             self.spent += before
@@ -215,7 +215,7 @@ class TrainingLoop:
             if self.checkpoint:
                 seconds = before + time.monotonic() - started
                 where = {"epoch": epoch, "shown": shown, "seconds": seconds, "device": inputs.device.type}
-                record, arrays = _state(parameters, adam, streams, watch, history)
+                record, arrays = _state(parameters, adam, streams, validation, history)
                 self.checkpoint.save(stage, record | where, arrays | heads.state(adam))
 
         def embedded() -> Tensor:
@@ -245,13 +245,13 @@ class TrainingLoop:
                 # reading a number waits for the device, so a GPU's are read some at a time
                 if inputs.device.type == "cpu" or len(waiting) == _LATE or epoch in (done + 1, epochs):
                     log()
-            watch(epoch, embedded)
+            validation(epoch, embedded)
             if self.checkpoint and (self.checkpoint.due() or epoch == epochs < self.whole):
                 keep(epoch)
             if self.on_epoch is not None:
                 pace = (time.monotonic() - started) / (epoch - at)
                 try:
-                    self.on_epoch(Progress(epoch, self.whole, shown, pace * (self.whole - epoch)))
+                    self.on_epoch(EpochProgress(epoch, self.whole, shown, pace * (self.whole - epoch)))
                 except BaseException:
                     keep(epoch)
                     raise
@@ -259,7 +259,7 @@ class TrainingLoop:
         refuse_divergence(
             members, torch.isfinite(last).flatten(1).all(1).tolist(), f"embedding is not finite after {epochs} epochs"
         )
-        kept, best = watch.result(last, epochs)
+        kept, best = validation.result(last, epochs)
         return [
             _End(
                 [
@@ -273,7 +273,7 @@ class TrainingLoop:
                 | {n: [row[k] for row in history[n]] for n in ("edge_loss", "penalty", "total")},
                 best[k],
                 epochs,
-                watch.record(k),
+                validation.record(k),
             )
             for k in range(len(members))
         ]
@@ -286,18 +286,18 @@ def _state(
     parameters: Parameters,
     adam: torch.optim.Adam,
     streams: list[torch.Generator],
-    watch: Watch,
+    validation: Validation,
     history: dict[str, list[Any]],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """All that the epochs to come depend on; negatives are keyed by the epoch and need nothing kept."""
-    seen, tensors = watch.state()
-    arrays = {f"watch.{name}": t for name, t in tensors.items()}
+    seen, tensors = validation.state()
+    arrays = {f"validation.{name}": t for name, t in tensors.items()}
     arrays |= {f"stream.{k}": g.get_state() for k, g in enumerate(streams)}
     for part, leaves in (("tables", parameters.tables), ("layers", parameters.layers)):
         for name, leaf in leaves.items():
             arrays[f"{part}.{name}"] = leaf.detach()
             arrays |= {f"{part}.{name}.{m}": adam.state[leaf][m] for m in _MOMENTS}
-    return {"history": history, "watch": seen}, {name: t.cpu().numpy() for name, t in arrays.items()}
+    return {"history": history, "validation": seen}, {name: t.cpu().numpy() for name, t in arrays.items()}
 
 
 def _restore(
@@ -305,7 +305,7 @@ def _restore(
     parameters: Parameters,
     adam: torch.optim.Adam,
     streams: list[torch.Generator],
-    watch: Watch,
+    validation: Validation,
     history: dict[str, list[Any]],
 ) -> None:
     """Takes back what `_state` gave."""
@@ -319,10 +319,10 @@ def _restore(
             adam.state[leaf] = {"step": torch.tensor(float(held.record["epoch"]), device=leaf.device), **moments}
     for k, generator in enumerate(streams):
         generator.set_state(tensors[f"stream.{k}"])
-    prefix = "watch."
+    prefix = "validation."
     device = next(leaf.device for part in (parameters.tables, parameters.layers) for leaf in part.values())
     found = {name[len(prefix) :]: t.to(device) for name, t in tensors.items() if name.startswith(prefix)}
-    watch.restore(held.record["watch"], found)
+    validation.restore(held.record["validation"], found)
     history |= held.record["history"]
 
 

@@ -9,11 +9,11 @@ from itertools import product
 from uge_core.arrays import BoolArray, FloatArray
 from uge_core.backbones.base import Backbone
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import THIN, CellTable, Evidence
+from uge_core.debias.bias_free import THIN, CellTable, MethodInputs
 from uge_core.debias.edge_factors import EdgeFactors, FixedFactors, NoFactors
 from uge_core.debias.heads.base import Head, NoHead
 from uge_core.debias.penalties.base import Penalty
-from uge_core.debias.postprocess.base import Finish, Keep
+from uge_core.debias.postprocess.base import Keep, Postprocess
 from uge_core.errors import ConfigError
 from uge_core.graph.association import PROXY, association
 from uge_core.graph.graph import AttributedGraph
@@ -21,7 +21,7 @@ from uge_core.graph.split import LinkSplit
 from uge_core.graph.walks import StepRule
 from uge_core.registry import build_options, find
 from uge_core.training.config import RunConfig
-from uge_core.training.method_inputs import evidence_of, own_weights
+from uge_core.training.method_inputs import method_inputs, own_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +30,13 @@ class Member:
 
     config: RunConfig
     method: Method
-    evidence: Evidence
+    inputs: MethodInputs
     cells: CellTable
     edges: EdgeFactors
     rule: StepRule | None
     penalty: Penalty
     head: Head
-    finish: Finish
+    postprocess: Postprocess
     hidden: dict[str, BoolArray]
     twin: bool
     position: int
@@ -54,7 +54,7 @@ class Member:
     def plain(self) -> bool:
         """The exported embedding is what the encoder gives on the graph as it is."""
         own = self.edges.in_kept() is not None
-        return isinstance(self.head, NoHead) and isinstance(self.finish, Keep) and not own
+        return isinstance(self.head, NoHead) and isinstance(self.postprocess, Keep) and not own
 
     @property
     def fixed(self) -> bool:
@@ -70,10 +70,10 @@ def cell_advice(member: Member) -> Iterator[str]:
             "so ratios are mostly chance; use --set independence=true, or fewer or coarser attributes"
         )
     yield from member.cells.notes
-    if 2 * member.method.dimensions(member.evidence) >= member.config.dim:
-        yield _dimensions(member.method, member.evidence, member.config.dim)
-    for s, o in product(member.config.sensitive, member.evidence.other):
-        sensitive, other = member.evidence.graph.attribute(s), member.evidence.graph.attribute(o.name)
+    if 2 * member.method.dimensions(member.inputs) >= member.config.dim:
+        yield _dimensions(member.method, member.inputs, member.config.dim)
+    for s, o in product(member.config.sensitive, member.inputs.other):
+        sensitive, other = member.inputs.graph.attribute(s), member.inputs.graph.attribute(o.name)
         if sensitive.side == other.side and association(sensitive, other) >= PROXY:
             yield (
                 f"{other.name} says nearly the same as {sensitive.name} and counts as not sensitive, so {sensitive.name} stays "
@@ -81,10 +81,10 @@ def cell_advice(member: Member) -> Iterator[str]:
             )
 
 
-def _dimensions(method: Method, evidence: Evidence, dim: int) -> str:
+def _dimensions(method: Method, inputs: MethodInputs, dim: int) -> str:
     """That a method takes most or all of an embedding away, and what to do."""
-    lost = method.dimensions(evidence)
-    names = ", ".join(f"{v.name} ({len(v.labels)} values)" for v in evidence.sensitive)
+    lost = method.dimensions(inputs)
+    names = ", ".join(f"{v.name} ({len(v.labels)} values)" for v in inputs.sensitive)
     return (
         f"{method.name} takes away {lost} of {dim} dimensions, one for each value but one of {names}; "
         f"use --set dim={4 * lost} or more, or join values, numbers by bins in a dataset.yaml"
@@ -125,19 +125,19 @@ def alone(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> Member
 
 
 class MemberBuilder:
-    """Builds members; equal evidence and equal tables are made once and shared."""
+    """Builds members; equal inputs and equal tables are made once and shared."""
 
     def __init__(
         self, graph: AttributedGraph, split: LinkSplit, backbone: Backbone, weights: FloatArray | None
     ) -> None:
         self.graph, self.split, self.loss, self.weights = graph, split, backbone.loss, weights
         self.pairs = "edges" if backbone.plan() is None else "walks"
-        self.evidences: dict[str, tuple[Evidence, dict[str, BoolArray]]] = {}
+        self.inputs_by_key: dict[str, tuple[MethodInputs, dict[str, BoolArray]]] = {}
         self.tables: dict[str, CellTable] = {}
         self.factors: dict[str, tuple[EdgeFactors, StepRule | None]] = {}
 
-    def checked(self, config: RunConfig, *, twin: bool) -> tuple[Method, Evidence, dict[str, BoolArray], str]:
-        """The config's method, with the evidence it can serve on and that one's key.
+    def checked(self, config: RunConfig, *, twin: bool) -> tuple[Method, MethodInputs, dict[str, BoolArray], str]:
+        """The config's method, with the inputs it can serve on and that one's key.
 
         Raises:
             ConfigError: it cannot.
@@ -145,34 +145,34 @@ class MemberBuilder:
         method: Method = build_options(find("debias.methods", config.method), config.method_options, config.method)
         drawn = config.seed if "impute" in (config.unknown, config.hidden) else None
         key = repr((config.sensitive, config.unknown, config.hidden if twin else None, twin, drawn, config.split_seed))
-        if key not in self.evidences:
-            found, hidden = evidence_of(config, self.graph, self.split, self.weights, twin=twin)
-            self.evidences[key] = replace(found, loss=self.loss, pairs=self.pairs), hidden
-        evidence, hidden = self.evidences[key]
-        method.check(evidence, self.loss)
-        if method.dimensions(evidence) >= config.dim:
-            raise ConfigError(_dimensions(method, evidence, config.dim))
-        return method, evidence, hidden, key
+        if key not in self.inputs_by_key:
+            found, hidden = method_inputs(config, self.graph, self.split, self.weights, twin=twin)
+            self.inputs_by_key[key] = replace(found, loss=self.loss, pairs=self.pairs), hidden
+        inputs, hidden = self.inputs_by_key[key]
+        method.check(inputs, self.loss)
+        if method.dimensions(inputs) >= config.dim:
+            raise ConfigError(_dimensions(method, inputs, config.dim))
+        return method, inputs, hidden, key
 
     def member(self, config: RunConfig, *, twin: bool, position: int = 0) -> Member:
         """One member of the ensemble; `position` is its config's among those given."""
-        method, evidence, hidden, key = self.checked(config, twin=twin)
+        method, inputs, hidden, key = self.checked(config, twin=twin)
         table_key = repr((key if method.reads_attributes else None, config.method, config.method_options))
         if table_key not in self.tables:
-            self.tables[table_key] = method.cells(evidence)
-            self.factors[table_key] = method.edges(evidence), method.walks(evidence)
+            self.tables[table_key] = method.cells(inputs)
+            self.factors[table_key] = method.edges(inputs), method.walks(inputs)
         edges, rule = self.factors[table_key]
-        penalty = method.penalty(evidence)
+        penalty = method.penalty(inputs)
         return Member(
             config=config,
             method=method,
-            evidence=evidence,
+            inputs=inputs,
             cells=self.tables[table_key],
             edges=edges,
             rule=rule,
             penalty=penalty,
-            head=method.head(evidence, penalty),
-            finish=method.finish(evidence),
+            head=method.head(inputs, penalty),
+            postprocess=method.postprocess(inputs),
             hidden=hidden,
             twin=twin,
             position=position,

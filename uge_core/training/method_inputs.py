@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 from uge_core.arrays import BoolArray, FloatArray
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit, probe_split
 from uge_core.graph.values import resolve_values
@@ -29,9 +29,9 @@ def own_weights(config: RunConfig, split: LinkSplit, trained_on: LinkSplit | Non
     return np.asarray(split.weights / mean, dtype=np.float32)
 
 
-def evidence_of(
+def method_inputs(
     config: RunConfig, graph: AttributedGraph, split: LinkSplit, weights: FloatArray | None, *, twin: bool = False
-) -> tuple[Evidence, dict[str, BoolArray]]:
+) -> tuple[MethodInputs, dict[str, BoolArray]]:
     """A member's values with its training edges, and per attribute the (N,) nodes whose value it does not see.
 
     Args:
@@ -63,4 +63,4 @@ def evidence_of(
     sensitive = tuple(values[n] for n in config.sensitive)
     other = tuple(v for n, v in values.items() if n not in config.sensitive)
     directions = split.directions if config.direction == "follow" else None
-    return Evidence(graph, split.train, sensitive, other, weights, probed, directions=directions), hidden
+    return MethodInputs(graph, split.train, sensitive, other, weights, probed, directions=directions), hidden

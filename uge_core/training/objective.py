@@ -21,7 +21,7 @@ from uge_core.backbones.base import Backbone
 from uge_core.debias.bias_free import CellTable
 from uge_core.debias.edge_factors import EdgeFactors, FixedFactors
 from uge_core.graph.scores import DOT, Scorer
-from uge_core.graph.walks import Nodes, Roads, StepRule, Walker, WalkPlan
+from uge_core.graph.walks import Nodes, StepRule, Transitions, Walker, WalkPlan
 from uge_core.machine import cores
 from uge_core.training.edge_loss import loss as edge_loss
 from uge_core.training.edge_loss.negatives import strangers
@@ -176,7 +176,7 @@ class SkipGram:
         }
         self.rules, self.walkers = rules, [walkers[id(rule)] for rule in rules]
         self.negatives = strangers(negatives, pairs, self._passes(pairs), block_size, num_negatives)
-        self.roads: dict[tuple[int, int], tuple[FloatArray | None, Roads]] = {}
+        self.transitions: dict[tuple[int, int], tuple[FloatArray | None, Transitions]] = {}
 
     def __call__(self, z: Tensor, epoch: int, want_loss: bool) -> tuple[Tensor, Tensor]:
         """See `EdgeLoss`."""
@@ -200,16 +200,16 @@ class SkipGram:
         given = [self._factor(k, epoch) for k in range(len(self.cells))]
         for k, (walker, factor) in enumerate(zip(self.walkers, given, strict=True)):
             alike.setdefault((id(walker), id(factor)), []).append(k)
-        self.roads = {key: kept for key, kept in self.roads.items() if key in alike}
+        self.transitions = {key: kept for key, kept in self.transitions.items() if key in alike}
         p = self.pairs
         for key, members in alike.items():
             walker, factor = self.walkers[members[0]], given[members[0]]
-            if key not in self.roads:
-                self.roads[key] = (factor, walker.roads(factor))
-            roads = self.roads[key][1]
-            if not roads.strength.any():
+            if key not in self.transitions:
+                self.transitions[key] = (factor, walker.transitions(factor))
+            transitions = self.transitions[key][1]
+            if not transitions.strength.any():
                 continue  # a graph drawn by chance may lack every edge, and then nobody meets
-            start, context = walker.pairs(walker.walks(roads, epoch))
+            start, context = walker.pairs(walker.walks(transitions, epoch))
             yield WalkedPairs(p.train_edges, p.num_nodes, p.num_users, p.seed, start=start, context=context), members
 
     def _factor(self, k: int, epoch: int) -> FloatArray | None:
@@ -296,8 +296,8 @@ def doubled(pairs: Pairs) -> DoubledPairs:
 
 def _doubled_table(table: CellTable) -> CellTable:
     """A context is of its node's group."""
-    reach = None if table.reach is None else np.tile(table.reach, (2, 1))
-    return CellTable(np.tile(table.group, 2), table.weight, table.offset, reach=reach)
+    node_offset = None if table.node_offset is None else np.tile(table.node_offset, (2, 1))
+    return CellTable(np.tile(table.group, 2), table.weight, table.offset, node_offset=node_offset)
 
 
 class _DoubledFactors(FixedFactors):

@@ -28,7 +28,7 @@ _CLASSES = 100
 _FEWEST = 10
 
 
-class Watch(Protocol):
+class Validation(Protocol):
     """Decides which epoch of each member is kept."""
 
     def __call__(self, epoch: int, encode: Callable[[], Tensor]) -> None:
@@ -116,7 +116,7 @@ class BestEpoch:
         return [z for _, _, z in kept], [e for _, e, _ in kept]
 
     def record(self, member: int) -> dict[str, Any]:
-        """See `Watch.record`."""
+        """See `Validation.record`."""
         return self.seen[member]
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -128,7 +128,7 @@ class BestEpoch:
         )
 
     def restore(self, record: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        """See `Watch.restore`."""
+        """See `Validation.restore`."""
         self.seen = record["seen"]
         for k, value, epoch in record["best"]:
             self.best[k] = (value, epoch, tensors[str(k)])

@@ -1,6 +1,6 @@
 """A graph before anything is trained on it: messages, sizes of groups, edges between them, weights of edges.
 
-A group of under ten people, and a pair of groups with such a group or with under ten edges, is withheld, and
+A group of under ten people, and a pair of groups with such a group or with under ten edges, is suppressed, and
 where that is one alone the next smallest as well, as totals would give it away. Edges between groups stand beside what chance alone would give (`uge_core.datasets.mixing`);
 weights are R~/R of all edges, where training takes those of its own edges alone (`uge_core.debias.bias_free`).
 """
@@ -20,11 +20,11 @@ from uge_core.arrays import BoolArray, IntArray
 from uge_core.datasets import lasting, load
 from uge_core.datasets.layouts import sample
 from uge_core.datasets.mixing import Mixing, mixing
-from uge_core.debias.bias_free import THIN, Evidence, weight_cells
+from uge_core.debias.bias_free import THIN, MethodInputs, weight_cells
 from uge_core.errors import ConfigError, TooManyGroups
 from uge_core.files import to_csv
 from uge_core.graph.graph import Attribute, AttributedGraph
-from uge_core.graph.suppression import FEWEST, WITHHELD, never_one, withheld_sizes
+from uge_core.graph.suppression import FEWEST, SUPPRESSED, suppress_complementary, suppressed_sizes
 from uge_core.graph.values import resolve_values
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import list_uploads
@@ -34,7 +34,7 @@ MOST_GROUPS = 12  # drawn
 _OCTAVES = 4  # weights from 1/16 to 16 are drawn
 _STEPS = 4  # bars to a doubling
 _UNDER = f"under {FEWEST}"
-BESIDE = "withheld, as it would give away the one under 10"
+BESIDE = "suppressed, as it would give away the one under 10"
 _COUNTED = {"small-groups": ": ", "probable-missing-code": ", "}  # messages whose examples end in a number of people
 _NO_VALUE = {"no value": "has no value in any row", "one value": "has one value in all rows"}
 
@@ -93,8 +93,8 @@ class GroupsView:
 
     Attributes:
         attribute: its name.
-        table: group, n and share (none where withheld), kind ("group", "missing" or "others"), and why it is
-            withheld ("", "under 10" or `BESIDE`).
+        table: group, n and share (none where suppressed), kind ("group", "missing" or "others"), and why it is
+            suppressed ("", "under 10" or `BESIDE`).
         drawn: the rows that are drawn.
         title: the finding.
         caption: what is drawn.
@@ -117,7 +117,7 @@ class MixingView:
         attribute: whose groups.
         rows: the groups that are drawn, one a row.
         columns: the same, or the other side as a whole.
-        table: a, b, edges, expected and ratio (none where withheld), counts ("yes", "withheld" or "too few expected").
+        table: a, b, edges, expected and ratio (none where suppressed), counts ("yes", "suppressed" or "too few expected").
         title: the finding.
         caption: what is drawn.
         alt: the drawing in words.
@@ -134,7 +134,7 @@ class MixingView:
     def csv(self) -> str:
         """The table as CSV."""
         edges = self.table["edges"].astype(object)
-        return to_csv(self.table.assign(edges=edges.where(edges.notna(), WITHHELD)))
+        return to_csv(self.table.assign(edges=edges.where(edges.notna(), SUPPRESSED)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def _facts(graph: AttributedGraph) -> list[tuple[str, str]]:
 
 
 def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
-    """The messages of a graph, the gravest first, sizes of small groups withheld."""
+    """The messages of a graph, the gravest first, sizes of small groups suppressed."""
     notes = []
     if not any(int((a.sizes > 0).sum()) > 1 for a in graph.audited):
         why = [f"{c.name} {_NO_VALUE[c.detail]}" for c in graph.columns if c.detail in _NO_VALUE]
@@ -242,17 +242,17 @@ def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
 
 
 def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
-    """One attribute in the table of all; shares from which a withheld number would follow are None."""
+    """One attribute in the table of all; shares from which a suppressed number would follow are None."""
     sizes, missing = a.sizes[a.sizes > 0], int(a.unknown.sum())
     small = int((sizes < FEWEST).sum()) if a.side != "items" else 0
-    withheld = withheld_sizes(a)
+    suppressed = suppressed_sizes(a)
     out: dict[str, Any] = {
         "Attribute": a.name,
         "Of": {"nodes": "people"}.get(a.side, a.side),
         "Groups": len(sizes),
         f"Groups {_UNDER}": small,
-        "Missing": (_UNDER if missing < FEWEST else WITHHELD) if withheld[-1] else f"{missing:,}",
-        "Missing, share": None if withheld[-1] or not _members(a) else missing / _members(a),
+        "Missing": (_UNDER if missing < FEWEST else SUPPRESSED) if suppressed[-1] else f"{missing:,}",
+        "Missing, share": None if suppressed[-1] or not _members(a) else missing / _members(a),
         "Edges within a group": None,
         "By chance": None,
         "n edges": None,
@@ -262,13 +262,13 @@ def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
         both = (u >= 0) & (v >= 0)
         if both.any():
             found = mixing(graph.edges, None, a)
-            there, hidden = _withheld_cells(found, a)
+            there, hidden = _suppressed_cells(found, a)
             within = np.equal(*found.cells)[there]
             alone = 1 in (int(hidden[within].sum()), int(hidden[~within].sum()))
             out |= {
-                "Edges within a group": WITHHELD if alone else f"{(u == v)[both].mean():.1%}",
+                "Edges within a group": SUPPRESSED if alone else f"{(u == v)[both].mean():.1%}",
                 "n edges": int(both.sum()),
-                "By chance": WITHHELD if withheld.any() else f"{np.square(a.sizes / a.sizes.sum()).sum():.1%}",
+                "By chance": SUPPRESSED if suppressed.any() else f"{np.square(a.sizes / a.sizes.sum()).sum():.1%}",
             }
     return out
 
@@ -278,16 +278,16 @@ def _members(a: Attribute) -> int:
     return int(a.sizes.sum() + a.unknown.sum())
 
 
-def _withheld_cells(found: Mixing, a: Attribute) -> tuple[IntArray, BoolArray]:
-    """Places in `found.cells` of the pairs of groups that there are, and which of these are withheld."""
+def _suppressed_cells(found: Mixing, a: Attribute) -> tuple[IntArray, BoolArray]:
+    """Places in `found.cells` of the pairs of groups that there are, and which of these are suppressed."""
     i, j = found.cells
-    small, there = withheld_sizes(a), a.sizes > 0
+    small, there = suppressed_sizes(a), a.sizes > 0
     if found.rows is found.columns:
         hidden, kept = small[i] | small[j], np.flatnonzero(there[i] & there[j])
     else:
         hidden, kept = small[i], np.flatnonzero(there[i])
     edges = found.observed[i, j][kept]
-    return kept, never_one(hidden[kept] | (edges < FEWEST), edges)
+    return kept, suppress_complementary(hidden[kept] | (edges < FEWEST), edges)
 
 
 def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
@@ -298,13 +298,13 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
     """
     a = graph.attribute(attribute)
     total, people = _members(a), {"items": "items"}.get(a.side, "people")
-    withheld = withheld_sizes(a)
+    suppressed = suppressed_sizes(a)
     order = np.arange(a.num_values) if a.ordered else np.argsort(-a.sizes, kind="stable")
-    rows = [_group(a.labels[i], int(a.sizes[i]), total, "group", withheld[i]) for i in order if a.sizes[i]]
+    rows = [_group(a.labels[i], int(a.sizes[i]), total, "group", suppressed[i]) for i in order if a.sizes[i]]
     missing = int(a.unknown.sum())
     if missing:
         label = "no value" + (f" ({a.unknown_label})" if a.unknown_label != "unknown" else "")
-        rows.append(_group(label, missing, total, "missing", withheld[-1]))
+        rows.append(_group(label, missing, total, "missing", suppressed[-1]))
     table = pd.DataFrame(rows)
     counted = table[table["kind"] == "group"]
     drawn = table
@@ -321,17 +321,17 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
     title = f"{a.name}: {len(counted)} group{'s' * (len(counted) != 1)}"
     if largest["n"] == largest["n"]:
         title += f", the largest {largest['group']} with {largest['share']:.1%}"
-    title += f"; {_missing_words(missing, total, withheld[-1])}"
+    title += f"; {_missing_words(missing, total, suppressed[-1])}"
     caption = f"{total:,} {people}; shares are of all of them."
     if len(drawn) < len(table):
         caption += f" Drawn are the {MOST_GROUPS - 1} largest groups; the table has all."
-    if few := int((table["withheld"] == _UNDER).sum()):
+    if few := int((table["suppressed"] == _UNDER).sum()):
         its, it = ("its", "it") if few == 1 else ("their", "them")
-        caption += f" {few} {_UNDER}: {its} size is withheld, as it could point at people, and figures about {it} are mostly chance."
-    for name in table.loc[table["withheld"] == BESIDE, "group"]:
+        caption += f" {few} {_UNDER}: {its} size is suppressed, as it could point at people, and figures about {it} are mostly chance."
+    for name in table.loc[table["suppressed"] == BESIDE, "group"]:
         caption += f" {name} is {BESIDE}."
     alt = f"Sizes of {a.name} groups. " + ", ".join(
-        f"{r['group']} {r['withheld'] or format(int(r['n']), ',')}" for r in records(drawn)
+        f"{r['group']} {r['suppressed'] or format(int(r['n']), ',')}" for r in records(drawn)
     )
     return GroupsView(a.name, table, drawn, title, caption, alt)
 
@@ -339,23 +339,23 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
 def groups_csv(views: Sequence[GroupsView]) -> str:
     """The sizes of all groups as CSV."""
     table = pd.concat([view.table.assign(attribute=view.attribute) for view in views])
-    why = table["withheld"].replace({BESIDE: WITHHELD})
+    why = table["suppressed"].replace({BESIDE: SUPPRESSED})
     table["n"] = table["n"].astype(object).mask(why != "", why)
     return to_csv(table[["attribute", "group", "n", "share", "kind"]])
 
 
-def _missing_words(missing: int, total: int, withheld: bool) -> str:
-    if withheld:
-        return f"{_UNDER} without a value" if missing < FEWEST else "how many have no value is withheld"
+def _missing_words(missing: int, total: int, suppressed: bool) -> str:
+    if suppressed:
+        return f"{_UNDER} without a value" if missing < FEWEST else "how many have no value is suppressed"
     return f"{missing:,} without a value ({missing / total:.1%})" if missing else "no value is missing"
 
 
-def _group(label: str, n: int, total: int, kind: str, withheld: bool) -> dict[str, Any]:
+def _group(label: str, n: int, total: int, kind: str, suppressed: bool) -> dict[str, Any]:
     """A row of `GroupsView.table`."""
-    if withheld:
+    if suppressed:
         why = _UNDER if n < FEWEST else BESIDE
-        return {"group": label, "n": np.nan, "share": np.nan, "kind": kind, "withheld": why}
-    return {"group": label, "n": float(n), "share": n / total, "kind": kind, "withheld": ""}
+        return {"group": label, "n": np.nan, "share": np.nan, "kind": kind, "suppressed": why}
+    return {"group": label, "n": float(n), "share": n / total, "kind": kind, "suppressed": ""}
 
 
 def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
@@ -366,10 +366,10 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
     """
     a = graph.attribute(attribute)
     found = mixing(graph.edges, graph.num_users, a)
-    there, hidden = _withheld_cells(found, a)
+    there, hidden = _suppressed_cells(found, a)
     table = pd.DataFrame(list(found.records())).rename(columns={"observed": "edges"}).iloc[there].reset_index(drop=True)
     counted, thin = int(table["edges"].sum()), table["expected"] < THIN
-    table["counts"] = np.select([hidden, thin], [WITHHELD, "too few expected"], "yes")
+    table["counts"] = np.select([hidden, thin], [SUPPRESSED, "too few expected"], "yes")
     numbers = ["edges", "expected", "ratio"]
     table[numbers] = table[numbers].astype(float)
     table.loc[hidden, numbers] = np.nan
@@ -394,10 +394,10 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
         caption += f" Drawn are the {len(rows)} largest groups; the table has all pairs."
     if hidden.any():
         caption += (
-            f" Withheld: {many(int(hidden.sum()), 'pair')}: a group of under ten people, or under ten edges, "
+            f" Suppressed: {many(int(hidden.sum()), 'pair')}: a group of under ten people, or under ten edges, "
             "or numbers from which one of these would follow."
         )
-        words += f" {many(int(hidden.sum()), 'pair is', 'pairs are')} withheld."
+        words += f" {many(int(hidden.sum()), 'pair is', 'pairs are')} suppressed."
     if (thin & ~hidden).any():
         caption += f" Hatched: fewer than {THIN:g} expected, too few to tell influence from chance."
     return MixingView(
@@ -442,7 +442,7 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
 
     own = None if graph.edge_weights is None else (graph.edge_weights / graph.edge_weights.mean()).astype(np.float32)
     rest = [a for a in graph.audited if a not in chosen]
-    evidence = Evidence(graph, graph.edges, values(chosen), values(rest), own)
+    evidence = MethodInputs(graph, graph.edges, values(chosen), values(rest), own)
     remarks = []
     try:
         cells = weight_cells(evidence, shrinkage=0.0, independence=independence, item_cells="none")

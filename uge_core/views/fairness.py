@@ -2,8 +2,8 @@
 
 A cell is a pair of groups, on a bipartite graph a group of users; its value is the mean predicted
 probability of a link (DP) or that of held-out links (EO). Cells with too few pairs are shown, marked,
-and never enter the gap; of withheld ones neither value nor number is held here. Each gap has one of
-three verdicts: more than chance, not told apart from chance, or not enough evidence.
+and never enter the gap; of suppressed ones neither value nor number is held here. Each gap has one of
+three verdicts: more than chance, not distinguishable from chance, or not enough evidence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from uge_core.files import to_csv
-from uge_core.graph.suppression import WITHHELD, WITHHELD_LEGEND, is_withheld
+from uge_core.graph.suppression import SUPPRESSED, SUPPRESSED_LEGEND, is_suppressed
 from uge_core.runs.names import labels
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -59,7 +59,7 @@ class GapView:
         attribute: whose groups.
         layout: "map", "bars" (bipartite) or "table" (too many cells to draw).
         groups: those that are drawn, in order.
-        table: one row per cell: a, b, then value, low, high, n, counts, withheld of each run, and the difference.
+        table: one row per cell: a, b, then value, low, high, n, counts, suppressed of each run, and the difference.
         sides: one or two runs.
         ranked: cells are left out of the drawing, so the table belongs beside it.
         scale: the largest value of both runs, the end of the maps' common scale.
@@ -88,7 +88,7 @@ class GapView:
         """The table as CSV."""
         table = self.table.copy()
         for side in _SIDES[: len(self.sides)]:
-            table[f"{side}_n"] = table[f"{side}_n"].astype(object).mask(table.pop(f"{side}_withheld"), WITHHELD)
+            table[f"{side}_n"] = table[f"{side}_n"].astype(object).mask(table.pop(f"{side}_suppressed"), SUPPRESSED)
         return to_csv(table)
 
 
@@ -146,7 +146,7 @@ def _cells(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     for side, row in zip(_SIDES, rows, strict=False):
         for cell in row["cells"]:
             record = order.setdefault((cell["a"], cell["b"]), {"a": cell["a"], "b": cell["b"]})
-            record[f"{side}_withheld"] = hidden = is_withheld(cell)
+            record[f"{side}_suppressed"] = hidden = is_suppressed(cell)
             record |= (
                 {f"{side}_n": 0, f"{side}_counts": False}
                 if hidden
@@ -160,7 +160,7 @@ def _cells(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             )
     table = pd.DataFrame(list(order.values()))
     for side in _SIDES[: len(rows)]:
-        for mark in ("counts", "withheld"):
+        for mark in ("counts", "suppressed"):
             table[f"{side}_{mark}"] = table[f"{side}_{mark}"].eq(True)
         table[f"{side}_n"] = table[f"{side}_n"].fillna(0).astype(int)
         for end in ("value", "low", "high"):
@@ -282,8 +282,8 @@ def _caption(
         text += " Intervals: 95 %, over people, for one training seed; not adjusted for looking at several attributes."
     if any(not table[f"{side}_counts"].all() for side in _SIDES[: len(found)]):
         text += " Hatched cells have too few to count and are left out of the gap."
-    if any(table[f"{side}_withheld"].any() for side in _SIDES[: len(found)]):
-        text += f" {WITHHELD_LEGEND}"
+    if any(table[f"{side}_suppressed"].any() for side in _SIDES[: len(found)]):
+        text += f" {SUPPRESSED_LEGEND}"
     return text
 
 
@@ -291,8 +291,8 @@ def _alt(metric: str, attribute: str, table: pd.DataFrame, sides: Sequence[GapSi
     out = {}
     for name, side in zip(_SIDES, sides, strict=False):
         out[name] = f"{GAP_LABELS[metric]} of {attribute} groups, {side.label}. {side.sentence}"
-        if hidden := int(table[f"{name}_withheld"].sum()):
-            out[name] += f" {many(hidden, 'cell is', 'cells are')} withheld."
+        if hidden := int(table[f"{name}_suppressed"].sum()):
+            out[name] += f" {many(hidden, 'cell is', 'cells are')} suppressed."
     if "difference" in table and table["difference"].notna().any():
         top = max(records(table.dropna(subset="difference")), key=lambda r: abs(r["difference"]))
         out["difference"] = (
@@ -316,7 +316,7 @@ def _remarks(
     if len(found) < asked:
         out.append("The other run has no such numbers for this attribute.")
     for side, (run, row) in zip(_SIDES, found, strict=False):
-        thin = table[~table[f"{side}_counts"] & ~table[f"{side}_withheld"]]
+        thin = table[~table[f"{side}_counts"] & ~table[f"{side}_suppressed"]]
         if len(thin):
             shown = [
                 f"{_name(r['a'], r['b'])} ({format(n, ',') if (n := r[f'{side}_n']) else 'none'})"
@@ -343,13 +343,13 @@ def ranked_cells(view: GapView) -> pd.DataFrame:
         out[f"{shown.label}, 95 %"] = [
             interval(*ends).strip() for ends in zip(table[f"{side}_low"], table[f"{side}_high"], strict=True)
         ]
-        hidden = table[f"{side}_withheld"]
-        told = [WITHHELD if h else f"{n:,}" for h, n in zip(hidden, table[f"{side}_n"], strict=True)]
+        hidden = table[f"{side}_suppressed"]
+        told = [SUPPRESSED if h else f"{n:,}" for h, n in zip(hidden, table[f"{side}_n"], strict=True)]
         out[f"{shown.label}, n"] = told if hidden.any() else table[f"{side}_n"]
     if "difference" in table:
         out["Difference"] = table["difference"]
-    marks = [table[f"{last}_counts"], table[f"{last}_withheld"], table[f"{last}_n"] == 0]
-    out["Counts"] = np.select(marks, ["yes", WITHHELD, "none"], "too few")
+    marks = [table[f"{last}_counts"], table[f"{last}_suppressed"], table[f"{last}_n"] == 0]
+    out["Counts"] = np.select(marks, ["yes", SUPPRESSED, "none"], "too few")
     order = table.assign(_first=~table[f"{last}_counts"]).sort_values(
         ["_first", f"{last}_value"], ascending=[True, False]
     )

@@ -202,7 +202,7 @@ def _share(row: dict[str, Any]) -> str:
     interval = (
         "" if row["ci_low"] is None else f", 95 % interval {100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f}"
     )
-    coin = ", not told apart from a coin" if row["ci_low"] is not None and row["ci_low"] <= 0.5 else ""
+    coin = ", not distinguishable from a coin" if row["ci_low"] is not None and row["ci_low"] <= 0.5 else ""
     seen = ", measured on people whose values training saw" if row["exposure"] == "seen" else ""
     return f"{100 * row['value']:.1f} % of the time (n = {row['n']:,}{interval}{coin}{seen})"
 

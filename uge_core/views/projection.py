@@ -119,7 +119,7 @@ class Fact:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Panel:
     """One run's picture.
 
     Attributes:
@@ -152,8 +152,8 @@ class ProjectionView:
     """
 
     method: str
-    before: Side | None
-    after: Mapping[float | None, Side]
+    before: Panel | None
+    after: Mapping[float | None, Panel]
     lam: float | None
     wanted: tuple[str, ...]
     missing: int
@@ -203,7 +203,7 @@ def projection_view(
     widest = [float(np.abs(c).max()) for c in aligned]
     scale = _REACH / max([*widest, 1e-30])
     sides = {
-        run.id: Side(run.id, names[run.id], np.rint(c * scale).astype(np.int16), run.config.get("lambda"))
+        run.id: Panel(run.id, names[run.id], np.rint(c * scale).astype(np.int16), run.config.get("lambda"))
         for (run, _), c in zip(there, aligned, strict=True)
     }
     reach, outside = _frame(list(sides.values()))
@@ -226,7 +226,7 @@ def _picture(run: StoredRun, method: str, sample: Sample) -> Picture | None:
     return picture(run, method, sample) if projections()[method].at_once else find_picture(run, method, sample)
 
 
-def _frame(sides: Sequence[Side]) -> tuple[tuple[int, int], int]:
+def _frame(sides: Sequence[Panel]) -> tuple[tuple[int, int], int]:
     """Half width and half height that hold all but the outermost 0.1 % of each picture; how many are outside at most."""
     if not sides:
         return (1, 1), 0
@@ -489,7 +489,7 @@ def selection_view(data: ProjectionData, nodes: Sequence[int], attribute: str) -
     table = pd.DataFrame([{k: v for k, v in row.items() if k[0] != "_"} for row in rows])
     caption = (
         f"{m:,} of the {len(chosen):,} selected and {n:,} of the {len(drawn):,} drawn have a {attribute}. Shares with Wilson's 95 % interval; "
-        f"p by the exact hypergeometric test, two-sided, adjusted over the groups (Holm). Groups of under {FEWEST} are withheld. "
+        f"p by the exact hypergeometric test, two-sided, adjusted over the groups (Holm). Groups of under {FEWEST} are suppressed. "
         "A selection made by eye is described here; it tests no run."
     )
     return SelectionView(
@@ -525,7 +525,7 @@ def _adjust(rows: Sequence[dict[str, Any]]) -> None:
         largest = max(largest, min(1.0, (len(tested) - i) * row["p"]))
         row["p"] = largest
         more = "more" if row["_difference"] > 0 else "fewer"
-        row["Against everybody"] = more if largest < 0.05 else "not told apart"
+        row["Against everybody"] = more if largest < 0.05 else "no difference shown"
 
 
 def _stands_out(rows: Sequence[Mapping[str, Any]], m: int, n: int, attribute: str) -> str:

@@ -230,7 +230,7 @@ def _title(table: pd.DataFrame, metric: str, attribute: str) -> str:
         return f"Only {best['run']} was measured this way: {number}, {quality}"
     if alike := sum(not _below(best, r) for r in rows) - 1:
         what = "least leakage" if metric in _LEAKAGE else f"lowest {label}"
-        text = f"{best['run']}: {what} of {attribute} measured, {number}, not told apart from {many(alike, 'other')}; {quality}"
+        text = f"{best['run']}: {what} of {attribute} measured, {number}, not distinguishable from {many(alike, 'other')}; {quality}"
     else:
         what = f"leaks {attribute} least" if metric in _LEAKAGE else f"has the smallest {label} of {attribute}"
         text = f"{best['run']} {what}: {number}, {quality}"
@@ -384,14 +384,14 @@ def _sentence(view: TradeoffView, point: Point, plain: Point | None) -> str:
     text = []
     if found:
         chance = found.majority if found.majority is not None else found.random
-        aside = [f"{100 * before.value:.1f} % without debiasing"] if before else []
+        baselines = [f"{100 * before.value:.1f} % without debiasing"] if before else []
         if metric == "auc":
             does = f"picks the right one of two people with different {view.attribute}"
-            aside.append("a coin 50 %")
+            baselines.append("a coin 50 %")
         else:
             does = f"guesses {view.attribute} right"
-            aside += [f"always the commonest value {100 * chance:.1f} %"] if chance is not None else []
-        text.append(f"At λ {point.lam:g} the strongest attacker {does} {_percent(found)} ({'; '.join(aside)}).")
+            baselines += [f"always the commonest value {100 * chance:.1f} %"] if chance is not None else []
+        text.append(f"At λ {point.lam:g} the strongest attacker {does} {_percent(found)} ({'; '.join(baselines)}).")
     if now:
         text.append(
             f"Link quality NDCG@10 is {now.value:.3f}" + (f" ({then.value:.3f} without debiasing)." if then else ".")

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from uge_core.files import to_csv
-from uge_core.graph.suppression import FEWEST, WITHHELD, WITHHELD_LEGEND, is_withheld
+from uge_core.graph.suppression import FEWEST, SUPPRESSED, SUPPRESSED_LEGEND, is_suppressed
 from uge_core.views.rows import METRIC_LABELS, as_shown, pair_as_shown
 from uge_core.views.words import interval, known, many
 
@@ -40,7 +40,7 @@ class JudgedView:
         tier: which one made the numbers.
         sentences: the finding by attribute, in plain words.
         table: one row a measure: before, after, difference, chance, n.
-        groups: DP and EO by group pair, before and after; of withheld cells neither value nor number.
+        groups: DP and EO by group pair, before and after; of suppressed cells neither value nor number.
         weights: the weights of all training edges before and after, a row a figure.
         cells: the cells whose edges were touched, a row each.
         moved: how far nodes went; empty unless re-encoded.
@@ -84,8 +84,8 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
     )
     rows, groups = [_row(p) for p in pairs], _groups(pairs)
     weights, cells, remarks = _weights(answer["weights"])
-    if len(groups) and (groups[["Before, n", "After, n"]] == WITHHELD).any(axis=None):
-        remarks = (*remarks, WITHHELD_LEGEND)
+    if len(groups) and (groups[["Before, n", "After, n"]] == SUPPRESSED).any(axis=None):
+        remarks = (*remarks, SUPPRESSED_LEGEND)
     if answer.get("twin_left"):
         remarks = (_NO_TWIN, *remarks)
     return JudgedView(
@@ -202,18 +202,18 @@ def _groups(pairs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             values = []
             for name, side in zip(("Before", "After"), sides, strict=True):
                 cell = side.get(key)
-                hidden = cell is not None and is_withheld(cell)
+                hidden = cell is not None and is_suppressed(cell)
                 value = None if cell is None or hidden else cell["value"]
                 values.append(value)
                 record[name] = value
                 record[f"{name}, 95 %"] = (
                     "" if value is None or cell is None else interval(cell["ci_low"], cell["ci_high"]).strip()
                 )
-                record[f"{name}, n"] = "no such group" if cell is None else WITHHELD if hidden else f"{cell['n']:,}"
+                record[f"{name}, n"] = "no such group" if cell is None else SUPPRESSED if hidden else f"{cell['n']:,}"
             before, after = values
             record["Difference"] = None if before is None or after is None else after - before
             cells = [c for c in (s.get(key) for s in sides) if c is not None]
-            few = WITHHELD if any(map(is_withheld, cells)) else "too few"
+            few = SUPPRESSED if any(map(is_suppressed, cells)) else "too few"
             record["Counts"] = few if any(c["excluded"] for c in cells) else "yes"
             out.append(record)
     return pd.DataFrame(out)
@@ -376,7 +376,7 @@ def _told(reason: Mapping[str, Any], name: str, form: str) -> str:
     if not reason:
         return "see why"
     if reason["observed"] is None:
-        return "withheld"
+        return "suppressed"
     return "none" if reason[name] is None else format(reason[name], form)
 
 
@@ -387,7 +387,7 @@ def _why(edge: Mapping[str, Any]) -> str:
     for r in edge["reasons"]:
         cell = f"{r['a']} with {r['b']}"
         if r["observed"] is None:
-            parts.append(f"{cell}: counts are withheld, as a group has under {FEWEST} people")
+            parts.append(f"{cell}: counts are suppressed, as a group has under {FEWEST} people")
             continue
         parts.append(
             f"{cell}: {r['observed']:,.0f} edges observed, {r['expected']:,.1f} expected without the sensitive values, "

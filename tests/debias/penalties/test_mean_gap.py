@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from reference import mean_gap as slow
 from strategies import graphs
-from toys import evidence, path_graph
+from toys import inputs, path_graph
 
 from uge_core.debias.methods._options import mean_gap
 from uge_core.errors import ConfigError
@@ -23,7 +23,7 @@ EXACT = {
 
 
 def penalty(graph, sensitive=("gender",), **options):
-    return mean_gap(evidence(graph, sensitive), **{**EXACT, **options})
+    return mean_gap(inputs(graph, sensitive), **{**EXACT, **options})
 
 
 def generator(seed=0):
@@ -102,4 +102,4 @@ def test_sigmoid_scores_are_near_their_enumerated_gap():
 def test_sigmoid_scores_need_the_sampled_estimator():
     method = build_options(find("debias.methods", "uge-r"), {"scores": "sigmoid"}, "uge-r")
     with pytest.raises(ConfigError, match="estimator=sampled"):
-        method.check(evidence(path_graph()), "cross-entropy")
+        method.check(inputs(path_graph()), "cross-entropy")

@@ -324,7 +324,7 @@ def test_the_job_makes_what_is_not_there_and_says_where_it_is(store: RunStore, t
     graph = uge.load(town)
     path = [by_method(store, m) for m in ("none", "uge-c")]
     steps: list[Any] = []
-    project(graph, [path], ["pca"], size=100, on_step=steps.append)
+    project(graph, [path], ["pca"], size=100, on_progress=steps.append)
     assert [(s.stage, s.done, s.total) for s in steps] == [("projecting", i, 4) for i in range(4)]
     assert all(find_confidence(r, draw_sample(graph, 100)).keys() == {"city", "gender", "age"} for r in path)
     files = {p: p.stat().st_mtime_ns for p in store.root.rglob("projection-*")}
@@ -513,7 +513,7 @@ def test_a_selection_is_compared_with_everybody(town_graph: AttributedGraph) -> 
     assert rows.loc["city1", "Against everybody"] == "more" and rows.loc["city1", "Selected"] == "150"
     assert rows.loc["city0", "Against everybody"] == "fewer"
     assert rows.loc["city1", "Share of the selected"] == pytest.approx(150 / 204)
-    # Four people are withheld.
+    # Four people are suppressed.
     assert rows.loc["city3", "Selected"] == "under 10" and np.isnan(rows.loc["city3", "Share of the selected"])
     assert "204 people selected, 20.4 % of those drawn. city city1 is 73.5 % of them" in view.sentence
     assert len(view.people) == 200 and len(view.ids) == 204

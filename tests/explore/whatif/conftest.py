@@ -1,11 +1,11 @@
-"""A store of small runs of every backbone, and a desk that answers about them."""
+"""A store of small runs of every backbone, and a answers that answers about them."""
 
 from pathlib import Path
 
 import pytest
 
 import uge_core as uge
-from uge_core.explore.whatif.answers import Desk
+from uge_core.explore.whatif.answers import Answers
 from uge_core.graph.split import split_links
 from uge_core.runs.data import dataset_record
 from uge_core.training.config import RunConfig
@@ -44,5 +44,5 @@ def store(encoders: Path) -> uge.RunStore:
 
 
 @pytest.fixture(scope="session")
-def desk(store: uge.RunStore) -> Desk:
-    return Desk(store)
+def answers(store: uge.RunStore) -> Answers:
+    return Answers(store)

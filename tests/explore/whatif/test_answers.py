@@ -13,7 +13,7 @@ from uge_core.audit.run import audit_embedding
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import StoreError
 from uge_core.explore.whatif import rejudge
-from uge_core.explore.whatif.answers import Desk, _sizes
+from uge_core.explore.whatif.answers import Answers, _sizes
 from uge_core.explore.whatif.edits import (
     AddEdges,
     DropEdges,
@@ -31,7 +31,7 @@ from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.explore.whatif.weights import weights_of_run
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.split import split_links
-from uge_core.graph.suppression import WITHHELD_LEGEND
+from uge_core.graph.suppression import SUPPRESSED_LEGEND
 from uge_core.runs.audits import attributes_read
 from uge_core.training.config import RunConfig
 from uge_core.training.encode import encode
@@ -73,10 +73,10 @@ def trained_edge(graph: Any, at: int = 0) -> tuple[str, str]:
     ids=["flip", "merge", "drop"],
 )
 def test_rejudging_equals_an_audit_of_the_edited_graph(
-    graph: Any, store: uge.RunStore, desk: Desk, method: str, edits: tuple[Edit, ...]
+    graph: Any, store: uge.RunStore, answers: Answers, method: str, edits: tuple[Edit, ...]
 ) -> None:
     run = run_of(store, "node2vec", method)
-    answer = desk.judge(run.id, scenario(graph, *edits), "city", ["linear"])
+    answer = answers.judge(run.id, scenario(graph, *edits), "city", ["linear"])
     assert answer["tier"] == "re-judge" and answer["why_not"] is None
     edited, config = apply_edits(graph, edits), RunConfig.from_json(run.config)
     for side, g in (("before", graph), ("after", edited)):
@@ -105,19 +105,19 @@ def test_rejudging_equals_an_audit_of_the_edited_graph(
             ]
 
 
-def test_rejudging_says_which_tested_values_the_twin_saw(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+def test_rejudging_says_which_tested_values_the_twin_saw(graph: Any, store: uge.RunStore, answers: Answers) -> None:
     run = run_of(store, "node2vec", "uge-w")
     edits = (FlipValue("city", tuple(f"p{i}" for i in range(60)), "A"),)
     rows = [
-        p for p in desk.judge(run.id, scenario(graph, *edits), "city")["rows"] if p["before"]["exposure"] == "unseen"
+        p for p in answers.judge(run.id, scenario(graph, *edits), "city")["rows"] if p["before"]["exposure"] == "unseen"
     ]
     assert rows and all("the twin saw the values of" in p["after"]["note"] for p in rows)
     assert not any("the twin saw" in (p["before"]["note"] or "") for p in rows)
 
 
-def test_a_threshold_counts_predicted_links(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+def test_a_threshold_counts_predicted_links(graph: Any, store: uge.RunStore, answers: Answers) -> None:
     run = run_of(store, "node2vec")
-    answer = desk.judge(run.id, scenario(graph, Threshold(0.7)), "city")
+    answer = answers.judge(run.id, scenario(graph, Threshold(0.7)), "city")
     (pair,) = [p for p in answer["rows"] if p["thresholds"] and p["before"]["metric"] == "dp"]
     z, city = np.asarray(run.embedding, dtype=np.float64), graph.attribute("city")
     for side, threshold in (("before", 0.5), ("after", 0.7)):
@@ -136,13 +136,13 @@ def test_a_threshold_counts_predicted_links(graph: Any, store: uge.RunStore, des
 def test_before_is_the_same_under_every_scenario_and_an_answer_is_kept(
     graph: Any, store: uge.RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, run = Desk(store), run_of(store, "node2vec")
-    first = desk.judge(run.id, scenario(graph, FlipValue("city", ("p1",), "B")), "city")
-    second = desk.judge(run.id, scenario(graph, DropValue("city", "A")), "city")
+    answers, run = Answers(store), run_of(store, "node2vec")
+    first = answers.judge(run.id, scenario(graph, FlipValue("city", ("p1",), "B")), "city")
+    second = answers.judge(run.id, scenario(graph, DropValue("city", "A")), "city")
     of = [{(p["before"]["metric"], p["before"]["attacker"]): p["before"] for p in a["rows"]} for a in (first, second)]
     assert of[0] == of[1]
     monkeypatch.setattr(rejudge, "audit_embedding", lambda *_, **__: pytest.fail("measured again"))
-    again = desk.judge(run.id, scenario(graph, DropValue("city", "A")), "city")
+    again = answers.judge(run.id, scenario(graph, DropValue("city", "A")), "city")
     assert again["rows"] is second["rows"]
 
 
@@ -172,10 +172,10 @@ def by_hand(graph: Any, train: np.ndarray, u: int, v: int) -> tuple[int, float, 
 
 @pytest.mark.parametrize(("backbone", "method"), [("gcn", "none"), ("gcn", "uge-w"), ("node2vec", "uge-c")])
 def test_an_ego_network_weighs_edges_as_training_and_says_why(
-    graph: Any, store: uge.RunStore, desk: Desk, backbone: str, method: str
+    graph: Any, store: uge.RunStore, answers: Answers, backbone: str, method: str
 ) -> None:
     run = run_of(store, backbone, method)
-    answer = desk.ego(run.id, ["p10"], attribute="city")
+    answer = answers.ego(run.id, ["p10"], attribute="city")
     assert answer["nodes"][0]["id"] == "p10" and answer["nodes"][0]["centre"]
     neighbours = set(graph.edges[1, graph.edges[0] == 10]) | set(graph.edges[0, graph.edges[1] == 10])
     assert {n["id"] for n in answer["nodes"][1:]} == {f"p{i}" for i in neighbours}
@@ -203,7 +203,7 @@ def test_an_ego_network_weighs_edges_as_training_and_says_why(
     assert told > 3
 
 
-def test_small_groups_are_withheld(graph: Any, store: uge.RunStore) -> None:
+def test_small_groups_are_suppressed(graph: Any, store: uge.RunStore) -> None:
     small = apply_edits(graph, [FlipValue("city", tuple(f"p{i}" for i in range(200) if i % 25), "A")])
     config = RunConfig.resolve(small, sensitive=["city"], method="uge-w")
     weights = weights_of_run(config, small, split_links(small), attribute=None)
@@ -251,18 +251,20 @@ def test_a_run_that_keeps_an_earlier_epoch_has_no_parameters(graph: Any, store: 
     assert bare.parameters == {} and "were not kept" in str(refusal(bare))
 
 
-def test_runs_without_messages_say_why_they_cannot(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+def test_runs_without_messages_say_why_they_cannot(graph: Any, store: uge.RunStore, answers: Answers) -> None:
     run = run_of(store, "node2vec")
     assert run.parameters == {} and "passes no messages" in str(refusal(run))
-    answer = desk.judge(run.id, scenario(graph, DropEdges((trained_edge(graph),))), "city")
+    answer = answers.judge(run.id, scenario(graph, DropEdges((trained_edge(graph),))), "city")
     assert answer["tier"] == "re-judge" and "until it is trained again" in answer["why_not"] and answer["moved"] == []
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "sgc"])
-def test_reencoding_moves_those_near_an_edited_edge(graph: Any, store: uge.RunStore, desk: Desk, backbone: str) -> None:
+def test_reencoding_moves_those_near_an_edited_edge(
+    graph: Any, store: uge.RunStore, answers: Answers, backbone: str
+) -> None:
     run = run_of(store, backbone)
     edge = trained_edge(graph)
-    answer = desk.judge(run.id, scenario(graph, DropEdges((edge,))), "city")
+    answer = answers.judge(run.id, scenario(graph, DropEdges((edge,))), "city")
     assert answer["tier"] == "re-encode" and {p["tier"] for p in answer["rows"]} == {"re-encode"}
     far = {m["who"]: m for m in answer["moved"]}
     assert far["edited nodes"]["nodes"] == 2 and far["edited nodes"]["still"] == 0
@@ -276,9 +278,9 @@ def test_reencoding_moves_those_near_an_edited_edge(graph: Any, store: uge.RunSt
         assert pair["after"]["value"] == found.value
 
 
-def test_weights_of_edges_reach_gcn_and_not_gat(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+def test_weights_of_edges_reach_gcn_and_not_gat(graph: Any, store: uge.RunStore, answers: Answers) -> None:
     edits = scenario(graph, ReweightEdges((trained_edge(graph),), 5.0))
-    far = {b: desk.judge(run_of(store, b).id, edits, "city")["moved"] for b in ("gcn", "gat")}
+    far = {b: answers.judge(run_of(store, b).id, edits, "city")["moved"] for b in ("gcn", "gat")}
     assert far["gcn"][0]["median"] > 0 and far["gat"][0]["median"] == 0
 
 
@@ -297,11 +299,11 @@ def test_how_far_is_relative_to_a_nodes_length() -> None:
 
 
 def test_a_view_names_the_tier_of_every_number_and_has_three_verdicts(
-    graph: Any, store: uge.RunStore, desk: Desk
+    graph: Any, store: uge.RunStore, answers: Answers
 ) -> None:
     run = run_of(store, "gcn")
     edits = (FlipValue("city", tuple(f"p{i}" for i in range(150)), "A"), AddEdges((("p0", stranger(graph, 0)),)))
-    answer = desk.judge(run.id, scenario(graph, *edits), "city")
+    answer = answers.judge(run.id, scenario(graph, *edits), "city")
     view = judged_view(answer)
     assert set(view.table["Made by"]) == {"re-encode"} and set(view.weights["Made by"]) == {"re-judge"}
     assert set(view.moved["Made by"]) == {"re-encode"}
@@ -312,7 +314,7 @@ def test_a_view_names_the_tier_of_every_number_and_has_three_verdicts(
     assert len(view.groups) and not (view.groups == "under 10").any(axis=None)
 
 
-def test_withheld_cells_tell_neither_value_nor_number() -> None:
+def test_suppressed_cells_tell_neither_value_nor_number() -> None:
     row: dict[str, Any] = dict.fromkeys(
         ("attacker", "variant", "exposure", "ci_low", "ci_high", "floor_random", "floor_majority", "note")
     )
@@ -327,17 +329,17 @@ def test_withheld_cells_tell_neither_value_nor_number() -> None:
     answer = {"rows": [pair], "attributes": ["city"], "tier": "re-judge", "moved": [], "why_not": None}
     view = judged_view(answer | {"weights": {"note": None, "more": 0, "before": None}})
     table = view.groups
-    assert table["Before, n"].tolist() == ["500", "withheld", "0"]
-    assert table["After, n"].tolist() == ["500", "500", "withheld"]
-    assert table["Counts"].tolist() == ["yes", "withheld", "withheld"]
+    assert table["Before, n"].tolist() == ["500", "suppressed", "0"]
+    assert table["After, n"].tolist() == ["500", "500", "suppressed"]
+    assert table["Counts"].tolist() == ["yes", "suppressed", "suppressed"]
     assert table["Before"].isna().tolist() == [False, True, True] and "0.98" not in table.to_csv()
-    assert view.remarks.count(WITHHELD_LEGEND) == 1
+    assert view.remarks.count(SUPPRESSED_LEGEND) == 1
 
 
-def test_two_scenarios_stand_side_by_side(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+def test_two_scenarios_stand_side_by_side(graph: Any, store: uge.RunStore, answers: Answers) -> None:
     run = run_of(store, "gcn")
     answers = [
-        desk.judge(run.id, scenario(graph, edit), "city")
+        answers.judge(run.id, scenario(graph, edit), "city")
         for edit in (DropEdges((trained_edge(graph),)), FlipValue("city", ("p1", "p2", "p3"), "B"))
     ]
     table = compared_scenarios(answers[0], answers[1], ("one", "two"))
@@ -345,10 +347,10 @@ def test_two_scenarios_stand_side_by_side(graph: Any, store: uge.RunStore, desk:
     assert set(table["one, made by"]) == {"re-encode"} and set(table["two, made by"]) == {"re-judge"}
 
 
-def test_an_ego_view_is_one_record_for_picture_and_table(graph: Any, store: uge.RunStore, desk: Desk) -> None:
+def test_an_ego_view_is_one_record_for_picture_and_table(graph: Any, store: uge.RunStore, answers: Answers) -> None:
     from uge_core.views.figures.ego import ego_figure
 
-    view = ego_view(desk.ego(run_of(store, "gcn").id, ["p10"], attribute="city"), "city")
+    view = ego_view(answers.ego(run_of(store, "gcn").id, ["p10"], attribute="city"), "city")
     assert len(view.table) == len(view.edges) and view.alt.startswith("Edges of p10 weigh")
     figure = ego_figure(view)
     drawn = [t for t in figure.data if t.mode == "lines"]
@@ -381,16 +383,16 @@ def stranger(graph: Any, node: int) -> str:
     return next(f"p{i}" for i in range(1, graph.num_nodes) if i not in linked)
 
 
-def test_names_asked_for_are_checked(store: uge.RunStore, desk: Desk, graph: Any) -> None:
+def test_names_asked_for_are_checked(store: uge.RunStore, answers: Answers, graph: Any) -> None:
     run = run_of(store, "gcn")
-    assert desk.describe(run.id, "city")["attributes"]["city"]["values"].keys() == {"A", "B", "C"}
-    assert desk.find(run.id, "p19")["nodes"][:2] == ["p19", "p190"]
+    assert answers.describe(run.id, "city")["attributes"]["city"]["values"].keys() == {"A", "B", "C"}
+    assert answers.find(run.id, "p19")["nodes"][:2] == ["p19", "p190"]
     with pytest.raises(uge.UgeError, match="no node is called 'x'"):
-        desk.ego(run.id, ["x"])
+        answers.ego(run.id, ["x"])
     with pytest.raises(uge.UgeError, match="knows no 'walk'"):
-        desk.answer({"what": "walk"})
+        answers.answer({"what": "walk"})
     with pytest.raises(uge.UgeError, match="made for other data"):
-        desk.judge(run.id, Scenario("f" * 64, (Threshold(0.3),)).to_json(), "city")
+        answers.judge(run.id, Scenario("f" * 64, (Threshold(0.3),)).to_json(), "city")
 
 
 def test_a_gap_without_intervals_shows_nothing() -> None:
@@ -434,7 +436,7 @@ def test_what_a_run_gave_makes_no_folder_of_one_that_was_deleted(
 def test_the_size_of_one_small_group_does_not_follow_from_the_others() -> None:
     codes = np.repeat([0, 1, 2, -1], [40, 20, 7, 12])
     assert _sizes(Attribute("g", codes, ("a", "b", "c"))) == {"a": "40", "b": "20", "c": "under 10"}
-    assert _sizes(Attribute("g", codes[:67], ("a", "b", "c"))) == {"a": "40", "b": "withheld", "c": "under 10"}
+    assert _sizes(Attribute("g", codes[:67], ("a", "b", "c"))) == {"a": "40", "b": "suppressed", "c": "under 10"}
 
 
 def test_an_edited_weight_or_hub_moves_nobody_whom_no_message_reaches() -> None:

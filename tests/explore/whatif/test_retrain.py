@@ -20,7 +20,7 @@ from uge_core.audit import record
 from uge_core.cli import commands as cli
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError, StoreError
-from uge_core.explore.whatif.answers import Desk
+from uge_core.explore.whatif.answers import Answers
 from uge_core.explore.whatif.edits import DropEdges, Edit, FlipValue, Threshold
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.explore.whatif.source import scenario_graph
@@ -67,7 +67,7 @@ def test_a_scenario_is_trained_and_compared_in_pairs(
         k: v for k, v in run.config.items() if k != "dataset"
     }
     assert other.audited
-    found = Desk(own).compare(run.id, other.id, ["linear"])
+    found = Answers(own).compare(run.id, other.id, ["linear"])
     measures = {(r["metric"], r["attribute"], r["exposure"]) for r in found["rows"]}
     assert ("auc", "city", "unseen") in measures and any(m == "ndcg_at_10" for m, _, _ in measures)
     view = retrained_view(found)
@@ -114,7 +114,7 @@ def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Pat
     assert (
         "Not measured with these runs" in ui.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
     )
-    answer = Desk(own).judge(run.id, scenario.to_json(), "city")
+    answer = Answers(own).judge(run.id, scenario.to_json(), "city")
     kept.keep(scenario_id, run.id, answer)
     page = ui.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
     assert "What-if scenarios" in page and scenario.hash in page and "two &lt;b&gt;people&lt;/b&gt;" in page

@@ -19,7 +19,7 @@ import pytest
 import uge_core as uge
 from uge_core.errors import StoreError, UgeError
 from uge_core.explore.whatif import client
-from uge_core.explore.whatif.answers import Desk
+from uge_core.explore.whatif.answers import Answers
 from uge_core.explore.whatif.channel import address
 from uge_core.explore.whatif.client import WhatifEnded, ask, warm
 from uge_core.explore.whatif.edits import DropEdges, DropValue
@@ -187,8 +187,8 @@ def test_what_asks_loads_nothing_heavy_and_what_answers_no_torch_before_it_must(
     code = (
         "import sys, uge_core as uge, uge_core.dashboard as ui; ui.whatif_judge, ui.whatif_edit, ui.ego_figure;"
         "print(sorted({'torch', 'sklearn', 'numba'} & set(sys.modules)));"
-        "from uge_core.explore.whatif.answers import Desk; desk = Desk(uge.RunStore(sys.argv[1]));"
-        "desk.describe(sys.argv[2]); desk.ego(sys.argv[2], ['p3'], attribute='city');"
+        "from uge_core.explore.whatif.answers import Answers; answers = Answers(uge.RunStore(sys.argv[1]));"
+        "answers.describe(sys.argv[2]); answers.ego(sys.argv[2], ['p3'], attribute='city');"
         "print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
     )
     done = subprocess.run(
@@ -200,23 +200,23 @@ def test_what_asks_loads_nothing_heavy_and_what_answers_no_torch_before_it_must(
 def test_memory_is_of_the_files_and_runs_there_are_now(town: Path, tmp_path: Path) -> None:
     store, folder = uge.RunStore(tmp_path / "store"), tmp_path / "town"
     shutil.copytree(town, folder)
-    desk, source = Desk(store), {"spec": str(folder), "attributes": None}
+    answers, source = Answers(store), {"spec": str(folder), "attributes": None}
     z = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
 
     def added(**given: Any) -> str:
         return add_external(z, uge.load(folder), store, file="z.npy", source=source, **given).id
 
     def held_out(run_id: str) -> bool:
-        scenario = Scenario(desk.describe(run_id)["data"], (DropValue("city", "A"),)).to_json()
-        rows = desk.judge(run_id, scenario, "city")["rows"]
+        scenario = Scenario(answers.describe(run_id)["data"], (DropValue("city", "A"),)).to_json()
+        rows = answers.judge(run_id, scenario, "city")["rows"]
         return any(r["before"]["variant"] == "held-out" and r["before"]["n"] for r in rows)
 
     first = added(split_seed=0)
-    edges = desk.describe(first)["num_edges"]
+    edges = answers.describe(first)["num_edges"]
     assert held_out(first)
     assert added() == first and not held_out(first)  # nobody knows its split now
     lines = (folder / "edges.csv").read_text().splitlines()
     (folder / "edges.csv").write_text("\n".join(lines[:-5]) + "\n")
-    assert desk.describe(added())["num_edges"] == edges - 5
+    assert answers.describe(added())["num_edges"] == edges - 5
     with pytest.raises(StoreError, match="embeds other data"):
-        desk.describe(first)
+        answers.describe(first)

@@ -18,7 +18,7 @@ import uge_core.dashboard as ui
 from uge_core.audit.record import canonical, digest
 from uge_core.errors import ConfigError, RunNotFound
 from uge_core.files import quoted
-from uge_core.graph.suppression import WITHHELD_LEGEND
+from uge_core.graph.suppression import SUPPRESSED_LEGEND
 from uge_core.views.report.pdf import browser
 from uge_core.views.report.table import rows_csv
 
@@ -141,7 +141,7 @@ def test_a_sheet_keeps_its_defaults():
     assert replace(ui.Sheet(), title="x").author == ""
 
 
-def test_withheld_cells_tell_neither_value_nor_number():
+def test_suppressed_cells_tell_neither_value_nor_number():
     ends = {"ci_low": 0.125, "ci_high": 0.5}
     blank = {"value": None, "ci_low": None, "ci_high": None, "n": 0}
     cells = [
@@ -154,14 +154,14 @@ def test_withheld_cells_tell_neither_value_nor_number():
     text = rows_csv([{"sha256": "0", "run_id": "r", "dataset": {"name": "d"}, "rows": [row]}])
     told = [x for x in csv.DictReader(io.StringIO(text, newline="")) if x["kind"] == "cell"]
     assert [(x["value"], x["ci_low"], x["ci_high"], x["n"]) for x in told] == [
-        ("", "", "", "withheld"),
-        ("", "", "", "withheld"),
+        ("", "", "", "suppressed"),
+        ("", "", "", "suppressed"),
         ("0.25", "0.125", "0.5", "10"),
         ("", "", "", "0"),
     ]
 
 
-def test_the_page_says_once_what_withheld_is(seeded, tmp_path):
+def test_the_page_says_once_what_suppressed_is(seeded, tmp_path):
     store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock")))
     run = store.load(audited(store)[0])
     (first,) = [r for r in run.audit["rows"] if r["metric"] == "dp" and r["attribute"] == "city" and not r["variant"]]
@@ -176,8 +176,8 @@ def test_the_page_says_once_what_withheld_is(seeded, tmp_path):
     (table,) = re.findall(r"<summary>Group pairs of city.*?</details>", html, re.DOTALL)
     lines = re.findall(r"<tr><td>(.*?)</tr>", table)
     assert [re.sub(r"<[^>]*>", "|", x) for x in lines] == [
-        f"{small['a']} and {small['b']}||||||withheld|||",
-        f"{other['a']} and {other['b']}||||||withheld|||",
+        f"{small['a']} and {small['b']}||||||suppressed|||",
+        f"{other['a']} and {other['b']}||||||suppressed|||",
         f"{none['a']} and {none['b']}||none||||0||too few, left out|",
     ]
-    assert table.count(WITHHELD_LEGEND) == 1 and "0.988" not in html
+    assert table.count(SUPPRESSED_LEGEND) == 1 and "0.988" not in html

@@ -11,9 +11,9 @@ from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Job, Queue
 from uge_core.errors import StoreError
 from uge_core.explore.comparison import edited_of, paired_path, paired_record, why_no_pairs
 from uge_core.explore.whatif.source import with_scenario
-from uge_core.files import write_aside
+from uge_core.files import write_atomically
 from uge_core.graph.graph import AttributedGraph
-from uge_core.progress import OnStep, Step
+from uge_core.progress import OnProgress, Progress
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 
@@ -49,14 +49,14 @@ def comparing(store: RunStore, before: str, after: str) -> Job | None:
     return None
 
 
-def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any], on_step: OnStep) -> None:
+def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any], on_progress: OnProgress) -> None:
     """Does such a job; what was measured already stays.
 
     Args:
         store: where the runs are.
         graph: the runs' graph, without a scenario.
         settings: the job's.
-        on_step: told before each attack.
+        on_progress: told before each attack.
 
     Raises:
         RunNotFound: a run was deleted meanwhile.
@@ -78,7 +78,7 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any],
         nonlocal done
         spent = time.monotonic() - began
         left = spent / done * (total - done) if done else None
-        on_step(Step("comparing", min(done, total), total, text, left))
+        on_progress(Progress("comparing", min(done, total), total, text, left))
         done += 1
 
     if edited is None:
@@ -95,7 +95,7 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any],
         for run in (a, b):
             store.load(run.id)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_aside(path, lambda file: file.write(kept))
+        write_atomically(path, lambda file: file.write(kept))
 
 
 def _steps(a: StoredRun, b: StoredRun, graph: AttributedGraph, changed: set[str], attackers: int) -> int:

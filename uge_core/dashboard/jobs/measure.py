@@ -10,7 +10,7 @@ from typing import Any
 
 from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Job, Queue, lane
 from uge_core.graph.graph import AttributedGraph
-from uge_core.progress import OnStep, Step
+from uge_core.progress import OnProgress, Progress
 from uge_core.runs import timing
 from uge_core.runs.store import RunStore
 from uge_core.training.config import RunConfig
@@ -46,7 +46,7 @@ def measuring(settings: Mapping[str, Any], store: RunStore) -> Job | None:
     return next((j for j in jobs if j.status in (ACTIVE, WAITING) and j.settings == wanted), None)
 
 
-def carry_out(store: RunStore, graph: AttributedGraph, settings: Mapping[str, Any], on_step: OnStep) -> None:
+def carry_out(store: RunStore, graph: AttributedGraph, settings: Mapping[str, Any], on_progress: OnProgress) -> None:
     """Trains one run of each method for a few epochs and attacks one attribute; nothing but the rates is kept.
 
     Raises:
@@ -55,7 +55,7 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: Mapping[str, An
     from uge_core.graph.split import split_links
     from uge_core.runs.plan import plan
     from uge_core.training.fit import fit
-    from uge_core.training.loop import Progress
+    from uge_core.training.loop import EpochProgress
 
     configs: dict[str, RunConfig] = {}
     for planned in plan(graph, **settings["grid"]):
@@ -70,9 +70,9 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: Mapping[str, An
 
         ticks: list[tuple[int, float]] = []
 
-        def on_epoch(progress: Progress, done: int = done, backbone: str = backbone, ticks: Any = ticks) -> None:
+        def on_epoch(progress: EpochProgress, done: int = done, backbone: str = backbone, ticks: Any = ticks) -> None:
             # So that a cancelling is heeded.
-            on_step(Step("measuring", done, len(backbones) + 1, f"training {backbone}", None, progress.loss))
+            on_progress(Progress("measuring", done, len(backbones) + 1, f"training {backbone}", None, progress.loss))
             ticks.append((progress.epoch, time.monotonic()))
             if len(ticks) > _FIRST + 1 and ticks[-1][1] - ticks[_FIRST - 1][1] > _SECONDS:
                 raise _Enough
@@ -84,8 +84,8 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: Mapping[str, An
         # The first epochs compile kernels and touch memory.
         (first, began), (last, ended) = ticks[_FIRST - 1], ticks[-1]
         work = sum(timing.training_work(c, graph.num_nodes, graph.num_edges) for c in short) * (last - first) / _MOST
-        store.note_rate(timing.rate("train", graph.fingerprint, timing.kind(device, short), work, ended - began))
-    on_step(Step("measuring", len(backbones), len(backbones) + 1, "attacking random embeddings"))
+        store.note_timing(timing.timed("train", graph.fingerprint, timing.kind(device, short), work, ended - began))
+    on_progress(Progress("measuring", len(backbones), len(backbones) + 1, "attacking random embeddings"))
     _measure_attacks(store, graph, next(iter(configs.values())))
 
 
@@ -108,4 +108,4 @@ def _measure_attacks(store: RunStore, graph: AttributedGraph, config: RunConfig)
         attack(z, probe.classes, probe.train, probe.test, attacker=attacker, edges=graph.edges, seed=0)
         work += timing.attack_work(len(probe.train) + len(probe.test), attribute, attacker)
     took = time.monotonic() - began
-    store.note_rate(timing.rate("audit", graph.fingerprint, "attack", work, took))
+    store.note_timing(timing.timed("audit", graph.fingerprint, "attack", work, took))

@@ -11,7 +11,7 @@ from uge_core.explore.projection.cache import projections
 from uge_core.explore.projection.job import project
 from uge_core.explore.whatif.source import load_source, source_of
 from uge_core.graph.graph import AttributedGraph
-from uge_core.progress import OnStep
+from uge_core.progress import OnProgress
 from uge_core.runs.data import check_data
 from uge_core.runs.store import RunStore
 from uge_core.runs.timing import duration
@@ -58,7 +58,7 @@ def enqueue_projection(store: RunStore, path: Sequence[str], methods: Sequence[s
     )
 
 
-def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any], on_step: OnStep) -> None:
+def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any], on_progress: OnProgress) -> None:
     """Does such a job.
 
     Raises:
@@ -68,7 +68,7 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any],
     runs = [store.load(run_id) for run_id in settings["path"]]
     for run in runs:
         check_data(run, graph)
-    project(graph, [runs], settings["methods"], size=settings["size"], seed=settings["seed"], on_step=on_step)
+    project(graph, [runs], settings["methods"], size=settings["size"], seed=settings["seed"], on_progress=on_progress)
 
 
 def projection_estimate(num_runs: int, num_people: int) -> dict[str, str]:

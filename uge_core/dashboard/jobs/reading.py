@@ -5,7 +5,7 @@ from __future__ import annotations
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.datasets import lasting, load, locate
 from uge_core.datasets.layouts.pyg_data import keep_tensors
-from uge_core.progress import OnStep, Step
+from uge_core.progress import OnProgress, Progress
 from uge_core.runs.store import RunStore
 
 KIND = "reading"
@@ -23,7 +23,7 @@ def enqueue_reading(spec: str, store: RunStore) -> int:
     return Queue(store).ask({"kind": KIND, "data": lasting(spec), "attributes": None, "device": "cpu"})
 
 
-def carry_out(store: RunStore, spec: str, on_step: OnStep) -> None:
+def carry_out(store: RunStore, spec: str, on_progress: OnProgress) -> None:
     """Does such a job.
 
     Raises:
@@ -32,8 +32,8 @@ def carry_out(store: RunStore, spec: str, on_step: OnStep) -> None:
     _, found = locate(spec, store=store.root)
     path = found.files["data"]
     words = f"{path.name}, {path.stat().st_size / 1e6:.1f} MB"
-    on_step(Step("reading", 0, 2, f"tensors of {words}"))
+    on_progress(Progress("reading", 0, 2, f"tensors of {words}"))
     keep_tensors(path, store.tensors)
-    on_step(Step("reading", 1, 2, f"graph of {words}"))
+    on_progress(Progress("reading", 1, 2, f"graph of {words}"))
     # Whatever is wrong with the graph is said now.
     load(spec, store=store.root, may_fetch=False, tensors=store.tensors)

@@ -22,7 +22,7 @@ from typing import Any
 from uge_core.dashboard.jobs.queue import Job, Queue
 from uge_core.errors import ConfigError, GraphError, OutOfMemory, StoreError, TrainingDiverged, UgeError
 from uge_core.machine import keep_freed_memory
-from uge_core.progress import Step
+from uge_core.progress import Progress
 from uge_core.runs.store import RunStore
 
 _PULSE = 0.4  # seconds between two signs of life
@@ -65,10 +65,10 @@ def _say(text: str) -> None:
 
 def _do(queue: Queue, job: Job) -> None:
     """One job from its first step to how it ended."""
-    pulse = _Pulse(queue, job)
+    heartbeat = _Heartbeat(queue, job)
     try:
-        with pulse:
-            _carry_out(queue.store, job, pulse)
+        with heartbeat:
+            _carry_out(queue.store, job, heartbeat)
         queue.end(job.id, "finished")
         _say("finished")
     except Cancelled:
@@ -86,7 +86,7 @@ def _do(queue: Queue, job: Job) -> None:
         queue.end(job.id, "failed", f"{type(error).__name__}: {error}", remedy(error))
 
 
-def _carry_out(store: RunStore, job: Job, pulse: _Pulse) -> None:
+def _carry_out(store: RunStore, job: Job, heartbeat: _Heartbeat) -> None:
     from uge_core.dashboard.jobs import comparison, measure, projection, reading
     from uge_core.explore.projection.job import project
     from uge_core.explore.projection.path import chains
@@ -98,27 +98,27 @@ def _carry_out(store: RunStore, job: Job, pulse: _Pulse) -> None:
     settings = job.settings
     _say(f"loading {settings['data']}")
     if settings.get("kind") == reading.KIND:
-        reading.carry_out(store, settings["data"], pulse)
+        reading.carry_out(store, settings["data"], heartbeat)
         return
     source = {"spec": settings["data"], "attributes": settings["attributes"]}
     if settings.get("scenario"):
         source["scenario"] = settings["scenario"]
-    graph = load_source(source, store, may_fetch=True, on_step=pulse)
-    pulse.check()
+    graph = load_source(source, store, may_fetch=True, on_progress=heartbeat)
+    heartbeat.check()
     if settings.get("kind") == projection.KIND:
-        pulse.runs = list(settings["path"])
-        projection.carry_out(store, graph, settings, pulse)
+        heartbeat.runs = list(settings["path"])
+        projection.carry_out(store, graph, settings, heartbeat)
         return
     if settings.get("kind") == comparison.KIND:
-        pulse.runs = list(settings["path"])
-        comparison.carry_out(store, graph, settings, pulse)
+        heartbeat.runs = list(settings["path"])
+        comparison.carry_out(store, graph, settings, heartbeat)
         return
     if settings.get("kind") == measure.KIND:
-        measure.carry_out(store, graph, settings, pulse)
+        measure.carry_out(store, graph, settings, heartbeat)
         return
     grid: dict[str, Any] = settings["grid"]
-    pulse.runs = [p.run_id for p in plan(graph, **grid)]
-    _say(f"{len(pulse.runs)} runs: {json.dumps(grid, ensure_ascii=False)}")
+    heartbeat.runs = [p.run_id for p in plan(graph, **grid)]
+    _say(f"{len(heartbeat.runs)} runs: {json.dumps(grid, ensure_ascii=False)}")
     runs = sweep(
         graph,
         store=store,
@@ -127,12 +127,12 @@ def _carry_out(store: RunStore, job: Job, pulse: _Pulse) -> None:
         device=settings["device"],
         deterministic=settings["deterministic"],
         solo=settings["solo"],
-        on_step=pulse,
+        on_progress=heartbeat,
         source=source,
         **grid,
     )
     if settings.get("projections"):
-        project(graph, chains(runs), settings["projections"], size=MOST, on_step=pulse)
+        project(graph, chains(runs), settings["projections"], size=MOST, on_progress=heartbeat)
 
 
 def remedy(error: BaseException) -> str:
@@ -150,19 +150,19 @@ def remedy(error: BaseException) -> str:
     return "This is a fault of the program. Resume tries once more; the lines below say where it happened."
 
 
-class _Pulse:
+class _Heartbeat:
     """Takes the steps of a job, and tells the store about them from a thread of its own."""
 
     def __init__(self, queue: Queue, job: Job) -> None:
         self._queue, self._job = queue, job
-        self._step = Step("starting", 0, 1, "loading the data")
+        self._step = Progress("starting", 0, 1, "loading the data")
         self._stop, self._cancelled = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._said = ""
         self._losses: list[tuple[int, float]] = []
         self.runs: list[str] = []
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: Progress) -> None:
         """Called by the work as it goes on; ends it where the job was cancelled."""
         if step.stage == "note":
             _say(step.text)
@@ -175,7 +175,7 @@ class _Pulse:
                 _say(words)
         self.check()
 
-    def _note_loss(self, step: Step) -> None:
+    def _note_loss(self, step: Progress) -> None:
         """Keeps the curve of this pass, at most `_CURVE` points, so that what is told stays small."""
         if step.stage != "training" or step.loss is None or not math.isfinite(step.loss):
             return
@@ -191,7 +191,7 @@ class _Pulse:
         if self._cancelled.is_set():
             raise Cancelled
 
-    def __enter__(self) -> _Pulse:
+    def __enter__(self) -> _Heartbeat:
         self._thread.start()
         return self
 

@@ -32,7 +32,7 @@ from uge_core.datasets.ids import refuse_numbers
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.tables import Table, counted
 from uge_core.errors import GraphError, NotReadYet
-from uge_core.files import write_aside
+from uge_core.files import write_atomically
 from uge_core.graph.graph import AttributedGraph, Column
 
 _EXPECTED = "a torch_geometric.data.Data saved by torch.save"
@@ -165,7 +165,7 @@ def keep_tensors(path: Path, folder: Path) -> Path:
     about = {"tensors": list(arrays), "others": list(others), "num_nodes": nodes if isinstance(nodes, int) else None}
     # Under numbers: a tensor may be called like an argument of savez.
     held: dict[str, Any] = {f"t{i}": array for i, array in enumerate(arrays.values())}
-    write_aside(target, lambda file: np.savez(file, about=np.array(json.dumps(about)), **held))
+    write_atomically(target, lambda file: np.savez(file, about=np.array(json.dumps(about)), **held))
     return target
 
 

@@ -53,7 +53,7 @@ from uge_core.datasets.tables import Table, counted
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph.graph import AttributedGraph, Column, Message
 from uge_core.machine import default_root
-from uge_core.progress import OnStep, Step
+from uge_core.progress import OnProgress, Progress
 from uge_core.registry import unknown_name
 
 PREFIX = "pyg:"
@@ -129,14 +129,14 @@ KNOWN = {
 }
 
 
-def locate(spec: str, store: Path | None, *, may_fetch: bool, on_step: OnStep | None) -> tuple[Layout, Found]:
+def locate(spec: str, store: Path | None, *, may_fetch: bool, on_progress: OnProgress | None) -> tuple[Layout, Found]:
     """The files of a graph that was asked for by name, fetched where they are not there yet.
 
     Args:
         spec: ``pyg:NAME``, upper and lower case alike.
         store: below which they are kept; None: the default store.
         may_fetch: whether the user asked for it now.
-        on_step: told what is fetched; None: what is fetched is said on stderr.
+        on_progress: told what is fetched; None: what is fetched is said on stderr.
 
     Raises:
         DatasetMissing: no such name, or the files are not there and did not come as they should.
@@ -151,11 +151,11 @@ def locate(spec: str, store: Path | None, *, may_fetch: bool, on_step: OnStep | 
     if not folder.is_dir():
         if not may_fetch:
             raise DatasetMissing(f"{PREFIX}{name}: is not in {folder.parent}, and is fetched only when it is named")
-        _fetch(name, folder, on_step or _say)
+        _fetch(name, folder, on_progress or _say)
     return _layout(name, folder), _found(name, folder)
 
 
-def _say(step: Step) -> None:
+def _say(step: Progress) -> None:
     if step.stage == "note":
         sys.stderr.write(f"note: {step.text}\n")
 
@@ -173,32 +173,32 @@ def _found(name: str, folder: Path) -> Found:
     return Found(name, files)
 
 
-def _fetch(name: str, folder: Path, on_step: OnStep) -> None:
+def _fetch(name: str, folder: Path, on_progress: OnProgress) -> None:
     """Makes the folder, whole or not at all."""
     known, called = KNOWN[name], PREFIX + name
     url = at_mirror(known.url)
-    on_step(Step("note", 0, 0, f"{called} is not in {folder.parent} yet: fetching {url}"))
+    on_progress(Progress("note", 0, 0, f"{called} is not in {folder.parent} yet: fetching {url}"))
     try:
         folder.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.parent.mkdir(exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=f".{os.getpid()}", dir=folder.parent))
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=f".{os.getpid()}", dir=folder.parent))
         try:
-            came = aside / PurePosixPath(known.url).name
-            digest = fetch(url, came, called, on_step)
+            came = temporary / PurePosixPath(known.url).name
+            digest = fetch(url, came, called, on_progress)
             record: dict[str, Any] = {"schema": _SCHEMA, "dataset": called, "url": url, "sha256": digest}
             record |= {"bytes": came.stat().st_size, "fetched": time.strftime("%Y-%m-%d", time.gmtime())}
             if known.members:
                 _unpack(known, came)
-            record["files"] = {file: _sha256(aside / file) for file in known.files}
-            _read(known, record, _found(name, aside), None)
-            (aside / _SOURCE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            record["files"] = {file: _sha256(temporary / file) for file in known.files}
+            _read(known, record, _found(name, temporary), None)
+            (temporary / _SOURCE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             try:
-                aside.rename(folder)
+                temporary.rename(folder)
             except OSError:
                 if not folder.is_dir():  # else another process was first
                     raise
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
     except DatasetMissing:
         raise
     except GraphError as e:

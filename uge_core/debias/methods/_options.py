@@ -1,10 +1,10 @@
-"""Pieces that several methods share: building the mean gap from a member's evidence."""
+"""Pieces that several methods share: building the mean gap from a member's inputs."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.penalties.mean_gap import MeanGap
 from uge_core.errors import ConfigError
 from uge_core.graph.values import OUT
@@ -16,7 +16,7 @@ SCORES = ("raw", "sigmoid")
 
 
 def mean_gap(
-    evidence: Evidence,
+    inputs: MethodInputs,
     *,
     item_cells: str,
     pair_weighting: str,
@@ -26,10 +26,10 @@ def mean_gap(
     scores: str,
 ) -> MeanGap:
     """UGE-R's penalty on the joint groups of all attributes."""
-    part, coarse, _ = evidence.groups(item_cells)
+    part, coarse, _ = inputs.groups(item_cells)
     side = np.zeros(part.num_groups, np.int64)
     inside = part.group != OUT
-    side[part.group[inside]] = evidence.side[inside]
+    side[part.group[inside]] = inputs.side[inside]
     return MeanGap(part.group, coarse, side, pair_weighting, norm, estimator, num_group_pairs, scores)
 
 
@@ -39,9 +39,9 @@ def check_scores(scores: str, estimator: str) -> None:
         raise ConfigError("scores = 'sigmoid' has no exact form; use --set estimator=sampled with it, or scores=raw")
 
 
-def check_offset(item_cells: str, evidence: Evidence, loss: str) -> None:
+def check_offset(item_cells: str, inputs: MethodInputs, loss: str) -> None:
     """Under BPR an offset that depends on the user alone cancels."""
-    if loss == "bpr" and evidence.graph.bipartite and item_cells == "none":
+    if loss == "bpr" and inputs.graph.bipartite and item_cells == "none":
         raise ConfigError(
             "without item cells the offset depends on the user alone and cancels between the two items of a BPR pair; "
             "use --set item_cells=popularity or an attribute of items"

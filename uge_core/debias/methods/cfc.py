@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.heads.base import Head
 from uge_core.debias.heads.filters import Filters
 from uge_core.debias.penalties.adversary import Adversary, Answer, Build
@@ -70,9 +70,9 @@ class CFC(Method):
         """Without hidden layers they have no width."""
         return super().unread(bipartite) | ({"discriminator_width"} if not self.discriminator_depth else set())
 
-    def penalty(self, evidence: Evidence) -> Penalty:
+    def penalty(self, inputs: MethodInputs) -> Penalty:
         """Minus the discriminators' losses."""
-        answers = tuple(Answer.of_codes(v.codes, len(v.labels)) for v in evidence.sensitive)
+        answers = tuple(Answer.of_codes(v.codes, len(v.labels)) for v in inputs.sensitive)
         build = Build(
             self.discriminator_depth,
             self.discriminator_width,
@@ -82,9 +82,9 @@ class CFC(Method):
         )
         return Adversary(answers, build)
 
-    def head(self, evidence: Evidence, penalty: Penalty) -> Head:
+    def head(self, inputs: MethodInputs, penalty: Penalty) -> Head:
         """The filters, which tell the discriminators whom to ask."""
         assert isinstance(penalty, Adversary)
-        graph = evidence.graph
-        side = tuple(int(graph.attribute(v.name).side == "items") for v in evidence.sensitive)
+        graph = inputs.graph
+        side = tuple(int(graph.attribute(v.name).side == "items") for v in inputs.sensitive)
         return Filters(side, graph.num_users, self.filter_chance, penalty)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from uge_core.debias.bias_free import CellTable, Evidence
+from uge_core.debias.bias_free import CellTable, MethodInputs
 from uge_core.debias.methods._scored import Scored
 from uge_core.debias.prior_cells import prior_cells
 from uge_core.debias.priors import degree_by_group
@@ -44,7 +44,7 @@ class CNE(Scored):
     position: ClassVar[int] = 20
     reads_attributes: ClassVar[bool] = False
 
-    def cells(self, evidence: Evidence) -> CellTable:
+    def cells(self, inputs: MethodInputs) -> CellTable:
         """Weight 1, offset the degree prior's log odds at the rate pairs are drawn."""
-        prior = degree_by_group(evidence.side, evidence.side, evidence.train_edges)
-        return prior_cells(evidence, prior, sampled=evidence.loss == "cross-entropy")
+        prior = degree_by_group(inputs.side, inputs.side, inputs.train_edges)
+        return prior_cells(inputs, prior, sampled=inputs.loss == "cross-entropy")

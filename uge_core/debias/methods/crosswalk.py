@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.edge_factors import EdgeFactors, FixedFactors
-from uge_core.debias.fair_walks import Numbers, Steps
+from uge_core.debias.fair_walks import FairSteps, Numbers
 from uge_core.errors import ConfigError
 from uge_core.graph.walks import StepRule
 from uge_core.plugin import Reference
@@ -21,7 +21,7 @@ _FLOOR = 0.001
 _AT_ONCE = 64
 
 
-def boundary(steps: Steps, num_nodes: int, length: int) -> Numbers:
+def boundary(steps: FairSteps, num_nodes: int, length: int) -> Numbers:
     """(N,) m of each node: 0.001 + the share of other groups' nodes on a plain walk of `length` steps from it.
 
     (1 / l) sum_t P^t 1[other group], exact, by l sparse products for 64 groups at a time, O(l E G).
@@ -45,7 +45,7 @@ def boundary(steps: Steps, num_nodes: int, length: int) -> Numbers:
     return _FLOOR + np.where(strength > 0, other / length, 0.0)
 
 
-def crossing_shares(steps: Steps, alpha: float) -> Numbers:
+def crossing_shares(steps: FairSteps, alpha: float) -> Numbers:
     """(B,) the part of a node's steps to each block: 1 - alpha to its own group, alpha to the others, each alike."""
     node = steps.block_node
     own = steps.block_group == steps.groups[node]
@@ -110,26 +110,26 @@ class CrossWalk(Method):
         """With power 0 no boundary is looked for."""
         return super().unread(bipartite) | (set() if self.power else {"boundary_length"})
 
-    def check(self, evidence: Evidence, loss: str) -> None:
+    def check(self, inputs: MethodInputs, loss: str) -> None:
         """Refuses bipartite graphs."""
-        if evidence.graph.bipartite:
+        if inputs.graph.bipartite:
             raise ConfigError(
                 "crosswalk: every edge of a bipartite graph joins a person and an item, so groups of people have no boundary "
                 "for walks to cross; use fairwalk, or a graph of people"
             )
 
-    def edges(self, evidence: Evidence) -> EdgeFactors:
+    def edges(self, inputs: MethodInputs) -> EdgeFactors:
         """What a walk of one step by w' counts each edge."""
-        steps, ratios = self._ratios(evidence)
+        steps, ratios = self._ratios(inputs)
         return FixedFactors(loss=steps.counted(ratios))
 
-    def walks(self, evidence: Evidence) -> StepRule:
-        """Steps by w'."""
-        steps, ratios = self._ratios(evidence)
+    def walks(self, inputs: MethodInputs) -> StepRule:
+        """FairSteps by w'."""
+        steps, ratios = self._ratios(inputs)
         return StepRule(weights=steps.weights_of(ratios))
 
-    def _ratios(self, evidence: Evidence) -> tuple[Steps, Numbers]:
-        steps = Steps.of(evidence)
-        nodes = evidence.graph.num_nodes
+    def _ratios(self, inputs: MethodInputs) -> tuple[FairSteps, Numbers]:
+        steps = FairSteps.of(inputs)
+        nodes = inputs.graph.num_nodes
         near: Numbers = boundary(steps, nodes, self.boundary_length) ** self.power if self.power else np.ones(nodes)
         return steps, steps.ratios(crossing_shares(steps, self.alpha), near)

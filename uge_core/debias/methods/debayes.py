@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.arrays import IntArray
-from uge_core.debias.bias_free import CellTable, Evidence, Partition, partition
+from uge_core.debias.bias_free import CellTable, MethodInputs, Partition, partition
 from uge_core.debias.methods._scored import Scored
 from uge_core.debias.prior_cells import check_size, prior_cells, without
 from uge_core.debias.priors import Prior, block_totals, degree_by_group
@@ -88,44 +88,44 @@ class DeBayes(Scored):
     )
     item_cells: str = option("none", "bipartite: none (items are one group), popularity, or an attribute of items")
 
-    def check(self, evidence: Evidence, loss: str) -> None:
+    def check(self, inputs: MethodInputs, loss: str) -> None:
         """Refuses block totals where items are one group: a user group's total is its users' degrees."""
-        if self.prior == _TOTALS and evidence.graph.bipartite and self.item_cells == "none":
+        if self.prior == _TOTALS and inputs.graph.bipartite and self.item_cells == "none":
             raise ConfigError(
                 "prior = 'block-totals' with items as one group says no more than degrees do; "
                 "use --set prior=degree-by-group, or item_cells=popularity or an attribute of items"
             )
 
-    def cells(self, evidence: Evidence) -> CellTable:
+    def cells(self, inputs: MethodInputs) -> CellTable:
         """Weight 1, offset the biased prior's log odds."""
-        part, prior = self._fit(evidence)
+        part, prior = self._fit(inputs)
         learned = self.degrees == "learned"
         if learned:
-            prior = without(prior, degree_by_group(evidence.side, evidence.side, evidence.train_edges))
-        sampled = not learned and evidence.loss == "cross-entropy"
-        return prior_cells(evidence, prior, sampled=sampled, notes=_notes(part, prior, evidence))
+            prior = without(prior, degree_by_group(inputs.side, inputs.side, inputs.train_edges))
+        sampled = not learned and inputs.loss == "cross-entropy"
+        return prior_cells(inputs, prior, sampled=sampled, notes=_notes(part, prior, inputs))
 
-    def _fit(self, evidence: Evidence) -> tuple[Partition, Prior]:
-        items = evidence.item_cells(self.item_cells)
-        columns: list[IntArray] = [v.codes for v in evidence.sensitive]
-        part = partition([*columns, *([] if items is None else [items])], evidence.side)
-        check_size(evidence.graph.num_nodes, part.num_groups)
-        pooled = len(columns) > 1 and part.num_groups > _FEW and not (evidence.graph.bipartite and items is None)
+    def _fit(self, inputs: MethodInputs) -> tuple[Partition, Prior]:
+        items = inputs.item_cells(self.item_cells)
+        columns: list[IntArray] = [v.codes for v in inputs.sensitive]
+        part = partition([*columns, *([] if items is None else [items])], inputs.side)
+        check_size(inputs.graph.num_nodes, part.num_groups)
+        pooled = len(columns) > 1 and part.num_groups > _FEW and not (inputs.graph.bipartite and items is None)
         form = block_totals if self.prior == _TOTALS or (self.prior == "auto" and pooled) else degree_by_group
-        smoothing = max(self.smoothing, _ON_WALKS) if evidence.pairs == "walks" else self.smoothing
-        return part, form(part.group, evidence.side, evidence.train_edges, smoothing)
+        smoothing = max(self.smoothing, _ON_WALKS) if inputs.pairs == "walks" else self.smoothing
+        return part, form(part.group, inputs.side, inputs.train_edges, smoothing)
 
 
-def _notes(part: Partition, prior: Prior, evidence: Evidence) -> tuple[str, ...]:
+def _notes(part: Partition, prior: Prior, inputs: MethodInputs) -> tuple[str, ...]:
     """Blocks whose groups are too small for their sums, and sums that were not met."""
 
     def name(group: int) -> str:
-        values = zip(evidence.sensitive, part.values[group].tolist(), strict=False)
+        values = zip(inputs.sensitive, part.values[group].tolist(), strict=False)
         return "+".join(v.labels[code] if code >= 0 else "unknown" for v, code in values)
 
     out = []
     if prior.saturated:
-        across = evidence.graph.bipartite
+        across = inputs.graph.bipartite
         few = [name(s.a) if across else f"{name(s.a)} with {name(s.b)}" for s in prior.saturated[:5]]
         out.append(
             f"{len(prior.saturated)} pairs of groups hold links that the prior is sure of, as someone is linked to nearly "

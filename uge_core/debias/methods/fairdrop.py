@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from uge_core.arrays import FloatArray
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.edge_factors import EdgeFactors
 from uge_core.debias.fair_walks import sensitive_groups
 from uge_core.errors import ConfigError
@@ -93,21 +93,21 @@ class FairDrop(Method):
     every: int = option(10, "epochs between two draws", low=1)
     draw_seed: int = option(0, "keys the draws", low=0)
 
-    def check(self, evidence: Evidence, loss: str) -> None:
+    def check(self, inputs: MethodInputs, loss: str) -> None:
         """Refuses bipartite graphs, and draws that would leave no edge."""
-        if evidence.graph.bipartite:
+        if inputs.graph.bipartite:
             raise ConfigError(
                 "fairdrop: every edge of a bipartite graph joins a person and an item, so none joins equal or different groups "
                 "of people; use fairwalk, or a graph of people"
             )
-        if not self._keep(evidence).any():
+        if not self._keep(inputs).any():
             raise ConfigError("fairdrop: delta = 0.5 drops every edge, as all join equal groups; use a smaller delta")
 
-    def edges(self, evidence: Evidence) -> EdgeFactors:
+    def edges(self, inputs: MethodInputs) -> EdgeFactors:
         """The edges that stay."""
-        return Dropped(self._keep(evidence), self.every, self.draw_seed, evidence.weights)
+        return Dropped(self._keep(inputs), self.every, self.draw_seed, inputs.weights)
 
-    def _keep(self, evidence: Evidence) -> npt.NDArray[np.float64]:
-        groups = sensitive_groups(evidence)
-        u, v = evidence.train_edges
+    def _keep(self, inputs: MethodInputs) -> npt.NDArray[np.float64]:
+        groups = sensitive_groups(inputs)
+        u, v = inputs.train_edges
         return np.where(groups[u] == groups[v], 0.5 - self.delta, 0.5 + self.delta)

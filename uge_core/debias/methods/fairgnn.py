@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.penalties.adversary import Build
 from uge_core.debias.penalties.base import Penalty
 from uge_core.debias.penalties.link_covariance import CovariantAdversary
@@ -63,10 +63,10 @@ class FairGNN(Method):
         """Without hidden layers they have no width."""
         return super().unread(bipartite) | ({"discriminator_width"} if not self.discriminator_depth else set())
 
-    def penalty(self, evidence: Evidence) -> Penalty:
+    def penalty(self, inputs: MethodInputs) -> Penalty:
         """The adversary on soft labels, and the covariance."""
-        soft = tuple(soft_values(v, evidence.graph, evidence.train_edges) for v in evidence.sensitive)
+        soft = tuple(soft_values(v, inputs.graph, inputs.train_edges) for v in inputs.sensitive)
         build = Build(
             self.discriminator_depth, self.discriminator_width, self.discriminator_steps, 0, self.discriminator_rate
         )
-        return CovariantAdversary(soft, evidence.graph.num_users, self.alpha, build)
+        return CovariantAdversary(soft, inputs.graph.num_users, self.alpha, build)

@@ -8,15 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.edge_factors import EdgeFactors, FixedFactors
-from uge_core.debias.fair_walks import Numbers, Steps, sensitive_groups
+from uge_core.debias.fair_walks import FairSteps, Numbers, sensitive_groups
 from uge_core.graph.walks import StepRule
 from uge_core.plugin import Reference
 from uge_core.registry import register
 
 
-def fair_shares(steps: Steps) -> Numbers:
+def fair_shares(steps: FairSteps) -> Numbers:
     """(B,) 1 / the number of groups among a node's neighbours, for each block."""
     node = steps.block_node
     return np.asarray(1.0 / np.bincount(node)[node])
@@ -66,11 +66,11 @@ class Fairwalk(Method):
     position: ClassVar[int] = 10
     steps_follow: ClassVar[bool] = True
 
-    def edges(self, evidence: Evidence) -> EdgeFactors:
+    def edges(self, inputs: MethodInputs) -> EdgeFactors:
         """What a fair walk of one step counts each edge."""
-        steps = Steps.of(evidence)
+        steps = FairSteps.of(inputs)
         return FixedFactors(loss=steps.counted(steps.ratios(fair_shares(steps))))
 
-    def walks(self, evidence: Evidence) -> StepRule:
+    def walks(self, inputs: MethodInputs) -> StepRule:
         """The groups a step chooses among."""
-        return StepRule(groups=sensitive_groups(evidence))
+        return StepRule(groups=sensitive_groups(inputs))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.methods._eraser import Eraser, learnable
-from uge_core.debias.postprocess.base import Finish
+from uge_core.debias.postprocess.base import Postprocess
 from uge_core.debias.postprocess.inlp import Inlp
 from uge_core.plugin import Reference
 from uge_core.registry import option, register
@@ -48,7 +48,7 @@ class INLP(Eraser):
 
     rounds: int = option(0, "at most so many rounds; 0: until a linear classifier is at chance", low=0)
 
-    def finish(self, evidence: Evidence) -> Finish:
+    def postprocess(self, inputs: MethodInputs) -> Postprocess:
         """The projection."""
-        fit, people = learnable(evidence), evidence.side == 0
-        return Inlp(tuple(v.codes for v in evidence.sensitive), fit, people, self.rounds)
+        fit, people = learnable(inputs), inputs.side == 0
+        return Inlp(tuple(v.codes for v in inputs.sensitive), fit, people, self.rounds)

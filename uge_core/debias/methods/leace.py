@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.methods._eraser import Eraser, learnable
-from uge_core.debias.postprocess.base import Finish
+from uge_core.debias.postprocess.base import Postprocess
 from uge_core.debias.postprocess.leace import Leace
 from uge_core.plugin import Reference
 from uge_core.registry import register
@@ -47,6 +47,6 @@ class LEACE(Eraser):
     symbol: ClassVar[str] = "diamond-tall"
     position: ClassVar[int] = 27
 
-    def finish(self, evidence: Evidence) -> Finish:
+    def postprocess(self, inputs: MethodInputs) -> Postprocess:
         """The erasure."""
-        return Leace(tuple(v.codes for v in evidence.sensitive), learnable(evidence), evidence.side == 0)
+        return Leace(tuple(v.codes for v in inputs.sensitive), learnable(inputs), inputs.side == 0)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.heads.base import Head
 from uge_core.debias.heads.orthogonal import Orthogonal
 from uge_core.debias.penalties.base import Penalty
@@ -56,13 +56,13 @@ class MONET(Method):
 
     metadata_dim: int = option(0, "width of m; 0: the number of values, at most 32", low=0, high=1024)
 
-    def head(self, evidence: Evidence, penalty: Penalty) -> Head:
+    def head(self, inputs: MethodInputs, penalty: Penalty) -> Head:
         """The metadata embeddings and the projection."""
-        graph = evidence.graph
-        sizes = tuple(len(v.labels) for v in evidence.sensitive)
-        sides = {int(graph.attribute(v.name).side == "items") for v in evidence.sensitive}
+        graph = inputs.graph
+        sizes = tuple(len(v.labels) for v in inputs.sensitive)
+        sides = {int(graph.attribute(v.name).side == "items") for v in inputs.sensitive}
         # across sides m_u . m_v is nothing where one side has no m
         bare = [s for s in (0, 1) if graph.bipartite and s not in sides]
-        free = np.nonzero(np.isin(evidence.side, bare))[0]
+        free = np.nonzero(np.isin(inputs.side, bare))[0]
         width = self.metadata_dim or min(sum(sizes), _WIDEST)
-        return Orthogonal(tuple(v.codes for v in evidence.sensitive), sizes, free, width)
+        return Orthogonal(tuple(v.codes for v in inputs.sensitive), sizes, free, width)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.edge_factors import EdgeFactors, FixedFactors
 from uge_core.debias.methods.uge_o import UGEO
 from uge_core.plugin import PAPER, Reference
@@ -34,8 +34,8 @@ class UGEA(UGEO):
     symbol: ClassVar[str] = "star-square"
     position: ClassVar[int] = 9
 
-    def edges(self, evidence: Evidence) -> EdgeFactors:
+    def edges(self, inputs: MethodInputs) -> EdgeFactors:
         """R~/R of each training edge, in messages alone."""
-        weight = np.exp(-self.cells(evidence).edge_offset(evidence.train_edges))
-        mean = weight.mean() if evidence.weights is None else np.average(weight, weights=evidence.weights)
+        weight = np.exp(-self.cells(inputs).edge_offset(inputs.train_edges))
+        mean = weight.mean() if inputs.weights is None else np.average(weight, weights=inputs.weights)
         return FixedFactors(messages=(weight / mean).astype(np.float32))

@@ -10,7 +10,7 @@ import numpy as np
 
 from uge_core.arrays import FloatArray
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import Evidence, weight_cells
+from uge_core.debias.bias_free import MethodInputs, weight_cells
 from uge_core.debias.edge_factors import EdgeFactors
 from uge_core.plugin import PAPER, Reference
 from uge_core.registry import option, register
@@ -85,9 +85,9 @@ class UGEG(Method):
         """See `Method.reads_others`."""
         return not self.independence
 
-    def edges(self, evidence: Evidence) -> EdgeFactors:
+    def edges(self, inputs: MethodInputs) -> EdgeFactors:
         """The drawn graphs."""
         table = weight_cells(
-            evidence, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
+            inputs, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
         )
-        return DrawnGraphs(table.edge_weight(evidence.train_edges), self.every, self.draw_seed)
+        return DrawnGraphs(table.edge_weight(inputs.train_edges), self.every, self.draw_seed)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import CellTable, Evidence, joint_weights
+from uge_core.debias.bias_free import CellTable, MethodInputs, joint_weights
 from uge_core.debias.methods import _options
 from uge_core.plugin import PAPER, Reference
 from uge_core.registry import option, register
@@ -45,16 +45,16 @@ class UGEL(Method):
         """See `Method.reads_others`."""
         return True
 
-    def check(self, evidence: Evidence, loss: str) -> None:
+    def check(self, inputs: MethodInputs, loss: str) -> None:
         """Refuses an offset that cancels, as UGE-O does."""
         if self.use == "offset":
-            _options.check_offset(self.item_cells, evidence, loss)
+            _options.check_offset(self.item_cells, inputs, loss)
 
-    def cells(self, evidence: Evidence) -> CellTable:
+    def cells(self, inputs: MethodInputs) -> CellTable:
         """The learned table; no cell is thin, as it borrows from others."""
         from uge_core.debias.learned_ratio import smooth
 
-        part, counts = evidence.joint(self.item_cells)
+        part, counts = inputs.joint(self.item_cells)
         learned = joint_weights(part, smooth(counts, part.values).counts, 0.0)
         table = replace(learned, uncovered_mass=counts.uncovered_mass, thin_mass=0.0)
         if self.use == "weights":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import CellTable, Evidence, offset_cells
+from uge_core.debias.bias_free import CellTable, MethodInputs, offset_cells
 from uge_core.debias.methods import _options
 from uge_core.plugin import PAPER, Reference
 from uge_core.registry import option, register
@@ -44,12 +44,12 @@ class UGEO(Method):
         """See `Method.reads_others`."""
         return not self.independence
 
-    def check(self, evidence: Evidence, loss: str) -> None:
+    def check(self, inputs: MethodInputs, loss: str) -> None:
         """Refuses BPR without item cells, where the offset of a user's two items cancels."""
-        _options.check_offset(self.item_cells, evidence, loss)
+        _options.check_offset(self.item_cells, inputs, loss)
 
-    def cells(self, evidence: Evidence) -> CellTable:
+    def cells(self, inputs: MethodInputs) -> CellTable:
         """Weight 1, offset log(R/R~)."""
         return offset_cells(
-            evidence, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
+            inputs, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
         )

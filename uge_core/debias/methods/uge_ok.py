@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.methods.uge_o import UGEO
 from uge_core.debias.penalties.base import Penalty
 from uge_core.debias.penalties.kernel_gap import SCALES, KernelGap
@@ -51,6 +51,6 @@ class UGEOK(UGEO):
         """Moments need no random features."""
         return super().unread(bipartite) | ({"num_features"} if self.moments else set())
 
-    def penalty(self, evidence: Evidence) -> Penalty:
+    def penalty(self, inputs: MethodInputs) -> Penalty:
         """The kernel gap of each sensitive attribute."""
-        return KernelGap(tuple(v.codes for v in evidence.sensitive), self.num_features, self.moments, self.scales)
+        return KernelGap(tuple(v.codes for v in inputs.sensitive), self.num_features, self.moments, self.scales)

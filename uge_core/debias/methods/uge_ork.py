@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from uge_core.debias.bias_free import CellTable, Evidence
+from uge_core.debias.bias_free import CellTable, MethodInputs
 from uge_core.debias.methods import _options
 from uge_core.debias.methods.uge_ok import UGEOK
 from uge_core.debias.penalties.base import Penalty
@@ -70,24 +70,24 @@ class UGEORK(UGEOK):
         cells = set() if self.strength or self.mean_weight else {"item_cells"}
         return super().unread(bipartite) | offset | kernel | cells
 
-    def check(self, evidence: Evidence, loss: str) -> None:
+    def check(self, inputs: MethodInputs, loss: str) -> None:
         """Refuses an offset that cancels, as UGE-O does."""
         if self.strength:
-            super().check(evidence, loss)
+            super().check(inputs, loss)
 
-    def cells(self, evidence: Evidence) -> CellTable:
+    def cells(self, inputs: MethodInputs) -> CellTable:
         """Weight 1, offset s log(R/R~)."""
         if not self.strength:
-            return CellTable.neutral(evidence.graph.num_nodes)
-        table = super().cells(evidence)
+            return CellTable.neutral(inputs.graph.num_nodes)
+        table = super().cells(inputs)
         return replace(table, offset=table.offset * np.float32(self.strength))
 
-    def penalty(self, evidence: Evidence) -> Penalty:
+    def penalty(self, inputs: MethodInputs) -> Penalty:
         """Both gaps."""
         parts: list[tuple[float, Penalty]] = []
         if self.mean_weight:
             means = _options.mean_gap(
-                evidence,
+                inputs,
                 item_cells=self.item_cells,
                 pair_weighting="pairs",
                 norm="squared",
@@ -97,5 +97,5 @@ class UGEORK(UGEOK):
             )
             parts.append((self.mean_weight, means))
         if self.kernel_weight:
-            parts.append((self.kernel_weight, super().penalty(evidence)))
+            parts.append((self.kernel_weight, super().penalty(inputs)))
         return Mixture(tuple(parts))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import Evidence
+from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.methods import _options
 from uge_core.debias.penalties.base import Penalty
 from uge_core.plugin import PAPER, Reference
@@ -58,14 +58,14 @@ class UGER(Method):
         drawn = {"num_group_pairs", "scores"} if self.estimator == "exact" and self.scores == "raw" else set()
         return super().unread(bipartite) | drawn
 
-    def check(self, evidence: Evidence, loss: str) -> None:
+    def check(self, inputs: MethodInputs, loss: str) -> None:
         """Refuses sigmoid scores with the exact estimator."""
         _options.check_scores(self.scores, self.estimator)
 
-    def penalty(self, evidence: Evidence) -> Penalty:
+    def penalty(self, inputs: MethodInputs) -> Penalty:
         """The gap between Q and Q~."""
         return _options.mean_gap(
-            evidence,
+            inputs,
             item_cells=self.item_cells,
             pair_weighting=self.pair_weighting,
             norm=self.norm,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uge_core.debias.base import Method
-from uge_core.debias.bias_free import CellTable, Evidence, weight_cells
+from uge_core.debias.bias_free import CellTable, MethodInputs, weight_cells
 from uge_core.plugin import PAPER, Reference
 from uge_core.registry import option, register
 
@@ -45,8 +45,8 @@ class UGEW(Method):
         """See `Method.reads_others`."""
         return not self.independence
 
-    def cells(self, evidence: Evidence) -> CellTable:
+    def cells(self, inputs: MethodInputs) -> CellTable:
         """Weights R~/R, offset 0."""
         return weight_cells(
-            evidence, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
+            inputs, shrinkage=self.shrinkage, independence=self.independence, item_cells=self.item_cells
         )

@@ -1,4 +1,4 @@
-"""The slot after training, and the do-nothing finish that fills it when a method has none."""
+"""The slot after training, and the do-nothing postprocess that fills it when a method has none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 from uge_core.arrays import FloatArray
 
 
-class Finish(Protocol):
+class Postprocess(Protocol):
     """What is done to a finished embedding; the twin's goes through its own."""
 
     def __call__(self, z: FloatArray) -> FloatArray:

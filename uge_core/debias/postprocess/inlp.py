@@ -21,7 +21,7 @@ from uge_core.arrays import BoolArray, Float64, FloatArray, IntArray
 if TYPE_CHECKING:
     from uge_core.kernels.logistic import Logistic
 
-_FOLD = 5  # every fifth node of a value is set aside to tell when to stop
+_FOLD = 5  # every fifth node of a value is held out to tell when to stop
 _TRACE = 1e-6  # a direction of less than this part of the largest weight is none
 
 
@@ -68,16 +68,16 @@ class Inlp:
 
 
 def _readable(x: Float64, codes: IntArray) -> Float64 | None:
-    """(K, d) weights of a classifier of `codes`, or None where it is at chance on nodes set aside."""
+    """(K, d) weights of a classifier of `codes`, or None where it is at chance on nodes held out."""
     from uge_core.kernels.logistic import fit_logistic
 
     order = np.argsort(codes, kind="stable")
-    aside = np.zeros(len(codes), dtype=bool)
-    aside[order[::_FOLD]] = True
-    if len(np.unique(codes[~aside])) < 2:
+    held_out = np.zeros(len(codes), dtype=bool)
+    held_out[order[::_FOLD]] = True
+    if len(np.unique(codes[~held_out])) < 2:
         return None
-    model = fit_logistic(x[~aside], codes[~aside])
-    return model.weight[:, :-1] if _above_chance(model, x[aside], codes[aside]) else None
+    model = fit_logistic(x[~held_out], codes[~held_out])
+    return model.weight[:, :-1] if _above_chance(model, x[held_out], codes[held_out]) else None
 
 
 def _above_chance(model: Logistic, x: Float64, codes: IntArray) -> bool:

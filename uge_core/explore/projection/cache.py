@@ -4,7 +4,7 @@
     STORE/runs/RUN_ID/projection-confidence-KEY.npz         per attribute and person the probe's probability
     STORE/runs/RUN_ID/projection-neighbours-KEY.json        per attribute the share of like neighbours
 
-They go with the run, and are no part of any export. A file is written aside and renamed. What another
+They go with the run, and are no part of any export. A file is written under a temporary name and renamed. What another
 embedding, sample, setting or version made has another key, and is left unread.
 """
 
@@ -30,7 +30,7 @@ from uge_core.explore.projection.confidence import FOLDS, probe_confidence
 from uge_core.explore.projection.methods.base import Projection
 from uge_core.explore.projection.neighbours import ASKED, NEAREST, Alike, nearest, same_group_share
 from uge_core.explore.projection.sample import Sample, draw_sample
-from uge_core.files import write_aside
+from uge_core.files import write_atomically
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.registry import find, names
 from uge_core.runs.stored_run import StoredRun
@@ -213,9 +213,9 @@ def _key(what: Mapping[str, Any]) -> str:
 
 
 def _keep(run: StoredRun, name: str, write: Callable[[IO[bytes]], Any]) -> None:
-    """Writes a file of the run aside and renames it; a run that was deleted meanwhile gets no folder again."""
+    """Writes a file of the run under a temporary name and renames it; a run that was deleted meanwhile gets no folder again."""
     try:
-        write_aside(run.folder / name, write)
+        write_atomically(run.folder / name, write)
     except OSError as error:
         raise StoreError(
             f"run {run.id}: {name} cannot be kept in {run.folder} ({error.strerror or error}); see whether the run is still there and the disk has room"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from uge_core.explore.projection.cache import Picture, confidence, find_picture, picture, projections
 from uge_core.explore.projection.sample import draw_sample
 from uge_core.graph.graph import AttributedGraph
-from uge_core.progress import OnStep, Step
+from uge_core.progress import OnProgress, Progress
 from uge_core.runs.stored_run import StoredRun
 
 
@@ -18,7 +18,7 @@ def project(
     *,
     size: int,
     seed: int = 0,
-    on_step: OnStep | None = None,
+    on_progress: OnProgress | None = None,
 ) -> None:
     """Makes and keeps the pictures of each path's runs, each from the one before, and the probe's confidence.
 
@@ -30,7 +30,7 @@ def project(
         methods: names from ``projections()``.
         size: how many people.
         seed: keys the sample and the methods.
-        on_step: told before each step.
+        on_progress: told before each step.
 
     Raises:
         ConfigError, StoreError: each says what to do.
@@ -42,8 +42,8 @@ def project(
 
     def tell(what: str, run: StoredRun) -> None:
         nonlocal done
-        if on_step:
-            on_step(Step("projecting", done, todo, f"{what} of run {run.id}, {sample.words}"))
+        if on_progress:
+            on_progress(Progress("projecting", done, todo, f"{what} of run {run.id}, {sample.words}"))
         done += 1
 
     for method in methods:

@@ -28,7 +28,7 @@ from uge_core.explore.whatif.source import load_source, scenario_graph, source_o
 from uge_core.explore.whatif.weights import Weights, weights_of_run
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.split import LinkSplit, split_as, split_links
-from uge_core.graph.suppression import FEWEST, WITHHELD, withheld_sizes
+from uge_core.graph.suppression import FEWEST, SUPPRESSED, suppressed_sizes
 from uge_core.runs.audits import score_of
 from uge_core.runs.data import check_data
 from uge_core.runs.names import EXTERNAL
@@ -84,7 +84,7 @@ def _split(run: StoredRun, config: RunConfig | None, graph: AttributedGraph) -> 
     return None if seed is None else split_links(graph, seed=seed)
 
 
-class Desk:
+class Answers:
     """Answers requests about the runs of one store."""
 
     def __init__(self, store: RunStore) -> None:
@@ -344,8 +344,8 @@ def _ends(edit: Any) -> list[str]:
 def _sizes(a: Attribute) -> dict[str, str]:
     """The size of each group in words."""
     words = [
-        f"{n:,}" if not hidden else f"under {FEWEST}" if n < FEWEST else WITHHELD
-        for n, hidden in zip(a.sizes, withheld_sizes(a)[:-1], strict=True)
+        f"{n:,}" if not hidden else f"under {FEWEST}" if n < FEWEST else SUPPRESSED
+        for n, hidden in zip(a.sizes, suppressed_sizes(a)[:-1], strict=True)
     ]
     return dict(zip(a.labels, words, strict=True))
 

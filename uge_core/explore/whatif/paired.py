@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uge_core.audit.compare import Side, compare_embeddings
+from uge_core.audit.compare import Compared, compare_embeddings
 from uge_core.errors import ConfigError
 from uge_core.explore.comparison import compare_record
 from uge_core.graph.graph import AttributedGraph
@@ -65,7 +65,7 @@ def compare_runs(
                 "only what is read from the exported embeddings is compared"
             )
         sides.append(
-            Side(
+            Compared(
                 np.asarray(run.embedding),
                 twin,
                 frozenset(config.sensitive),

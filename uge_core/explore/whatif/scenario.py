@@ -20,7 +20,7 @@ from typing import Any
 
 from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.whatif.edits import Edit, Threshold, edit_from_json
-from uge_core.files import write_aside
+from uge_core.files import write_atomically
 from uge_core.runs.store import RunStore
 
 SCHEMA = "uge-scenario/1"
@@ -214,7 +214,7 @@ def _safe(scenario_id: str) -> str:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    write_aside(path, lambda file: file.write(json.dumps(content, indent=1).encode()))
+    write_atomically(path, lambda file: file.write(json.dumps(content, indent=1).encode()))
 
 
 def _read(path: Path) -> StoredScenario:

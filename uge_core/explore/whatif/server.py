@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from uge_core.errors import UgeError
-from uge_core.explore.whatif.answers import Desk
+from uge_core.explore.whatif.answers import Answers
 from uge_core.explore.whatif.channel import address, read_line
 from uge_core.machine import alive
 from uge_core.runs.store import RunStore
@@ -53,13 +53,13 @@ def serve(store: RunStore, *, parent: tuple[int, str] | None = None, idle: float
             listener.listen(16)
             listener.settimeout(_PULSE)
             try:
-                _loop(listener, Desk(store), parent, idle)
+                _loop(listener, Answers(store), parent, idle)
             finally:
                 path.unlink(missing_ok=True)
     return True
 
 
-def _loop(listener: socket.socket, desk: Desk, parent: tuple[int, str] | None, idle: float) -> None:
+def _loop(listener: socket.socket, answers: Answers, parent: tuple[int, str] | None, idle: float) -> None:
     last = time.monotonic()
     warmed: set[tuple[Any, Any]] = set()
     while time.monotonic() - last < idle:
@@ -70,21 +70,21 @@ def _loop(listener: socket.socket, desk: Desk, parent: tuple[int, str] | None, i
         except TimeoutError:
             continue
         with connection:
-            request = _one(connection, desk)
+            request = _one(connection, answers)
         last = time.monotonic()
         asked = (request.get("run"), request.get("attribute"))
         if request.get("what") == "describe" and asked not in warmed:
             warmed.add(asked)
             # While the person reads, so that the first answer waits for less.
-            threading.Thread(target=_ready, args=(desk, *asked), daemon=True).start()
+            threading.Thread(target=_ready, args=(answers, *asked), daemon=True).start()
 
 
-def _ready(desk: Desk, run: str, attribute: str | None) -> None:
+def _ready(answers: Answers, run: str, attribute: str | None) -> None:
     with suppress(UgeError):
-        desk.ready(run, attribute)
+        answers.ready(run, attribute)
 
 
-def _one(connection: socket.socket, desk: Desk) -> dict[str, Any]:
+def _one(connection: socket.socket, answers: Answers) -> dict[str, Any]:
     """Answers one connection; returns what it asked."""
     connection.settimeout(30)
     request: dict[str, Any] = {}
@@ -93,7 +93,7 @@ def _one(connection: socket.socket, desk: Desk) -> dict[str, Any]:
     except (OSError, ValueError, TypeError) as error:
         reply: dict[str, Any] = {"ok": False, "error": f"the request could not be read ({error}); reload the page"}
     else:
-        reply = _reply(request, desk)
+        reply = _reply(request, answers)
     sys.stderr.flush()
     # Who asked may have left.
     with suppress(OSError):
@@ -102,9 +102,9 @@ def _one(connection: socket.socket, desk: Desk) -> dict[str, Any]:
     return request
 
 
-def _reply(request: dict[str, Any], desk: Desk) -> dict[str, Any]:
+def _reply(request: dict[str, Any], answers: Answers) -> dict[str, Any]:
     try:
-        return {"ok": True, "answer": desk.answer(request)}
+        return {"ok": True, "answer": answers.answer(request)}
     except UgeError as error:
         return {"ok": False, "error": str(error)}
     except Exception as error:

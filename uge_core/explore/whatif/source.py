@@ -12,7 +12,7 @@ from uge_core.errors import StoreError
 from uge_core.explore.whatif.edits import Places, apply_edits
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.graph.graph import AttributedGraph
-from uge_core.progress import OnStep
+from uge_core.progress import OnProgress
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 
@@ -39,7 +39,7 @@ def load_source(
     *,
     may_fetch: bool = False,
     tensors: Path | None = None,
-    on_step: OnStep | None = None,
+    on_progress: OnProgress | None = None,
 ) -> AttributedGraph:
     """The graph of a run's record of where its data lie: `spec`, `attributes`, and `scenario` where there is one.
 
@@ -54,7 +54,7 @@ def load_source(
         store=store.root,
         may_fetch=may_fetch,
         tensors=tensors,
-        on_step=on_step,
+        on_progress=on_progress,
     )
     return with_scenario(graph, source)
 

@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import Any
 
 from uge_core.arrays import FloatArray, IntArray
-from uge_core.debias.bias_free import CellTable, Counts, Evidence, Partition, joint_weights, weight_cells
+from uge_core.debias.bias_free import CellTable, Counts, MethodInputs, Partition, joint_weights, weight_cells
 from uge_core.errors import TooManyGroups
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
 from uge_core.graph.suppression import FEWEST
 from uge_core.graph.values import Values
 from uge_core.training.config import RunConfig
-from uge_core.training.method_inputs import evidence_of, own_weights
+from uge_core.training.method_inputs import method_inputs, own_weights
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Weights:
     """
 
     graph: AttributedGraph
-    evidence: Evidence
+    evidence: MethodInputs
     shrinkage: float
     independence: bool
     item_cells: str
@@ -117,7 +117,7 @@ class Weights:
     @cached_property
     def _tables(self) -> tuple[_Table, ...]:
         if not self.independence:
-            parts: list[tuple[Evidence, Partition, Counts]] = [(self.evidence, *self._joint)]
+            parts: list[tuple[MethodInputs, Partition, Counts]] = [(self.evidence, *self._joint)]
         else:
             alone = [replace(self.evidence, sensitive=(v,), other=()) for v in self.evidence.sensitive]
             parts = [(e, *e.joint(self.item_cells)) for e in alone]
@@ -177,7 +177,7 @@ def weights_of_run(
         )
     else:
         return None
-    evidence, _ = evidence_of(made, graph, split, own_weights(made, split))
+    evidence, _ = method_inputs(made, graph, split, own_weights(made, split))
     found = Weights(graph, evidence, given["shrinkage"], given["independence"], given["item_cells"])
     try:
         _ = found.cells

@@ -117,9 +117,9 @@ class CompiledPasses:
             if own is not None:
                 factor = factor * own
             found = none if cells.neutral else offset[source, target]
-            if cells.reach is not None:
-                reach = cells.reach.numpy()
-                found = found + reach[self.pairs.sources, target] + reach[self.neighbour, source]
+            if cells.node_offset is not None:
+                node_offset = cells.node_offset.numpy()
+                found = found + node_offset[self.pairs.sources, target] + node_offset[self.neighbour, source]
             self.entries[cells] = (factor, found)
         return self.entries[cells]
 
@@ -191,7 +191,7 @@ class CompiledPasses:
                     c.group.numpy(),
                     c.weight.numpy(),
                     c.offset.numpy(),
-                    none if c.reach is None else c.reach.numpy(),
+                    none if c.node_offset is None else c.node_offset.numpy(),
                     owns[k],
                     scale,
                     want_loss,
@@ -241,6 +241,10 @@ def _columns(cells: Cells, block: Block) -> tuple[FloatArray, FloatArray, IntArr
     nodes = torch.as_tensor(block.nodes)
     others = cells.group.index_select(0, nodes)
     columns = cells.offset.index_select(1, others)
-    if cells.reach is None:
+    if cells.node_offset is None:
         return np.asarray(columns.numpy()), none, NOBODY
-    return np.asarray((columns + cells.reach.index_select(0, nodes).T).numpy()), cells.reach.numpy(), others.numpy()
+    return (
+        np.asarray((columns + cells.node_offset.index_select(0, nodes).T).numpy()),
+        cells.node_offset.numpy(),
+        others.numpy(),
+    )

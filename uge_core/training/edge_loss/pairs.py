@@ -103,7 +103,7 @@ class Cells:
     group: Tensor
     weight: Tensor
     offset: Tensor
-    reach: Tensor | None
+    node_offset: Tensor | None
     neutral: bool
 
     @classmethod
@@ -113,15 +113,15 @@ class Cells:
             torch.as_tensor(table.group, device=device),
             torch.as_tensor(table.weight, device=device),
             torch.as_tensor(table.offset, device=device),
-            None if table.reach is None else torch.as_tensor(table.reach, device=device),
-            table.reach is None and not table.offset.any(),
+            None if table.node_offset is None else torch.as_tensor(table.node_offset, device=device),
+            table.node_offset is None and not table.offset.any(),
         )
 
     def offsets(self, u: Tensor, v: Tensor) -> Tensor:
         """(n,) offset of each pair of nodes."""
         gu, gv = self.group.index_select(0, u), self.group.index_select(0, v)
         found = self.offset[gu, gv]
-        return found if self.reach is None else found + self.reach[u, gv] + self.reach[v, gu]
+        return found if self.node_offset is None else found + self.node_offset[u, gv] + self.node_offset[v, gu]
 
 
 class EdgeLoss(Protocol):

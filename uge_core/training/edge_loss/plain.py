@@ -90,9 +90,9 @@ class TorchPasses:
             if not c.neutral:
                 others = c.group.index_select(0, nodes)
                 s += c.offset.index_select(1, others).index_select(0, c.group[sources])
-                if c.reach is not None:
-                    s += c.reach[sources].index_select(1, others)
-                    s += c.reach.index_select(0, nodes).T.index_select(0, c.group[sources])
+                if c.node_offset is not None:
+                    s += c.node_offset[sources].index_select(1, others)
+                    s += c.node_offset.index_select(0, nodes).T.index_select(0, c.group[sources])
             if want_loss:
                 loss[k] += (torch.nn.functional.softplus(s) * counts).sum()
             slope = s.sigmoid_().mul_(counts)

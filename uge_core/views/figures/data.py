@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from uge_core.graph.suppression import FEWEST, WITHHELD
+from uge_core.graph.suppression import FEWEST, SUPPRESSED
 from uge_core.views.data import GroupsView, MixingView, WeightsView
 from uge_core.views.figures.look import faded, finish, ink, middle, mixed, named, paper, readable_on
 from uge_core.views.words import known, records
@@ -21,7 +21,7 @@ _STEPS = 10
 
 
 def groups_figure(view: GroupsView, *, dark: bool = False) -> go.Figure:
-    """A bar per group from zero; the missing hatched, a withheld one as an outline of ten people.
+    """A bar per group from zero; the missing hatched, a suppressed one as an outline of ten people.
 
     Args:
         view: what to draw.
@@ -38,7 +38,7 @@ def groups_figure(view: GroupsView, *, dark: bool = False) -> go.Figure:
         if not mine:
             continue
         texts = [
-            f" {int(rows[i]['n']):,}  {rows[i]['share']:.1%}" if known(rows[i]["n"]) else f" {rows[i]['withheld']}"
+            f" {int(rows[i]['n']):,}  {rows[i]['share']:.1%}" if known(rows[i]["n"]) else f" {rows[i]['suppressed']}"
             for i in mine
         ]
         figure.add_trace(
@@ -105,8 +105,8 @@ def mixing_map(view: MixingView, *, dark: bool = False) -> go.Figure:
         if square:
             y, x = max(y, x), min(y, x)
         box = {"x0": x - 0.48, "x1": x + 0.48, "y0": y - 0.48, "y1": y + 0.48}
-        hidden = r["counts"] == WITHHELD
-        words = WITHHELD if hidden else f"{r['ratio']:.2f}<br>{_count(r['edges'])}"
+        hidden = r["counts"] == SUPPRESSED
+        words = SUPPRESSED if hidden else f"{r['ratio']:.2f}<br>{_count(r['edges'])}"
         fill = None
         if r["counts"] == "yes":
             reach = math.log2(r["ratio"]) / _REACH

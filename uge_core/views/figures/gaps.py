@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from uge_core.graph.suppression import WITHHELD
+from uge_core.graph.suppression import SUPPRESSED
 from uge_core.runs.names import method_class
 from uge_core.views.fairness import GAP_LABELS, GapView
 from uge_core.views.figures.look import faded, finish, ink, middle, mixed, named, paper, readable_on
@@ -54,7 +54,7 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
         if fill is None:
             shapes += _hatch(box, color)
             notes.append(_note(x, y, text, color, len(groups)) | {"bgcolor": paper(dark)})
-            words += "" if text == WITHHELD else ", too few to count"
+            words += "" if text == SUPPRESSED else ", too few to count"
         else:
             shapes.append({"type": "rect", **box, "fillcolor": fill, "line": {"width": 0}, "layer": "below"})
             notes.append(_note(x, y, text, readable_on(fill), len(groups)))
@@ -163,12 +163,12 @@ def cell_face(cell: Mapping[str, Any], which: str, scale: float, reach: float, d
     if which == "difference":
         value = float(cell.get("difference", math.nan))
         if math.isnan(value):
-            hidden = any(cell.get(f"{side}_withheld") for side in ("before", "after"))
-            return WITHHELD if hidden else "too few", None
+            hidden = any(cell.get(f"{side}_suppressed") for side in ("before", "after"))
+            return SUPPRESSED if hidden else "too few", None
         shade = mixed(middle(dark), _HIGHER if value > 0 else _LOWER, _step(abs(value) / reach))
         return f"{value:+.3f}", shade
     value, n = cell[f"{which}_value"], cell[f"{which}_n"]
-    text = WITHHELD if cell[f"{which}_withheld"] else f"{value:.3f}<br>{rough_count(n)}" if known(value) else "none"
+    text = SUPPRESSED if cell[f"{which}_suppressed"] else f"{value:.3f}<br>{rough_count(n)}" if known(value) else "none"
     if not cell[f"{which}_counts"]:
         return text, None
     return text, mixed(*_SEQUENTIAL[dark], _step(value / scale))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from uge_core.graph.suppression import WITHHELD
+from uge_core.graph.suppression import SUPPRESSED
 from uge_core.runs.names import method_class
 from uge_core.views.fairness import GAP_LABELS, GapView
 from uge_core.views.figures.gaps import OUTLINE, cell_ends, cell_face, extreme_cells, largest_change, short_name
@@ -29,7 +29,7 @@ _STYLE = """<style>
 .uge-light th[scope=col] { text-align: center; padding: 2px; }
 .uge-light .map td { text-align: center; padding: 6px 2px; height: 44px; line-height: 1.25; vertical-align: middle; }
 .uge-light .map small { font-size: 12.5px; }
-.uge-light .map small.withheld { font-size: 10px; margin: 0 -3px; }
+.uge-light .map small.suppressed { font-size: 10px; margin: 0 -3px; }
 .uge-light .bars { border-spacing: 0 3px; }
 .uge-light .bars td { padding: 0; vertical-align: middle; }
 .uge-light .track { position: relative; height: 26px; border-left: 1px solid currentColor; }
@@ -80,7 +80,7 @@ def _cell(
     about = f"{cell['a']} with {cell['b']}: {', '.join((value, *n))}"
     style = f"background: {_hatch(ink(dark), dark)}"
     if fill is None:
-        about += "" if text == WITHHELD else ", too few to count"
+        about += "" if text == SUPPRESSED else ", too few to count"
     else:
         style = f"background: {fill}; color: {readable_on(fill)}"
     if (extreme := marked.get((cell["a"], cell["b"]))) is not None:
@@ -88,8 +88,8 @@ def _cell(
         style += f"; outline: 4px solid {OUTLINE}; outline-offset: -2px"
     about += cell_ends(cell, which)
     words = value + "".join(f"<br><small>{x}</small>" for x in n)
-    if text == WITHHELD:
-        words = f'<small class="withheld">{text}</small>'
+    if text == SUPPRESSED:
+        words = f'<small class="suppressed">{text}</small>'
     if fill is None:
         words = f'<span style="background: {paper(dark)}; padding: 0 3px">{words}</span>'
     return f'<td title="{escape(about)}" style="{style}">{words}</td>'

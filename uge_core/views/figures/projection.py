@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uge_core.graph.suppression import FEWEST, WITHHELD, never_one
+from uge_core.graph.suppression import FEWEST, SUPPRESSED, suppress_complementary
 from uge_core.views.figures.look import ink, named
-from uge_core.views.projection import TOP, Colouring, Group, ProjectionData, Side
+from uge_core.views.projection import TOP, Colouring, Group, Panel, ProjectionData
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -41,7 +41,7 @@ _GREY = {False: "#8A8A8A", True: "#8F8F8F"}
 
 def projection_figure(
     data: ProjectionData,
-    side: Side,
+    side: Panel,
     colours: Colouring,
     reach: tuple[int, int],
     *,
@@ -134,7 +134,7 @@ _GRID = 64  # cells along each side of the frame
 _SPREAD = 1.5  # cells, the Gaussian that people are smoothed with
 
 
-def _contours(go: Any, side: Side, reach: tuple[int, int], color: str) -> Any:
+def _contours(go: Any, side: Panel, reach: tuple[int, int], color: str) -> Any:
     """Lines of equal density, from a tenth of the highest on: a histogram of the frame, smoothed by a Gaussian."""
     edges = [np.linspace(-1.04 * r, 1.04 * r, _GRID + 1) for r in reach]
     count, _, _ = np.histogram2d(side.coordinates[:, 0], side.coordinates[:, 1], bins=edges)
@@ -176,12 +176,12 @@ def _symbols(colours: Colouring) -> list[str]:
     return list(_SYMBOLS[: len(groups)]) if len(groups) <= len(_SYMBOLS) else ["circle"] * len(groups)
 
 
-def projection_alt(data: ProjectionData, side: Side, colours: Colouring) -> str:
+def projection_alt(data: ProjectionData, side: Panel, colours: Colouring) -> str:
     """The picture in words."""
     counts = np.array([len(g.members) for g in colours.groups])
-    told = zip(colours.groups, counts, never_one(counts < FEWEST, counts), strict=True)
+    told = zip(colours.groups, counts, suppress_complementary(counts < FEWEST, counts), strict=True)
     sizes = ", ".join(
-        f"{g.label} {f'{n:,}' if not hidden else f'under {FEWEST}' if n < FEWEST else WITHHELD}"
+        f"{g.label} {f'{n:,}' if not hidden else f'under {FEWEST}' if n < FEWEST else SUPPRESSED}"
         for g, n, hidden in told
     )
     return f"{data.sample.words} of run {side.label} as points in a plane, coloured by {colours.title}: {sizes}. The numbers below say what holds."

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from uge_core.audit.base import METRICS
 from uge_core.explore.whatif.scenario import Scenarios
-from uge_core.graph.suppression import WITHHELD, WITHHELD_LEGEND
+from uge_core.graph.suppression import SUPPRESSED, SUPPRESSED_LEGEND
 from uge_core.runs.names import config_words, labels
 from uge_core.views import words
 from uge_core.views.figures.leakage import CHART_CONFIG, leakage_figure
 from uge_core.views.leakage import leakage_choices, leakage_view
 from uge_core.views.overview import sentences
-from uge_core.views.report.table import withheld
+from uge_core.views.report.table import suppressed
 from uge_core.views.whatif import JudgedView, judged_view
 
 if TYPE_CHECKING:
@@ -175,20 +175,20 @@ _MOST_CELLS = 60
 
 
 def _cells(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Group pairs as text, what withheld ones are, and how many more there are."""
-    told = [withheld(c) for c in cells[:_MOST_CELLS]]
+    """Group pairs as text, what suppressed ones are, and how many more there are."""
+    told = [suppressed(c) for c in cells[:_MOST_CELLS]]
     return {
         "cells": [
             {
                 "name": c["a"] if c["b"] is None else f"{c['a']} and {c['b']}",
                 "value": ("" if c["n"] else "none") if c["value"] is None else _number(c["value"]),
                 "interval": _span(c["ci_low"], c["ci_high"]),
-                "n": c["n"] if c["n"] == WITHHELD else f"{c['n']:,}",
-                "left_out": "too few, left out" if c["excluded"] and c["n"] != WITHHELD else "",
+                "n": c["n"] if c["n"] == SUPPRESSED else f"{c['n']:,}",
+                "left_out": "too few, left out" if c["excluded"] and c["n"] != SUPPRESSED else "",
             }
             for c in told
         ],
-        "legend": WITHHELD_LEGEND if any(c["n"] == WITHHELD for c in told) else "",
+        "legend": SUPPRESSED_LEGEND if any(c["n"] == SUPPRESSED for c in told) else "",
         "more": max(0, len(cells) - _MOST_CELLS),
     }
 

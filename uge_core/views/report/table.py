@@ -10,7 +10,7 @@ from typing import Any
 
 from uge_core.audit.base import Cell, Row
 from uge_core.files import quoted
-from uge_core.graph.suppression import WITHHELD, is_withheld
+from uge_core.graph.suppression import SUPPRESSED, is_suppressed
 
 _ROW = [f.name for f in fields(Row) if f.name != "cells"]
 _CELL = [f.name for f in fields(Cell)]
@@ -42,11 +42,11 @@ def _lines(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield head | {"kind": "row"} | {k: row.get(k) for k in _ROW}
         same = {k: row.get(k) for k in ("metric", "attribute", "attacker", "variant", "exposure")}
         for cell in row.get("cells") or ():
-            rest = {k: v for k, v in withheld(cell).items() if k in _CELL and k not in ("a", "b")}
+            rest = {k: v for k, v in suppressed(cell).items() if k in _CELL and k not in ("a", "b")}
             yield head | {"kind": "cell"} | same | rest | {"group_a": cell["a"], "group_b": cell["b"]}
 
 
-def withheld(cell: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The cell, without value and number where it is withheld."""
-    nothing = {"n": WITHHELD, "value": None, "ci_low": None, "ci_high": None}
-    return {**cell, **nothing} if is_withheld(cell) else cell
+def suppressed(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The cell, without value and number where it is suppressed."""
+    nothing = {"n": SUPPRESSED, "value": None, "ci_low": None, "ci_high": None}
+    return {**cell, **nothing} if is_suppressed(cell) else cell
