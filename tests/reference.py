@@ -48,6 +48,31 @@ def eo_cells(z, edges, group, num_users=None, score=dot):
     return _means(z, list(zip(*edges.tolist(), strict=True)), group, num_users, score)
 
 
+def sum_tile(rows, columns, row_group, column_start, column_value, first, last, triangular, num_values, poly=None):
+    """What `kernels.pairs.sum_tile` returns, of all of the tile's pairs at once; `poly` is not needed."""
+    local = row_group[first:last] - row_group[first]
+    shape = (local[-1] + 1, len(column_start) - 1)
+    total, squares = np.zeros(shape), np.zeros(shape)
+    row_sum = np.zeros((last - first, num_values), dtype=np.float32)
+    column_sum = np.zeros((shape[0], columns.shape[1]), dtype=np.float32)
+    skip = first + 1 if triangular else 0
+    if skip >= columns.shape[1]:
+        return total, squares, row_sum, column_sum
+    half = rows[:, first:last].T @ columns[:, skip:]
+    half = 0.5 * np.tanh(0.5 * half)
+    if triangular:
+        half[np.tril_indices(last - first, -1, half.shape[1])] = 0.0
+    g = int(np.searchsorted(column_start, skip, side="right")) - 1
+    bounds = np.concatenate([[skip], column_start[g + 1 : -1]]) - skip
+    by_group = np.add.reduceat(half, bounds, axis=1, dtype=np.float64)
+    np.add.at(total[:, g:], local, by_group)
+    np.add.at(squares[:, g:], local, np.add.reduceat(half**2, bounds, axis=1, dtype=np.float64))
+    for value in column_value[:, g:]:
+        np.add.at(row_sum.T, value[value >= 0], by_group.T[value >= 0].astype(np.float32))
+    np.add.at(column_sum[:, skip:], local, half)
+    return total, squares, row_sum, column_sum
+
+
 def ndcg(gains_in_order, top=10):
     """Of one list, gains from first to last rank."""
 

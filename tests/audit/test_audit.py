@@ -247,16 +247,6 @@ def test_torch_is_never_imported():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_without_numba_numpy_counts_the_pairs(monkeypatch):
-    graph, _, z = town()
-    kwargs = {"attributes": ["city"], "attackers": []}
-    with_numba = audit_embedding(z, graph, None, **kwargs).find(metric="dp", variant=None)
-    monkeypatch.setitem(sys.modules, "uge_core.kernels.pairs", None)
-    assert audit_embedding(z, graph, None, **kwargs).find(metric="dp", variant=None).value == pytest.approx(
-        with_numba.value, abs=1e-6
-    )
-
-
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [

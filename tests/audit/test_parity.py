@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import attribute, graphs
 
-from uge_core.audit import audit_embedding
+from uge_core.audit import audit_embedding, parity
 from uge_core.audit.parity import dp_cells, edge_probabilities, eo_cells, exp2_polynomial, gap
 from uge_core.graph.graph import NOT_APPLICABLE, AttributedGraph, simple_edges
 from uge_core.graph.split import split_links
+from uge_core.kernels.pairs import sum_tile
 
 
 def four_nodes():
@@ -73,11 +74,11 @@ def same(table, expected, num_values):
     assert len(expected) <= len(table.n)
 
 
-@given(graphs(unknown=True), st.integers(0, 99), st.booleans())
-def test_equal_to_loops(graph, seed, compiled):
+@given(graphs(unknown=True), st.integers(0, 99))
+def test_equal_to_loops(graph, seed):
     z = np.random.default_rng(seed).normal(size=(graph.num_nodes, 3)).astype(np.float32) * 2
     groups = {a.name: a.codes for a in graph.attributes}
-    dp = dp_cells(z, graph, groups, compiled=compiled)
+    dp = dp_cells(z, graph, groups)
     eo = eo_cells(z, graph, groups, graph.edges)
     for name, codes in groups.items():
         same(dp[name], reference.dp_cells(z, graph.num_nodes, codes, graph.num_users), 3)
@@ -92,14 +93,34 @@ def big(num_nodes=1500, dim=7, values=40):
 
 
 @pytest.mark.processors
-def test_compiled_pass_equals_numpy_and_repeats_to_the_bit():
+def test_compiled_pass_equals_numpy_and_repeats_to_the_bit(monkeypatch):
     graph, z, groups = big()
     fast, again = dp_cells(z, graph, groups), dp_cells(z, graph, groups, threads=1)
-    slow = dp_cells(z, graph, groups, compiled=False)
+    monkeypatch.setattr(parity, "sum_tile", reference.sum_tile)
+    slow = dp_cells(z, graph, groups)
     for name in groups:
         assert np.abs(fast[name].mean - slow[name].mean).max() < 1e-6
         assert np.array_equal(fast[name].mean, again[name].mean)
         assert np.array_equal(fast[name].n, slow[name].n)
+
+
+@given(st.data())
+def test_a_compiled_tile_has_numpys_sums(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
+    triangular, dim = data.draw(st.booleans()), 4 * data.draw(st.integers(1, 4))
+    sizes = rng.integers(1, 90, data.draw(st.integers(1, 9)))
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    rows = rng.normal(size=(dim, len(group))).astype(np.float32)
+    columns, start, of_column = rows, np.concatenate([[0], np.cumsum(sizes)]), rng.integers(-1, 3, (2, len(sizes)))
+    if not triangular:
+        columns = rng.normal(size=(dim, data.draw(st.integers(1, 1100)))).astype(np.float32)
+        start, of_column = np.array([0, columns.shape[1]]), np.zeros((1, 1), dtype=np.int64)
+    first = int(rng.integers(len(group)))
+    last = int(rng.integers(first, min(first + 256, len(group)))) + 1
+    tile = (rows, columns, group, start, of_column, first, last, triangular, 3)
+    for mine, numpys in zip(sum_tile(*tile, exp2_polynomial()), reference.sum_tile(*tile), strict=True):
+        assert mine.dtype == numpys.dtype and mine.shape == numpys.shape
+        assert mine == pytest.approx(numpys, rel=1e-5, abs=2e-4)
 
 
 def test_attributes_that_cross_into_too_many_groups_get_their_own_passes(monkeypatch):
@@ -111,14 +132,13 @@ def test_attributes_that_cross_into_too_many_groups_get_their_own_passes(monkeyp
         assert apart[name].mean == pytest.approx(together[name].mean, abs=1e-6)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_sigmoid_is_right_to_a_millionth(compiled):
+def test_sigmoid_is_right_to_a_millionth():
     # One user, one item a score: each cell is one sigmoid. From saturation to saturation.
     scores = np.concatenate([np.linspace(-30, 30, 1000), [-1e4, -90, 90, 1e4], np.geomspace(1e-6, 1, 50)])
     n = len(scores)
     graph = AttributedGraph("b", n + 1, np.array([[0], [n]], np.int64), num_users=n)
     z = np.append(scores, 1.0).astype(np.float32)[:, None]
-    table = dp_cells(z, graph, {"g": np.append(np.arange(n), -2)}, compiled=compiled)["g"]
+    table = dp_cells(z, graph, {"g": np.append(np.arange(n), -2)})["g"]
     exact = np.array([reference.sigmoid(float(s)) for s in z[:n, 0]])
     assert np.abs(table.mean - exact).max() < 1e-6
     above = np.tanh(z[:n, 0].astype(float) / 2) / 2
@@ -126,15 +146,14 @@ def test_sigmoid_is_right_to_a_millionth(compiled):
 
 
 @pytest.mark.processors
-@pytest.mark.parametrize("compiled", [True, False])
-def test_short_vectors_keep_their_digits(compiled):
+def test_short_vectors_keep_their_digits():
     # probabilities of .5 +- 1e-9: a sum of float32 probabilities has no digit left of the difference
     graph, z, groups = big(400, values=3)
     short = z * np.float32(2.0**-15)
     n = len(short)
     u, v = np.triu_indices(n, 1)
     score = np.einsum("md,md->m", short[u].astype(float), short[v].astype(float))
-    found = dp_cells(short, graph, groups, compiled=compiled)["y"]
+    found = dp_cells(short, graph, groups)["y"]
     for c in range(3):
         inside = np.sort([groups["y"][u], groups["y"][v]], axis=0) == [[found.a[c]], [found.b[c]]]
         exact = np.tanh(score[inside.all(axis=0)] / 2).mean() / 2

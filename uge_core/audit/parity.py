@@ -30,6 +30,7 @@ from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.audit.dyadic import Contribution, edge_sides
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored
+from uge_core.kernels.pairs import sum_tile
 from uge_core.machine import cores
 
 EXACT_NODES = 100_000
@@ -86,7 +87,6 @@ def dp_cells(
     exact_nodes: int = EXACT_NODES,
     threshold: float | None = None,
     most_pairs: int = MOST_PAIRS,
-    compiled: bool = True,
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, ParityCells]:
@@ -101,7 +101,6 @@ def dp_cells(
         threshold: count predicted links, pairs with a probability of at least this, in place of the mean probability;
             exact up to `most_pairs` pairs, else a sample.
         most_pairs: how large a sample is, all cells of an attribute together.
-        compiled: use the numba kernel where numba is installed.
         threads: how many to use; None: the cores at hand.
         progress: called with the share done.
 
@@ -127,7 +126,7 @@ def dp_cells(
             if progress is not None:
                 progress((done + share) / len(packs))
 
-        sums = _joint_sums(embedding, graph, people, joint, [groups[name] for name in names], compiled, threads, step)
+        sums = _joint_sums(embedding, graph, people, joint, [groups[name] for name in names], threads, step)
         for i, name in enumerate(names):
             tables[name] = _aggregate(sums, i, groups[name], graph)
     return {name: tables[name] for name in groups}
@@ -176,7 +175,6 @@ def _joint_sums(
     people: IntArray,
     joint: IntArray,
     groups: Sequence[IntArray],
-    compiled: bool,
     threads: int | None,
     progress: Callable[[float], None],
 ) -> _Sums:
@@ -200,7 +198,7 @@ def _joint_sums(
     else:
         columns, of_column = rows if z.right is z.left else _columns(z.right[people[order]]), value
         starts = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    tile_sum = _tile_function(compiled)
+    poly = exp2_polynomial()
     total, squares = np.zeros((len(size), len(starts) - 1)), np.zeros((len(size), len(starts) - 1))
     per_value = np.zeros((num_values, columns.shape[1]), dtype=np.float32)
     per_person = np.zeros(len(order) if graph.bipartite else 0, dtype=np.float32)
@@ -208,7 +206,7 @@ def _joint_sums(
     width = 1 if graph.bipartite else num_values
 
     def one(tile: tuple[int, int]) -> tuple[Float64, Float64, FloatArray, FloatArray]:
-        return tile_sum(rows, columns, group, starts, of_column, *tile, not graph.bipartite, width)
+        return sum_tile(rows, columns, group, starts, of_column, *tile, not graph.bipartite, width, poly)
 
     # Tiles are added in their order, whatever thread finished first: same input, same digits.
     with ThreadPoolExecutor(threads or cores()) as pool:
@@ -265,57 +263,6 @@ def exp2_polynomial() -> FloatArray:
     nodes = 0.5 * np.cos(np.pi * (np.arange(6) + 0.5) / 6)
     slope = np.polynomial.polynomial.polyfit(nodes, np.expm1(nodes * np.log(2.0)) / nodes, 5)
     return np.append(1.0, slope).astype(np.float32)
-
-
-_TileSums = Callable[..., tuple[Float64, Float64, FloatArray, FloatArray]]
-
-
-def _tile_function(compiled: bool) -> _TileSums:
-    """The compiled tile sum where numba can be used, else the numpy one."""
-    if compiled:
-        try:
-            from uge_core.kernels.pairs import sum_tile
-        except (ImportError, RuntimeError):  # RuntimeError: numba found no writable place for its cache
-            return _sum_tile
-        poly = exp2_polynomial()
-        kernel: _TileSums = sum_tile
-        return lambda *tile: kernel(*tile, poly)
-    return _sum_tile
-
-
-def _sum_tile(
-    rows: FloatArray,
-    columns: FloatArray,
-    row_group: IntArray,
-    column_start: IntArray,
-    column_value: IntArray,
-    first: int,
-    last: int,
-    triangular: bool,
-    num_values: int,
-) -> tuple[Float64, Float64, FloatArray, FloatArray]:
-    """What `pair_kernel.sum_tile` computes, in numpy."""
-    local = row_group[first:last] - row_group[first]
-    shape = (local[-1] + 1, len(column_start) - 1)
-    total, squares = np.zeros(shape), np.zeros(shape)
-    row_sum = np.zeros((last - first, num_values), dtype=np.float32)
-    column_sum = np.zeros((shape[0], columns.shape[1]), dtype=np.float32)
-    skip = first + 1 if triangular else 0
-    if skip >= columns.shape[1]:
-        return total, squares, row_sum, column_sum
-    half = rows[:, first:last].T @ columns[:, skip:]
-    half = 0.5 * np.tanh(0.5 * half)
-    if triangular:
-        half[np.tril_indices(last - first, -1, half.shape[1])] = 0.0
-    g = int(np.searchsorted(column_start, skip, side="right")) - 1
-    bounds = np.concatenate([[skip], column_start[g + 1 : -1]]) - skip
-    by_group = np.add.reduceat(half, bounds, axis=1, dtype=np.float64)
-    np.add.at(total[:, g:], local, by_group)
-    np.add.at(squares[:, g:], local, np.add.reduceat(half**2, bounds, axis=1, dtype=np.float64))
-    for value in column_value[:, g:]:
-        np.add.at(row_sum.T, value[value >= 0], by_group.T[value >= 0].astype(np.float32))
-    np.add.at(column_sum[:, skip:], local, half)
-    return total, squares, row_sum, column_sum
 
 
 def _aggregate(sums: _Sums, attribute: int, group: IntArray, graph: AttributedGraph) -> ParityCells:
