@@ -92,7 +92,7 @@ def test_what_killed_processes_left_goes_and_what_is_being_written_stays(
     run = store.list()[0]
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    left = [f"uploads/.new-abc.{gone.pid}/nodes.csv", "uploads/.new-old/nodes.csv", f"comparisons/a-b.{gone.pid}"]
+    left = [f"uploads/.new-abc.{gone.pid}/nodes.csv", f"comparisons/a-b.{gone.pid}"]
     left += [f"checkpoints/.k.cold.npz.{gone.pid}", f"checkpoints/.k.cold.{gone.pid}", f"tensors/abc.{gone.pid}"]
     left += [f"runs/{run.id}/.audit.json.{gone.pid}", f"runs/.{run.id}.{gone.pid}.new/embedding.npy"]
     left += [f"runs/.{'f' * 12}.{gone.pid}.deleted/embedding.npy", f"comparisons/{run.id}-{'f' * 12}.json"]

@@ -266,28 +266,6 @@ def test_only_what_ended_early_can_be_resumed(town: Path, store: RunStore) -> No
         ui.resume(77, store)
 
 
-def test_a_store_of_the_first_format_is_brought_up_to_date(seeded: Path, town: Path, tmp_path: Path) -> None:
-    shutil.copytree(seeded, tmp_path / "old")
-    with sqlite3.connect(tmp_path / "old" / "store.sqlite") as db:
-        db.execute("DROP TABLE jobs")
-        db.execute("DROP TABLE workers")
-        db.execute("ALTER TABLE runs DROP COLUMN lead")
-        db.execute("ALTER TABLE runs DROP COLUMN archived")
-        db.execute("DROP TABLE rates")
-        db.execute("PRAGMA user_version = 1")
-    db.close()
-    old = RunStore(tmp_path / "old")
-    assert ui.queue_words(old) == "" and len(old.list()) == 4
-    before = [(run.id, run.rows) for run in old.list()]
-    assert [(run.id, run.rows) for run in old.list(audits="lead")] == before  # not set apart yet
-    shown = ui.overview(old).table
-    _, made = settings(town, old)
-    assert Queue(old).add(made) == 1 and len(old.list()) == 4
-    assert [(run.id, run.rows) for run in old.list()] == before
-    assert all(0 < len(few.rows) < len(rows) for few, (_, rows) in zip(old.list(audits="lead"), before, strict=True))
-    assert ui.overview(old).table.equals(shown)
-
-
 def stop_at(epoch: int) -> Callable[[Any], None]:
     def on_progress(step: Any) -> None:
         if step.stage == "training" and step.done == epoch:

@@ -207,14 +207,27 @@ def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
             act(RunStore(tmp_path / "junk"))
 
 
-def test_a_newer_store_is_left_alone(store: RunStore) -> None:
+@pytest.mark.parametrize(("version", "said"), [(99, "newer version .*update uge_core"), (4, "older version .*open it")])
+def test_a_store_of_another_format_is_refused_and_left_as_it_is(store: RunStore, version: int, said: str) -> None:
     finished(store, "a1")
-    with sqlite3.connect(store.root / "store.sqlite") as db:
-        db.execute("PRAGMA user_version = 99")
+    path = store.root / "store.sqlite"
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {version}")
+        db.execute("PRAGMA journal_mode = DELETE")
     db.close()
-    for act in (lambda: store.list(), lambda: store.begin("b2", CONFIG, DATA)):
-        with pytest.raises(StoreError, match="newer version"):
+    before = path.read_bytes()
+    acts: tuple[Callable[[], object], ...] = (
+        store.list,
+        lambda: store.load("a1"),
+        lambda: store.begin("b2", CONFIG, DATA),
+        store.timings,
+        lambda: Queue(store).list(),
+        lambda: Queue(store).add({"device": "cpu"}),
+    )
+    for act in acts:
+        with pytest.raises(StoreError, match=rf"{said}.* or name another store with --store"):
             act()
+    assert path.read_bytes() == before and not path.with_name("store.sqlite-wal").exists()
 
 
 def test_floors_are_a_mapping_that_stays(store: RunStore) -> None:
@@ -409,18 +422,6 @@ def test_an_archived_run_is_named_by_its_id_and_comes_back_when_it_is_asked_for_
     store.begin("c3", CONFIG, DATA)
     with pytest.raises(StoreError, match="is being trained"):
         store.archive(["c3"])
-
-
-def test_a_store_of_before_has_no_archived_run(store: RunStore) -> None:
-    finished(store, "a1")
-    with sqlite3.connect(store.root / "store.sqlite") as db:
-        db.execute("ALTER TABLE runs DROP COLUMN archived")
-        db.execute("DROP TABLE rates")
-        db.execute("PRAGMA user_version = 3")
-    db.close()
-    assert [run.archived for run in store.list()] == [None] and store.load("a1").archived is None
-    store.archive(["a1"])
-    assert store.list() == []
 
 
 def test_a_store_where_nothing_can_be_written_is_read(seeded: Path) -> None:

@@ -89,17 +89,12 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
         "copy of a .pt file": store.tensors.glob("*.npz"),
         "checkpoint": (path for path in store.checkpoints.glob("*.npz") if path not in needed),
         "comparison": (path for path in store.comparisons.glob("*.json") if not there.issuperset(path.stem.split("-"))),
-        "leftover": (path for path in store.root.rglob("*") if abandoned(path) or _nameless(path)),
+        "leftover": (path for path in store.root.rglob("*") if abandoned(path)),
     }
     for what, paths in files.items():
         for path in sorted(paths):
             with suppress(FileNotFoundError):
                 yield Old(f"{what} {path.name}", now - path.stat().st_mtime, partial(_drop_file, path))
-
-
-def _nameless(path: Path) -> bool:
-    """Whether it is an upload under way, as their temporary names did not name a process then."""
-    return path.name.startswith(".new-") and "." not in path.name[1:]
 
 
 def _drop_scenario(stored: StoredScenario, store: RunStore) -> list[str]:

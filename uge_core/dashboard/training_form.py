@@ -1,13 +1,13 @@
 """What can be trained on a graph, as a form: fields from the config classes, and what a choice would take.
 
 Every field is declared once, as an `option` of `RunConfig`, a backbone or a method; its help, choices and
-range come from there. The time is a range: what passes and audits took on this machine (`rates`), else a rule of
+range come from there. The time is a range: what passes and audits took on this machine (`timing`), else a rule of
 thumb, and says which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from uge_core.runs.plan import Planned, plan
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.runs.sweep import usable
-from uge_core.runs.timing import Span, Timing, between
+from uge_core.runs.timing import Span, between
 from uge_core.training.config import RunConfig, unread
 
 _OWN = ("epochs", "seed", "split_seed", "warm_epochs")  # asked for by the form itself
@@ -298,9 +298,8 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
         planned = form.plan(settings)
     except ConfigError as error:
         return TimeEstimate(refusal=str(error))
-    wanted = set() if settings["force"] else {p.run_id for p in planned}
-    runs = store.list(audits=False, archived=True)
-    there = {run.id for run in runs if run.id in wanted and usable(run)}
+    wanted = [] if settings["force"] else [p.run_id for p in planned]
+    there = {run.id for run in store.list(audits=False, only=wanted) if usable(run)}
     todo = [p for p in planned if p.run_id not in there]
     stored = len(planned) - len(todo)
     already = f" {_count(stored, 'run')} of the {len(planned)} are stored already." if stored else ""
@@ -308,7 +307,7 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
         return TimeEstimate(
             0, stored, words=f"All {len(planned)} runs are stored already, so there is nothing to train."
         )
-    trains, audits = expected(form.graph, [p.config for p in todo], settings["device"], store, runs)
+    trains, audits = expected(form.graph, [p.config for p in todo], settings["device"], store)
     low, high = trains.low + audits.low, trains.high + audits.high
     busy = f"; the upper figure counts what else this machine does now (load {timing.load_average():.0f} on {_count(cores(), 'core')})"
     # Where audits are most of it, what is not known of them matters most.
@@ -324,9 +323,7 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
     )
 
 
-def expected(
-    graph: AttributedGraph, configs: Sequence[RunConfig], device: str, store: RunStore, runs: Sequence[StoredRun]
-) -> tuple[Span, Span]:
+def expected(graph: AttributedGraph, configs: Sequence[RunConfig], device: str, store: RunStore) -> tuple[Span, Span]:
     """How long the training of some runs takes, and how long their audits, on a machine like this one.
 
     Args:
@@ -334,9 +331,8 @@ def expected(
         configs: the runs.
         device: auto, cpu or cuda.
         store: whose rates count.
-        runs: its runs, which serve where no rate of the graph is kept.
     """
-    measured = _measured(store, runs, graph.fingerprint, graph.num_nodes, graph.num_edges)
+    measured = store.timings()
     on = "cpu" if lane(device) == "cpu" else "gpu"
     trains: list[Span] = []
     for backbone in dict.fromkeys(c.backbone for c in configs):
@@ -361,35 +357,13 @@ def expected_again(run: StoredRun, store: RunStore) -> tuple[Span, Span | None]:
     """How long training a stored run's settings once more takes, and its audit; None where no audit of its graph was timed."""
     data, config = run.dataset, RunConfig.from_json(run.config)
     nodes, edges, graph = data["num_nodes"], data["num_edges"], data["fingerprint"]
-    measured = _measured(store, store.list(audits=False, archived=True), graph, nodes, edges)
+    measured = store.timings()
     kind = timing.kind(run.device or "cpu", [config])
     trains = timing.span(measured, "train", timing.training_work(config, nodes, edges), graph=graph, kind=kind)
     audits = [r.work for r in measured if (r.what, r.graph, r.kind) == ("audit", graph, "")]
     if not audits:
         return trains, None
     return trains, timing.span(measured, "audit", max(audits), graph=graph, kind="")
-
-
-def _measured(store: RunStore, runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: int) -> Sequence[Timing]:
-    """The store's rates; where none is of this graph's training, those its runs tell."""
-    found = store.timings()
-    if any(r.what == "train" and r.graph == fingerprint for r in found):
-        return found
-    return [*found, *_timings_of(runs, fingerprint, nodes, edges)]
-
-
-def _timings_of(runs: Sequence[StoredRun], fingerprint: str, nodes: int, edges: int) -> Iterable[Timing]:
-    """Rates out of runs that were trained before rates were kept; runs of one pass have its seconds, to the bit."""
-    passes: dict[tuple[Any, ...], list[RunConfig]] = {}
-    for run in runs:
-        mine = run.dataset.get("fingerprint") == fingerprint and not run.dataset.get("shipped")
-        if mine and run.finished is not None and run.seconds and "method_options" in run.config:
-            key = run.seconds, run.device, run.config["backbone"]
-            passes.setdefault(key, []).append(RunConfig.from_json(run.config))
-    for (seconds, device, _), configs in passes.items():
-        work = sum(timing.training_work(c, nodes, edges) for c in configs)
-        # Older than what is kept, of which nobody knows how busy the machine was.
-        yield Timing("train", fingerprint, timing.kind(device or "cpu", configs), timing.machine(), work, seconds, 0.0)
 
 
 def _count(number: int, what: str) -> str:

@@ -46,10 +46,7 @@ def check_data(run: StoredRun, graph: AttributedGraph, *, ids: bool = False) -> 
     Raises:
         StoreError: it is another one.
     """
-    known = {graph.fingerprint}
-    if graph.base is not None and scenario_of(run.dataset):
-        known.add(graph.content)  # what runs on a scenario once went by
-    if run.dataset["fingerprint"] not in known:
+    if run.dataset["fingerprint"] != graph.fingerprint:
         if run.config["method"] == EXTERNAL:
             raise StoreError(
                 f"run {run.id} embeds other data than {graph.name} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); name the data it embeds with --data DATA, or audit its file again"

@@ -6,7 +6,6 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -15,37 +14,31 @@ import numpy as np
 from uge_core.machine import default_root as default_root
 
 PATIENCE = 5.0  # seconds to wait for another writer
-# What each format adds to the one before; a store of an older one is brought up to date by the first write.
-SCHEMAS = (
-    """
+VERSION = 5
+"""The format of the tables; a store of any other is refused."""
+SCHEMA = """
 CREATE TABLE runs (
   id TEXT PRIMARY KEY, status TEXT NOT NULL, created REAL NOT NULL, finished REAL, seconds REAL, device TEXT,
-  pid INTEGER, born TEXT, reason TEXT, config TEXT NOT NULL, dataset TEXT NOT NULL, audit TEXT
+  pid INTEGER, born TEXT, reason TEXT, config TEXT NOT NULL, dataset TEXT NOT NULL, audit TEXT, lead TEXT,
+  archived REAL
 );
 CREATE TABLE floors (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-""",
-    """
 CREATE TABLE jobs (
   id INTEGER PRIMARY KEY AUTOINCREMENT, status TEXT NOT NULL, lane TEXT NOT NULL, settings TEXT NOT NULL,
   created REAL NOT NULL, started REAL, ended REAL, pid INTEGER, born TEXT, beat REAL, cancel REAL,
   progress TEXT, runs TEXT, reason TEXT, remedy TEXT
 );
 CREATE TABLE workers (lane TEXT PRIMARY KEY, pid INTEGER NOT NULL, born TEXT, spawned REAL NOT NULL);
-""",
-    "ALTER TABLE runs ADD COLUMN lead TEXT",
-    "ALTER TABLE runs ADD COLUMN archived REAL",
-    """
 CREATE TABLE rates (
   what TEXT NOT NULL, graph TEXT NOT NULL, kind TEXT NOT NULL, machine TEXT NOT NULL, work REAL NOT NULL,
   seconds REAL NOT NULL, at REAL NOT NULL
-);
-""",
 )
-VERSION = len(SCHEMAS)
-LEAD, ARCHIVED, RATES = 3, 4, 5  # the formats since which there are these
-_COLUMNS = (
-    "id, status, created, finished, seconds, device, pid, born, reason, config, dataset, audit IS NOT NULL AS audited"
+"""
+RUN_COLUMNS = (
+    "id, status, created, finished, seconds, device, pid, born, reason, config, dataset, archived,"
+    " audit IS NOT NULL AS audited"
 )
+"""What is read of every run; its audit is another matter."""
 
 
 class Misfit(ValueError):
@@ -66,11 +59,6 @@ brief_record = lru_cache(maxsize=1 << 14)(read_record)
 leading_record = lru_cache(maxsize=1 << 11)(read_record)
 
 
-def run_columns(version: int) -> str:
-    """What is read of a run in a store of this format."""
-    return f"{_COLUMNS}, {'archived' if version >= ARCHIVED else 'NULL AS archived'}"
-
-
 LEADING = ("auc", "micro_f1")  # how the strongest attacker is shown first
 
 
@@ -83,14 +71,6 @@ def leading(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     worst = {(r["metric"], r.get("attribute")) for r in read if r["attacker"] == "worst"}
     kept = [r for r in read if r["attacker"] == "worst" or (r["metric"], r.get("attribute")) not in worst]
     return [*kept, *(r for r in rows if r.get("metric") == "ndcg_at_10")]
-
-
-def fill_lead(db: sqlite3.Connection) -> None:
-    """Sets the leading rows apart in a store of before; an audit that cannot be read is left as it is."""
-    for row in db.execute("SELECT id, audit FROM runs WHERE audit IS NOT NULL").fetchall():
-        with suppress(ValueError, TypeError, AttributeError):
-            lead = dumps({"rows": leading(read_record(row["audit"], "rows")["rows"])})
-            db.execute("UPDATE runs SET lead = ? WHERE id = ?", (lead, row["id"]))
 
 
 def dumps(record: Any, indent: int | None = None) -> str:

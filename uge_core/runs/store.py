@@ -42,19 +42,15 @@ from uge_core.files import write_atomically
 from uge_core.machine import alive, birth
 from uge_core.machine import default_root as default_root
 from uge_core.runs.database import (
-    ARCHIVED,
-    LEAD,
     PATIENCE,
-    RATES,
-    SCHEMAS,
+    RUN_COLUMNS,
+    SCHEMA,
     VERSION,
     brief_record,
     dumps,
-    fill_lead,
     leading,
     leading_record,
     read_record,
-    run_columns,
     use_wal,
 )
 from uge_core.runs.stored_run import StoredRun
@@ -103,7 +99,7 @@ class RunStore:
     def timings(self) -> Sequence[Timing]:
         """How fast passes and audits were, the newest first."""
         with self.reading() as db:
-            if db is None or self._check_version(db) < RATES:
+            if db is None:
                 return []
             rows = db.execute("SELECT * FROM rates ORDER BY at DESC LIMIT ?", (_KEPT_TIMINGS,)).fetchall()
         return [Timing(*row) for row in rows]
@@ -284,14 +280,13 @@ class RunStore:
         with self.reading() as db:
             if db is None:
                 return []
-            version = self._check_version(db)
-            lead = audits == "lead" and version >= LEAD
+            lead = audits == "lead"
             what = "lead AS audit" if lead else "audit" if audits else "NULL AS audit"
             where = "" if only is None else f"WHERE id IN ({', '.join('?' * len(only))})"
-            if only is None and not archived and version >= ARCHIVED:
+            if only is None and not archived:
                 where = "WHERE archived IS NULL"
             rows = db.execute(
-                f"SELECT {run_columns(version)}, {what} FROM runs {where} ORDER BY created DESC, id", only or ()
+                f"SELECT {RUN_COLUMNS}, {what} FROM runs {where} ORDER BY created DESC, id", only or ()
             ).fetchall()
         home = self.root / "runs"
         there = {path.name: path for path in home.iterdir()} if home.is_dir() else {}
@@ -410,8 +405,7 @@ class RunStore:
         with self.reading() as db:
             row = None
             if db:
-                columns = run_columns(self._check_version(db))
-                row = db.execute(f"SELECT {columns}, audit FROM runs WHERE id = ?", (run_id,)).fetchone()
+                row = db.execute(f"SELECT {RUN_COLUMNS}, audit FROM runs WHERE id = ?", (run_id,)).fetchone()
             if row is None:
                 raise self._not_found(db, run_id)
         return self._run(row)
@@ -500,7 +494,10 @@ class RunStore:
                 return
             db = self._connect(reading=True)
             # Version 0: another process is just making the tables.
-            yield db if self._check_version(db) else None
+            made = self._format(db)
+            if not made:
+                self._check_lost()
+            yield db if made else None
         except (OSError, sqlite3.Error) as error:
             raise self._refusal("read", error) from None
         finally:
@@ -515,15 +512,13 @@ class RunStore:
             (self.root / "runs").mkdir(mode=0o700, exist_ok=True)
             db = self._connect()
             try:
+                self._format(db)  # before anything changes: a store of another format stays as it is
                 use_wal(db)
                 db.execute("BEGIN IMMEDIATE")
-                version = self._check_version(db)
-                for schema in SCHEMAS[version:]:
-                    for statement in schema.split(";"):
+                if not self._format(db):
+                    self._check_lost()
+                    for statement in SCHEMA.split(";"):
                         db.execute(statement)
-                if version < LEAD:
-                    fill_lead(db)
-                if version < VERSION:
                     db.execute(f"PRAGMA user_version = {VERSION}")
                 try:
                     yield db
@@ -534,14 +529,20 @@ class RunStore:
             finally:
                 db.close()
 
-    def _check_version(self, db: sqlite3.Connection) -> int:
+    def _format(self, db: sqlite3.Connection) -> int:
+        """The store's format, 0 where its tables are not made yet.
+
+        Raises:
+            StoreError: it is another than this version's.
+        """
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version > VERSION:
-            raise StoreError(
-                f"the store {self.root} was written by a newer version of uge_core (format {version}, this one reads {VERSION}); update uge_core or name another store with --store"
+        if version not in (0, VERSION):
+            age, remedy = (
+                ("a newer", "update uge_core") if version > VERSION else ("an older", "open it with that version")
             )
-        if version == 0:
-            self._check_lost()
+            raise StoreError(
+                f"the store {self.root} was written by {age} version of uge_core (format {version}, this one reads {VERSION}); {remedy}, or name another store with --store DIR or $UGE_STORE"
+            )
         return version
 
     def _check_lost(self) -> None:

@@ -193,10 +193,8 @@ def _carry_out(
     todo = []
     for p in planned:
         run = store.find(p.run_id)
-        # A run on a scenario once had the id of one on files with the same content, which has another split.
-        other = run is not None and graph.base is None and scenario_of(run.dataset)
         again = force and (since is None or run is None or (run.finished or 0.0) < since)
-        if again or run is None or other or not usable(run):
+        if again or run is None or not usable(run):
             todo.append(p)
         else:
             _refresh(run, data, store)

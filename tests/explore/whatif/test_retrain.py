@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import uge_core as uge
@@ -26,8 +25,6 @@ from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.explore.whatif.source import scenario_graph
 from uge_core.graph.graph import AttributedGraph
 from uge_core.machine import alive
-from uge_core.runs.data import check_data, dataset_record
-from uge_core.training.config import RunConfig
 from uge_core.views.whatif import judged_view, retrained_view
 
 
@@ -186,20 +183,6 @@ def test_a_run_on_a_scenario_is_not_one_on_files_of_the_same_content(town: Path,
     assert store.load(tried.id).dataset == tried.dataset and uge.audit(tried, edited)
     with pytest.raises(StoreError, match="trained on other data"):
         uge.audit(tried, files)
-
-
-def test_a_run_on_a_scenario_of_before_is_known_and_gives_way(town: Path, tmp_path: Path) -> None:
-    graph, scenario, files = without_an_edge(town, tmp_path / "files")
-    edited, store = scenario_graph(graph, scenario), uge.RunStore(tmp_path / "store")
-    source = {"spec": str(town), "attributes": None, "scenario": scenario.to_json()}
-    config = RunConfig.resolve(edited, epochs=2)
-    old = config.run_id(edited.content)
-    data = dataset_record(edited) | {"source": source, "fingerprint": edited.content}
-    store.begin(old, config.to_json(), data)
-    store.finish(old, embedding=np.zeros((graph.num_nodes, 16), np.float32))
-    check_data(store.load(old), edited)
-    run = uge.train(files, store=store, epochs=2, device="cpu", source={"spec": str(tmp_path), "attributes": None})
-    assert run.id == old and run.dataset["name"] == "files" and np.asarray(run.embedding).any()
 
 
 @pytest.mark.parametrize("edit", [Threshold(0.3), FlipValue("city", ("p0",), "?")])

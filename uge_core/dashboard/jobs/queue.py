@@ -267,8 +267,7 @@ class Queue:
 
     def _select(self, query: str, *values: Any) -> Sequence[Job]:
         with self.store.reading() as db:
-            # A store of an earlier format has no jobs.
-            if db is None or int(db.execute("PRAGMA user_version").fetchone()[0]) < 2:
+            if db is None:
                 return []
             rows = db.execute(query, values).fetchall()
         return [
