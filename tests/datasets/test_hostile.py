@@ -362,9 +362,10 @@ def test_a_gzip_bomb_fills_no_memory(write):
 
 
 @pytest.mark.slow
-def test_twenty_million_empty_lines_fill_no_memory(write):
+@pytest.mark.parametrize("millions", [8, pytest.param(20, marks=pytest.mark.acceptance)])
+def test_millions_of_empty_lines_fill_no_memory(write, millions):
     # The parser alone would need eighty bytes for each.
-    nodes = gzip.compress(NODES.encode()) + gzip.compress(b"\n" * 2**20) * 20 + gzip.compress(b"4,b\n")
+    nodes = gzip.compress(NODES.encode()) + gzip.compress(b"\n" * 2**20) * millions + gzip.compress(b"4,b\n")
     found = loaded(write({"nodes.csv.gz": nodes, "edges.csv": "source,target\n1,2\n3,4\n"}))
     print(f"peak memory {found['peak'] / 1e6:.0f} MB")
     assert (found["nodes"], found["edges"], found["attributes"]) == (4, 2, ["g"])
@@ -372,8 +373,8 @@ def test_twenty_million_empty_lines_fill_no_memory(write):
 
 
 @pytest.mark.slow
-def test_ten_million_different_values(tmp_path):
-    n = 10_000_000
+@pytest.mark.parametrize("n", [1_000_000, pytest.param(10_000_000, marks=pytest.mark.acceptance)])
+def test_millions_of_different_values_take_few_bytes_each(tmp_path, n):
     with (tmp_path / "nodes.csv").open("w") as f:
         f.write("id,name,g\n")
         for start in range(0, n, n // 10):
@@ -385,7 +386,7 @@ def test_ten_million_different_values(tmp_path):
     print(f"{time.perf_counter() - start:.0f} s, peak memory {found['peak'] / 1e6:.0f} MB")
     assert (found["nodes"], found["attributes"]) == (n, ["g"])
     assert found["codes"] == ["identifier-column", "nodes-without-edges"]
-    assert not found["peak"] >= 3e9
+    assert not found["peak"] >= 0.3e9 + 270 * n
 
 
 @pytest.mark.alone
@@ -405,8 +406,9 @@ def test_a_million_different_values(write):
 
 
 @pytest.mark.slow
-def test_a_csv_of_300_megabytes(tmp_path):
-    n, rows = 20_000, 14_000_000
+@pytest.mark.parametrize("rows", [3_000_000, pytest.param(14_000_000, marks=pytest.mark.acceptance)])
+def test_a_large_csv_takes_a_few_times_its_size(tmp_path, rows):
+    n = 20_000
     (tmp_path / "nodes.csv").write_text("id,g\n" + "".join(f"person{i:05},{'ab'[i % 2]}\n" for i in range(n)))
     rng = np.random.default_rng(0)
     ids = np.array([f"person{i:05}" for i in range(n)], dtype=object)
@@ -416,8 +418,8 @@ def test_a_csv_of_300_megabytes(tmp_path):
             a, b = ids[rng.integers(0, n, 1_000_000)], ids[rng.integers(0, n, 1_000_000)]
             f.write("\n".join(map(",".join, zip(a, b, strict=True))) + "\n")
     size = (tmp_path / "edges.csv").stat().st_size
-    assert size > 300e6
+    assert size > 21 * rows
     found = loaded(tmp_path)
     print(f"{size / 1e6:.0f} MB, {found['edges']:,} edges, peak memory {found['peak'] / 1e6:.0f} MB")
-    assert found["edges"] > 13_000_000
-    assert not found["peak"] >= 8 * size
+    assert found["edges"] > 0.93 * rows
+    assert not found["peak"] >= 0.2e9 + 7.3 * size
