@@ -2,14 +2,17 @@
 
 import getpass
 import json
+import os
 import platform
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from uge_core import machine
+from uge_core.machine import alive, birth
 
 
 def test_stamp_has_versions_and_device() -> None:
@@ -49,6 +52,47 @@ def test_freed_memory_is_kept():
         faults()
         print(usual, faults())
     """
-    found = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
-    usual, kept = map(int, found.stdout.split())
-    assert kept < usual / 5
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    usual, with_setting = map(int, done.stdout.split())
+    assert with_setting < usual / 5
+
+
+def test_a_process_is_alive_until_it_ends_though_nobody_waited_for_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        born = birth(process.pid)
+        assert born and alive(process.pid, born) and born == birth(process.pid)
+        assert not alive(process.pid, birth(os.getpid())), "its number was that of another process before"
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert birth(process.pid) is None and not alive(process.pid, born), "a zombie"
+    assert birth(process.pid) is None and not alive(process.pid, born)
+
+
+def test_a_process_of_another_user_is_alive() -> None:
+    assert birth(1) is not None and alive(1, birth(1))
+
+
+@pytest.mark.parametrize("pid", [0, 2**22 + 1, 10**25])
+def test_numbers_of_no_process(pid: int) -> None:
+    assert birth(pid) is None and not alive(pid, birth(os.getpid())) and not alive(pid, None)
+    assert not alive(None, None)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="Linux")
+def test_a_birth_is_the_kernels_so_that_it_stays_when_the_clock_is_set() -> None:
+    assert birth(os.getpid()) == Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+
+
+def test_help_and_lists_do_not_wait_for_psutil() -> None:
+    code = "import sys; from uge_core.cli.main import run; run(sys.argv[1:]); sys.exit('psutil' in sys.modules)"
+    for arguments in (["--help"], ["train", "--help"]):
+        subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=True)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux")
+def test_a_peak_of_memory_is_counted_anew() -> None:
+    block = b"x" * 2**28
+    peak = machine.peak_memory()
+    assert peak > len(block)
+    del block
+    assert 0 < machine.peak_memory(reset=True) < peak - 2**27

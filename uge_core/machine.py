@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import re
 import subprocess
 import sys
 import threading
@@ -63,7 +62,7 @@ def cores() -> int:
 def peak_memory(*, reset: bool = False) -> float:
     """The process's peak resident memory in bytes; with `reset` it is counted from here on.
 
-    NaN where the system does not say (anything but Linux).
+    NaN where the system does not say (anything but Linux): psutil tells what is resident now, and no peak.
     """
     with suppress(OSError):
         if reset:
@@ -105,24 +104,28 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def birth(pid: int) -> str | None:
-    """When a process started, as text that differs when its number is used again; None: no such process."""
-    stat = Path(f"/proc/{pid}/stat")
-    if stat.exists():
-        try:
-            # The name in parentheses may hold spaces; state is field 3, the start time field 22.
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
+    """When a process started, as text that differs when its number is used again; None: no such process, or a zombie.
+
+    It is counted from the machine's start, since the time of day of a start changes whenever the clock is set.
+    Empty where the system does not say it of another user's process.
+    """
+    import psutil  # takes as long to load as all that `uge --help` needs
+
+    try:
+        booted = psutil.boot_time()
+        process = psutil.Process(pid)
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None
-        return None if fields[0] in "ZX" else fields[19]
-    if Path("/proc/self/stat").exists():
+        return f"{100 * (process.create_time() - booted):.0f}"
+    except psutil.AccessDenied:
+        return ""
+    except psutil.NoSuchProcess:
         return None
-    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return re.sub(r"\s+", " ", done.stdout.strip()) or None
 
 
 def alive(pid: int | None, born: str | None) -> bool:
     """Whether the process that had number `pid` and was `born` then is still there."""
-    return pid is not None and (now := birth(pid)) is not None and now == born
+    return pid is not None and birth(pid) in (born or "", "")
 
 
 def spawn(command: Sequence[str], log: IO[bytes], **environment: str) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 
+import psutil
 import torch
 
 from uge_core.errors import ConfigError, OutOfMemory
@@ -13,14 +13,10 @@ from uge_core.machine import peak_memory
 
 
 def free(device: torch.device) -> float:
-    """Bytes that may still be asked for; infinite where the system does not say (neither CUDA nor Linux)."""
+    """Bytes that may still be asked for."""
     if device.type == "cuda":
         return float(torch.cuda.mem_get_info(device)[0])
-    with suppress(OSError):
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024.0 * float(line.split()[1])
-    return float("inf")
+    return float(psutil.virtual_memory().available)
 
 
 def peak(device: torch.device, *, reset: bool = False) -> float:
