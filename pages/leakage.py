@@ -5,14 +5,6 @@ import streamlit as st
 import uge_core.dashboard as ui
 
 EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
-ATTACKERS = {
-    "worst": "Strongest",
-    "linear": "Linear",
-    "trees": "Boosted trees",
-    "mlp": "Neural network",
-    "knn": "Nearest neighbours",
-    "graph": "Graph",
-}
 
 st.title("Leakage")
 st.write("How well can an attacker read an attribute out of each run's embedding?")
@@ -40,10 +32,10 @@ exposure = row.segmented_control(
 )
 attacker = row.segmented_control(
     "Attacker",
-    choices.attackers,
-    default=choices.attackers[0],
+    list(choices.attackers),
+    default=next(iter(choices.attackers)),
     required=True,
-    format_func=lambda a: ATTACKERS.get(a, a),
+    format_func=lambda a: choices.attackers[a],
     key="attacker",
     bind="query-params",
     help="Strongest: whichever of the attackers reads most, for each run and attribute.",

@@ -16,7 +16,6 @@ KINDS = {
     "add-edges": "Add edges",
     "reweight-edges": "Weigh edges anew",
 }
-ATTACKERS = {"linear": "Linear", "trees": "Boosted trees", "mlp": "Neural network", "knn": "Nearest neighbours"}
 BADGES: dict[str, tuple[Any, str]] = {
     "re-judge": ("blue", "gavel"),
     "re-encode": ("violet", "cached"),
@@ -269,11 +268,13 @@ def again() -> None:
 
 
 st.header("Before and after")
+offered = ui.whatif_attackers()
+quickest = next(iter(offered))
 attackers = st.multiselect(
     "Attackers",
-    list(ATTACKERS),
-    default=["linear"],
-    format_func=ATTACKERS.__getitem__,
+    list(offered),
+    default=[quickest],
+    format_func=offered.__getitem__,
     key="whatif_attackers",
     help="The linear probe answers at once; the others take longer.",
 )
@@ -282,7 +283,7 @@ if not draft.edits:
 else:
     try:
         with st.spinner("Measuring"):
-            view = ui.whatif_judge(store, run, named(), attribute, attackers or ["linear"])
+            view = ui.whatif_judge(store, run, named(), attribute, attackers or [quickest])
     except ui.UgeError as error:
         st.error(plain(str(error)), icon=":material/error:")
         row = st.container(horizontal=True)
@@ -389,7 +390,7 @@ if len(kept) > 1:
     if len(two) == 2:
         first, second = (next(s.scenario for s in kept if s.scenario.id == i) for i in two)
         try:
-            side_by_side = ui.whatif_compare(store, run, first, second, attribute, attackers or ["linear"])
+            side_by_side = ui.whatif_compare(store, run, first, second, attribute, attackers or [quickest])
         except ui.UgeError as error:
             st.error(plain(str(error)), icon=":material/error:")
         else:

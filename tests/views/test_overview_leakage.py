@@ -88,11 +88,14 @@ def test_what_there_is_to_choose_from_of_every_audit(store: RunStore) -> None:
     add(store, "a1", [leak(0.9, "seen"), row(metric="dp", attribute="age", exposure="unseen", value=0.1)])
     add(store, "b2", [leak(0.6, None, "micro_f1") | {"attacker": "mlp", "attribute": "gender"}], seed=1)
     found = leakage_choices(store)
-    assert found.attributes == ("city", "gender") and found.attackers == ("worst", "mlp")
+    assert found.attributes == ("city", "gender") and list(found.attackers.items()) == [
+        ("worst", "Strongest"),
+        ("mlp", "Neural network"),
+    ]
     assert list(found.metrics) == ["auc", "micro_f1"] and found.exposures == ("unseen", "seen")
     with store.writing() as db:
         db.execute("UPDATE runs SET audit = 'no JSON' WHERE id = 'b2'")
-    assert leakage_choices(store).attackers == ("worst",)
+    assert list(leakage_choices(store).attackers) == ["worst"]
 
 
 def test_thin_evidence_is_said_not_drawn_as_zero(store: RunStore) -> None:

@@ -25,6 +25,7 @@ from scipy.stats import beta, rankdata
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from uge_core.arrays import Float64, FloatArray, IntArray
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS as DEFAULT_ATTACKERS
 from uge_core.audit.calibration import fit_calibration
 from uge_core.graph.graph import Attribute
 from uge_core.graph.split import probe_split
@@ -33,7 +34,6 @@ from uge_core.registry import find
 if TYPE_CHECKING:
     from uge_core.audit.attackers.base import Attacker
 
-DEFAULT_ATTACKERS = ("linear", "trees")
 MIN_TEST = 20  # fewer tested nodes are no evidence
 MIN_CLASS = 10  # fewer nodes of a class in training or test, or of the others, give no AUC
 MIN_CALIBRATION = 10  # fewer nodes set aside say nothing about probabilities
@@ -99,7 +99,7 @@ def attack(
         train: nodes to learn from.
         test: nodes to predict; their classes are copied into the prediction and not used otherwise.
         attacker: a name from ``registry.names("audit.attackers")``.
-        edges: (2, E) the edges an attacker may know, those of training; only "graph" needs them.
+        edges: (2, E) the edges an attacker may know, those of training; only one that `knows_edges` needs them.
         standardise: scale inputs by mean and spread of the training nodes.
         calibrate: set a tenth of `train` aside to calibrate on; False lets every attacker learn from all.
         seed: keys what is set aside, and the attacker's own draws.

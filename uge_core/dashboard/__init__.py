@@ -137,6 +137,7 @@ if TYPE_CHECKING:
     from uge_core.views.tradeoff import tradeoff_view as tradeoff_view
     from uge_core.views.whatif import TIER_WORDS as TIER_WORDS
     from uge_core.views.whatif import JudgedView as JudgedView
+    from uge_core.views.whatif import whatif_attackers as whatif_attackers
     from uge_core.views.words import plain_text as plain_text
 
 __all__ = lazily(__name__)

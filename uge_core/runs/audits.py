@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.audit import version
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS as DEFAULT_ATTACKERS
 from uge_core.audit.record import NAME, seal
 from uge_core.debias.base import Method
 from uge_core.errors import ConfigError
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from uge_core.audit.ndcg import BiasFree
 from uge_core.runs.data import check_data
 from uge_core.runs.names import EXTERNAL, run_words
-
-DEFAULT_ATTACKERS = ("linear", "trees")
 
 
 class Splits:

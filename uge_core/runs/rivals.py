@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uge_core.audit.attacker_order import ordered_attackers
 from uge_core.audit.base import Audit, Row
 from uge_core.audit.run import audit_embedding
 from uge_core.errors import ConfigError, OutOfMemory, UgeError
@@ -26,7 +27,7 @@ from uge_core.registry import find, names, unknown_name
 from uge_core.training.config import RunConfig, known_settings, split_names
 
 SCHEMA = "uge-rivals/1"
-ATTACKERS = ("linear", "trees", "mlp", "knn", "graph")
+ATTACKERS = tuple(attacker.name for attacker in ordered_attackers())
 FIGURES = {
     "f1_seen": "Micro-F1, linear, seen",
     "auc_seen": "AUC, linear, seen",
@@ -85,7 +86,7 @@ def rivals(
         seeds: initialisations; the split is one.
         options: further settings, such as epochs; each is given to the methods that know it.
         attackers: who is tried on values that training did not see. The worst is told among those who have the vectors
-            alone; the attacker "graph", who has the neighbours' too, has a column of its own.
+            alone; those who know who is linked to whom have a column of their own.
         rows: a file of JSON lines: what it holds of these runs is not measured again, what is measured is added.
         device: "auto", "cpu" or "cuda".
         on_note: given a line as each method ends.
@@ -257,8 +258,9 @@ class _Measure:
             for a in self.attackers
             if (r := row(unseen, metric="auc", attacker=a)) is not None and r.value is not None
         }
-        of_vectors = {a: v for a, v in aucs.items() if a != "graph"}
-        worst = max(of_vectors, key=lambda a: abs(of_vectors[a] - 0.5), default=None)
+        of_edges = {a: v for a, v in aucs.items() if find("audit.attackers", a).knows_edges}
+        of_vectors = {a: v for a, v in aucs.items() if a not in of_edges}
+        worst = _strongest(of_vectors)
         f1 = row(metric="micro_f1", attacker="linear", variant="standard")
         ndcg = row(metric="ndcg_at_10", variant="held-out")
         figures = {
@@ -274,12 +276,17 @@ class _Measure:
             "seconds": fitted.seconds / together,
             "aucs": aucs,
             "auc_worst": of_vectors.get(worst or ""),
-            "auc_graph": aucs.get("graph"),
+            "auc_graph": of_edges.get(_strongest(of_edges) or ""),
             "worst_attacker": worst,
             "majority": f1.floor_majority if f1 else None,
             "ndcg_random": ndcg.floor_random if ndcg else None,
             "refused": None,
         }
+
+
+def _strongest(aucs: Mapping[str, float]) -> str | None:
+    """The attacker whose AUC is farthest from a coin's; None where there is none."""
+    return max(aucs, key=lambda a: abs(aucs[a] - 0.5), default=None)
 
 
 def _words(row: Mapping[str, Any]) -> str:

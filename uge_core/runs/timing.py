@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
+from uge_core.audit.attackers.base import MANY_VALUES
 from uge_core.machine import cores
 from uge_core.registry import build_options, find
 
@@ -32,10 +34,6 @@ STEP = 1e-3
 # Rules of thumb, seconds per unit of work, on one core of a machine of 2024.
 _RULE = {"train": 3e-9, "audit": 1.0}
 _NEWEST = 8  # rates of a kind that are looked at
-# Seconds an attack takes at least, those of each person with two values, and those of each person and value more:
-# processor time on random embeddings of 2,000 and 20,000 people with 2, 10 and 60 values.
-_ATTACK = {"linear": (0.03, 4e-6, 3e-7), "trees": (0.5, 2e-5, 1e-5)}
-_MOST_VALUES = 20  # above, attackers take fewer iterations
 _PAIR = 1.5e-9  # seconds a pair of people and attribute takes in DP
 _MOST_PEOPLE = 100_000  # above, DP is of a sample
 
@@ -87,7 +85,7 @@ def training_work(config: RunConfig, num_nodes: int, num_edges: int) -> float:
     return float((config.epochs + config.warm_epochs) * (2 if config.exposure == "both" else 1) * held)
 
 
-def audit_work(config: RunConfig, graph: AttributedGraph, attackers: Sequence[str] = ("linear", "trees")) -> float:
+def audit_work(config: RunConfig, graph: AttributedGraph, attackers: Sequence[str] = DEFAULT_ATTACKERS) -> float:
     """Seconds that the audit of a run takes by rule of thumb, the random embedding's attacks left out."""
     people = graph.num_users or graph.num_nodes
     seconds = people * 1e-4  # rankings
@@ -100,8 +98,9 @@ def audit_work(config: RunConfig, graph: AttributedGraph, attackers: Sequence[st
 
 def attack_work(people: int, attribute: Attribute, attacker: str) -> float:
     """Seconds that one attack takes by rule of thumb."""
-    values = min(int((attribute.sizes > 0).sum()), _MOST_VALUES)
-    least, each, more = _ATTACK.get(attacker, _ATTACK["trees"])
+    values = min(int((attribute.sizes > 0).sum()), MANY_VALUES)
+    cost: tuple[float, float, float] = find("audit.attackers", attacker).seconds
+    least, each, more = cost
     return least + people * (each + more * max(0, values - 2))
 
 

@@ -18,9 +18,9 @@ from uge_core.runs.names import labels, run_order
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.views.rows import (
-    ATTACKER_ORDER,
     METRIC_LABELS,
     as_shown,
+    attacker_labels,
     audit_rows,
     audited_attributes,
     exposure_words,
@@ -39,14 +39,14 @@ class LeakageChoices:
         runs: label by run id, in the order drawn.
         attributes: names.
         exposures: "unseen" first.
-        attackers: "worst" first.
+        attackers: label by name, "worst" first.
         metrics: label by name.
     """
 
     runs: dict[str, str]
     attributes: tuple[str, ...]
     exposures: tuple[str, ...]
-    attackers: tuple[str, ...]
+    attackers: dict[str, str]
     metrics: dict[str, str]
 
 
@@ -59,7 +59,7 @@ def leakage_choices(store: RunStore, *, only: Sequence[str] | None = None) -> Le
         labels(runs),
         tuple(sorted(attributes)),
         tuple(e for e in ("unseen", "seen") if e in exposures or None in exposures),
-        tuple(sorted(attackers, key=lambda a: (ATTACKER_ORDER.get(a, 9), a))),
+        attacker_labels(attackers),
         {m: METRIC_LABELS[m] for m in _LEAKAGE if m in metrics},
     )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from uge_core.audit.attacker_order import ordered_attackers
 from uge_core.runs.stored_run import StoredRun
 
 METRIC_LABELS = {
@@ -19,7 +20,6 @@ METRIC_LABELS = {
     "dp": "DP gap",
     "eo": "EO gap",
 }
-ATTACKER_ORDER = {name: i for i, name in enumerate(("worst", "linear", "trees", "mlp", "knn", "graph"))}
 
 
 def audit_rows(run: StoredRun, **criteria: Any) -> list[dict[str, Any]]:
@@ -75,6 +75,13 @@ def pair_as_shown(pair: Mapping[str, Any]) -> dict[str, Any]:
         low, high = (None if pair[end] is None else -pair[end] for end in ("ci_high", "ci_low"))
         return dict(pair) | turned | {"ci_low": low, "ci_high": high}
     return dict(pair) | turned | {"ci_low": None, "ci_high": None, "p_value": None, "p_holm": None}
+
+
+def attacker_labels(attackers: Collection[str]) -> dict[str, str]:
+    """Labels of attackers by name, the strongest of them first, then in the order of lists; an unknown one keeps its name."""
+    labels = {"worst": "Strongest"} | {a.name: a.short or a.label.capitalize() for a in ordered_attackers()}
+    labels |= {name: name for name in sorted(attackers) if name not in labels}
+    return {name: label for name, label in labels.items() if name in attackers}
 
 
 def exposure_words(run: StoredRun, exposure: str | None) -> str:

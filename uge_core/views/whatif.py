@@ -12,9 +12,10 @@ from typing import Any
 
 import pandas as pd
 
+from uge_core.audit.attacker_order import ordered_attackers
 from uge_core.files import to_csv
 from uge_core.graph.suppression import FEWEST, SUPPRESSED, SUPPRESSED_LEGEND, is_suppressed
-from uge_core.views.rows import METRIC_LABELS, as_shown, pair_as_shown
+from uge_core.views.rows import METRIC_LABELS, as_shown, attacker_labels, pair_as_shown
 from uge_core.views.words import interval, known, many
 
 _UNDER = f"under {FEWEST}"
@@ -63,6 +64,11 @@ class JudgedView:
     def csv(self) -> str:
         """The table as CSV."""
         return to_csv(self.table)
+
+
+def whatif_attackers() -> dict[str, str]:
+    """Labels by name of those who can be tried on an edited graph: they look at vectors alone; the quickest first."""
+    return attacker_labels([a.name for a in ordered_attackers() if not a.knows_edges])
 
 
 def judged_view(answer: Mapping[str, Any]) -> JudgedView:

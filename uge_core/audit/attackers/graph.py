@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit.attackers.trees import Trees
@@ -23,6 +22,11 @@ class Graph(Trees):
     """
 
     label: ClassVar[str] = "boosted trees with neighbours"
+    short: ClassVar[str] = "Graph"
+    position: ClassVar[int] = 4
+    by_default: ClassVar[bool] = False
+    knows_edges: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = (*Trees.needs, "scipy.sparse")
 
     def inputs(self, embedding: FloatArray, edges: IntArray | None) -> FloatArray:
         """(N, 2 d) each node's vector, then its neighbours' mean.
@@ -30,6 +34,8 @@ class Graph(Trees):
         Raises:
             ConfigError: no edges were given.
         """
+        from scipy.sparse import csr_array
+
         if edges is None:
             raise ConfigError("the attacker 'graph' needs edges; give those that training used")
         n = len(embedding)

@@ -23,6 +23,8 @@ class Trees(Attacker):
     """scikit-learn's boosted trees, classes as they are: hold its Micro-F1 against the majority rate."""
 
     label: ClassVar[str] = "boosted trees"
+    position: ClassVar[int] = 1
+    by_default: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("sklearn.ensemble",)
 
     def fit(self, x: Float64Array, y: IntArray, *, seed: int) -> Fitted:

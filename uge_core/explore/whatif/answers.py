@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
 from uge_core.audit.base import Audit, Row
 from uge_core.datasets.stamp import data_stamp
 from uge_core.errors import ConfigError
@@ -168,7 +169,7 @@ class Answers:
         found = self._answers.get(key, lambda: self._judge(opened, made, attribute, tuple(attackers)))
         return found | {"seconds": time.monotonic() - began}
 
-    def compare(self, a: str, b: str, attackers: Sequence[str] = ("linear", "trees")) -> dict[str, Any]:
+    def compare(self, a: str, b: str, attackers: Sequence[str] = DEFAULT_ATTACKERS) -> dict[str, Any]:
         """A run on a graph and one that was trained on a scenario of it, in pairs."""
         opened, other = self._open(a), self._open(b)
         return self._answers.get(
