@@ -23,7 +23,7 @@ import uge_core as uge
 from uge_core.audit import record, version
 from uge_core.audit.base import METRICS, Cell, Row
 from uge_core.audit.policy import Check, Rule, check_file
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 from uge_core.datasets.planted.samples import make_sample
 from uge_core.errors import ConfigError, RecordError
 from uge_core.registry import names
@@ -179,6 +179,39 @@ def test_our_check_says_what_a_whole_validator_says(kind: str, audits: dict[str,
     said = list(record.faults(wrong))
     assert said and all(": " in line for line in said)
     assert str(path[-1]) in said[0] or str(path[-1]) == "0"
+
+
+SAID: dict[str, tuple[tuple[Any, ...], Any, str]] = {
+    "a type": (("rows", 0, "value"), "0.5", 'rows[0].value: found "0.5"; allowed: number or null'),
+    "a type with a list of words": (("rows", 0, "exposure"), 3, "rows[0].exposure: found 3; allowed: string or null"),
+    "a word": (("rows", 0, "evidence"), "so", 'rows[0].evidence: found "so"; allowed: "ok", "insufficient"'),
+    "a constant": (("schema",), "uge-audit/2", 'schema: found "uge-audit/2"; allowed: "uge-audit/1"'),
+    "a pattern": (("run_id",), "../etc", 'run_id: found "../etc"; allowed: text that fits ^[0-9a-f]{12}$'),
+    "a number": (("dataset", "num_nodes"), 0, "dataset.num_nodes: found 0; allowed: 1 to inf"),
+    "a share": (("rows", 0, "cells", 0, "value"), 1.5, "rows[0].cells[0].value: found 1.5; allowed: 0 to 1"),
+    "a new field": (
+        ("dataset", "x"),
+        1,
+        "dataset.x: is no field of uge-audit/1; allowed: name, fingerprint, num_nodes",
+    ),
+    "a new field of all": (("x",), 1, "x: is no field of uge-audit/1; allowed: schema, audit_version, run_id, dataset"),
+}
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_what_is_said_of_a_fault(kind: str) -> None:
+    path, value, words = SAID[kind]
+    (said,) = record.faults(put(small(), path, value))
+    assert said.startswith(words) if "field" in kind else said == words
+
+
+def test_each_fault_is_said_once() -> None:
+    wrong = small()
+    del wrong["rows"][0]["n"], wrong["rows"][0]["note"]
+    assert list(record.faults(wrong)) == ["rows[0]: n is missing", "rows[0]: note is missing"]
+    assert list(record.faults([])) == ["the record: found []; allowed: object"]
+    missing = [line for line in record.faults({}) if line.startswith("the record: ")]
+    assert missing == [f"the record: {key} is missing" for key in SCHEMA["required"]]
 
 
 @given(st.data())
