@@ -3,6 +3,7 @@
 # make lint        lint and types alone
 # make acceptance  the paper's tables and the statistical proofs: long
 # make sample-audit  the audit that a first start shows, trained anew: after a change to training or audit
+# make docs        the parts of docs/ that follow from the code, written anew: after a new method, attacker or layout
 # make bench       speed, as ratios within one run; make bench BENCH_DATA="DATA DATA" times other graphs
 #
 # PYTHON names the interpreter that makes .venv. Another build of torch: install it into .venv by hand.
@@ -11,7 +12,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test lint acceptance sample-audit bench
+.PHONY: app test lint acceptance sample-audit docs bench
 app: $(VENV)/.app
 	$(BIN)/python -m uge_core app
 
@@ -29,6 +30,9 @@ acceptance: $(VENV)/.dev
 
 sample-audit: $(VENV)/.app
 	$(BIN)/python -m uge_core.runs.sample_audit
+
+docs: $(VENV)/.app
+	$(BIN)/python tests/written_docs.py
 
 bench: $(VENV)/.app
 	$(BIN)/python -m uge_core bench $(BENCH_DATA)

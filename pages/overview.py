@@ -32,7 +32,7 @@ if not found.num_runs:
     st.write(
         "`sample:town` is a made-up town of 2,000 people that comes with the app. Put your own folder in its place: "
         "`edges.csv` (two columns of node ids) and `nodes.csv` (an id and one column per attribute), or another "
-        "layout of the README. `uge data inspect FOLDER` shows how it is read; in a checkout `uge` is `.venv/bin/uge`."
+        "layout of docs/data.md. `uge data inspect FOLDER` shows how it is read; in a checkout `uge` is `.venv/bin/uge`."
     )
 else:
     if found.shipped:

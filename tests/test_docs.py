@@ -1,10 +1,13 @@
-"""README says what is there: commands, tables, settings."""
+"""README and docs/ say what is there: commands, tables, settings, pages, links."""
 
+import argparse
+import ast
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import written_docs
 
 from uge_core.cli.commands import parser
 from uge_core.datasets.layouts import all_layouts
@@ -13,84 +16,173 @@ from uge_core.registry import find, names
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
+}
+WRITTEN_BY_HAND = {name: text for name, text in PAGES.items() if name != "docs/methods.md"}
+BLOCKS = [block for text in WRITTEN_BY_HAND.values() for block in re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL)]
+COMMANDS = [line for _, block in BLOCKS for line in block.splitlines() if line.startswith("uge ")]
+TARGETS = {target for text in WRITTEN_BY_HAND.values() for target in re.findall(r"(?:`|^)make ([a-z-]+)", text, re.M)}
 
 
-def table(heading: str) -> dict[str, list[str]]:
+def section(page: str, heading: str) -> str:
+    return PAGES[page].split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def table(page: str, heading: str) -> dict[str, list[str]]:
     """The rows of the first table under a heading, by their first cell."""
-    section = README.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    rows = [[c.strip() for c in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")]
-    return {row[0].strip("`"): row[1:] for row in rows[2:]}
+    lines = section(page, heading).splitlines()
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return {re.sub(r"^\[|\]\(.*\)$|`", "", row[0]): row[1:] for row in rows[2:]}
 
 
 def test_the_first_block_is_the_two_commands() -> None:
-    assert BLOCKS[0][1] == "make app\nmake test\n"
+    assert re.findall(r"```\w*\n(.*?)```", README, re.DOTALL)[0] == "make app\nmake test\n"
+
+
+def test_readme_is_short() -> None:
+    assert len(README.splitlines()) < 150
 
 
 def test_ci_runs_the_readmes_test_command() -> None:
     assert (ROOT / ".ci" / "run").read_text().rstrip().splitlines()[-1] == "make test"
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"`?make ([a-z-]+)", README)) - {"and"}))
+@pytest.mark.parametrize("target", sorted(TARGETS))
 def test_make_targets_exist(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "line", [line for _, block in BLOCKS for line in block.splitlines() if line.startswith("uge ")]
-)
+def test_every_make_target_is_shown() -> None:
+    (phony,) = re.findall(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(phony.split()) == TARGETS
+
+
+@pytest.mark.parametrize("line", COMMANDS)
 def test_commands_parse(line: str) -> None:
     parser().parse_args(line.split()[1:])
 
 
+def commands(of: argparse.ArgumentParser) -> list[str]:
+    (sub,) = (a for a in of._actions if isinstance(a, argparse._SubParsersAction)) if of._subparsers else (None,)
+    if sub is None:
+        return [of.prog]
+    return [name for one in sub.choices.values() for name in commands(one)]
+
+
+def test_every_command_is_listed() -> None:
+    assert sorted(table("docs/cli.md", "Commands")) == sorted(commands(parser()))
+
+
 def test_every_command_is_shown() -> None:
-    shown = {tuple(line.split()[1:3]) for _, block in BLOCKS for line in block.splitlines() if line.startswith("uge ")}
-    for command in ("train", "sweep", "audit", "verify", "bench", "app"):
-        assert any(s[0] == command for s in shown), command
-    for command in (("data", "inspect"), *(("runs", c) for c in ("list", "show", "export", "delete"))):
-        assert command in shown
+    shown = {" ".join(line.split()[:n]) for line in COMMANDS for n in (2, 3)}
+    started_by_the_dashboard = {"uge worker", "uge whatif-worker"}
+    assert set(commands(parser())) - started_by_the_dashboard <= shown
 
 
 def test_python_names_exist() -> None:
     import uge_core as uge
 
-    for name in re.findall(r"uge\.(\w+)\(", README):
+    called = {name for text in WRITTEN_BY_HAND.values() for name in re.findall(r"\buge\.(\w+)\(", text)}
+    assert {"load", "train", "audit", "report", "read_embedding", "compare"} <= called
+    for name in called:
         assert callable(getattr(uge, name)), name
 
 
+def test_pages_are_listed() -> None:
+    tree = ast.parse((ROOT / "pages" / "main.py").read_text(encoding="utf-8"))
+    titles = {
+        keyword.value.value
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "st.Page"
+        for keyword in call.keywords
+        if keyword.arg == "title"
+    }
+    assert titles and set(table("README.md", "The pages of the dashboard")) == titles
+
+
+def test_pages_of_documentation_are_listed() -> None:
+    listed = set(table("README.md", "Documentation"))
+    assert listed == set(PAGES) - {"README.md"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", PAGES[page], flags=re.DOTALL)):
+        where, _, anchor = target.partition("#")
+        if urlsplit(target).scheme:
+            continue
+        path = (ROOT / page).parent / where if where else ROOT / page
+        assert path.exists(), target
+        if anchor:
+            text = path.read_text(encoding="utf-8")
+            heads = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)}
+            assert anchor in heads | set(re.findall(r'<a id="([^"]+)">', text)), target
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_named_code_is_there(page: str) -> None:
+    """Paths are of the checkout or of uge_core; what follows two colons is defined at the top of the file, or in its class."""
+    named = re.findall(r"`([\w/.]+\.py)(?:::([\w.]+))?`", PAGES[page])
+    assert named
+    for file, name in named:
+        if re.search("[A-Z]{3}", file):  # NAME.py, which the reader writes
+            continue
+        path = next((p for p in (ROOT / file, ROOT / "uge_core" / file) if p.exists()), None)
+        assert path, file
+        body: list[ast.stmt] = ast.parse(path.read_text(encoding="utf-8")).body if name else []
+        for part in name.split(".") if name else ():
+            here = [n for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == part]
+            assert here, f"{file}::{name}"
+            body = here[0].body
+
+
+@pytest.mark.parametrize("path", written_docs.written(), ids=lambda path: path.name)
+def test_what_follows_from_the_code_is_up_to_date(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == written_docs.written()[path], "make docs"
+
+
 def test_backbones() -> None:
-    rows = table("Backbones")
+    rows = table("docs/training.md", "Backbones")
     assert set(rows) == set(names("backbones"))
-    for name, (what, loss) in rows.items():
+    for name, row in rows.items():
         plugin = find("backbones", name)
-        assert what == f"{plugin.label}, {plugin.citation}" and loss == plugin.loss
+        assert row == [plugin.label, plugin.citation, plugin.loss]
 
 
 def test_methods() -> None:
-    rows = table("Methods")
+    rows = table("docs/training.md", "Methods")
     assert set(rows) == set(names("debias.methods"))
-    for name, (what, lam) in rows.items():
+    for name, (label, what, lam) in rows.items():
         plugin = find("debias.methods", name)
-        assert what.startswith(plugin.label)
+        assert label == plugin.label and len(what.split()) > 5, (
+            "a method's file begins with its label, a colon, what it does"
+        )
         assert lam == (f"{plugin.default_lam:g}" if plugin.uses_lambda else "")
 
 
 def test_attackers() -> None:
-    rows = table("Attackers")
+    from uge_core.audit.leakage import DEFAULT_ATTACKERS
+
+    rows = table("docs/training.md", "Attackers")
     assert set(rows) == set(names("audit.attackers"))
-    for name, (what,) in rows.items():
-        assert what.startswith(f"{find('audit.attackers', name).label}: ")
+    for name, (label, how) in rows.items():
+        assert label == find("audit.attackers", name).label and len(how.split()) > 5
+    listed = " and ".join(f"`{name}`" for name in DEFAULT_ATTACKERS)
+    assert f"Training audits with {listed}." in section("docs/training.md", "Attackers")
 
 
 def test_layouts() -> None:
-    assert {name: row[0] for name, row in table("Data layouts").items()} == {x.name: x.summary for x in all_layouts()}
+    listed = {name: row[0] for name, row in table("docs/data.md", "Data layouts").items()}
+    assert listed == {x.name: x.summary for x in all_layouts()}
 
 
 def test_exit_codes() -> None:
     from uge_core.cli import commands as cli
 
     codes = {cli.DONE, cli.CHECK_FAILED, cli.USER_ERROR, cli.NOT_ENOUGH_EVIDENCE, cli.INTERRUPTED}
-    assert {int(code) for code in table("Exit codes")} == codes
+    assert {int(code) for code in table("docs/cli.md", "Exit codes")} == codes
 
 
 def test_packages_are_listed() -> None:
@@ -103,10 +195,10 @@ def test_packages_are_listed() -> None:
 
 
 def test_datasets_of_pygs() -> None:
-    section = README.split("### Datasets of PyG's\n", 1)[1].split("```", 1)[0]
+    text = section("docs/data.md", "Datasets of PyG's")
     for name, known in KNOWN.items():
-        assert re.search(rf"\b{name}[,. ]", section), name
-        assert not known.attribute or f"`{known.attribute}`" in section
+        assert re.search(rf"\b{name}[,. ]", text), name
+        assert not known.attribute or f"`{known.attribute}`" in text
 
 
 def test_no_outside_hosts() -> None:

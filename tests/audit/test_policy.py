@@ -244,8 +244,8 @@ def test_the_template_is_a_policy(tmp_path: Path) -> None:
     assert policy.template([]).splitlines()[-1] == "[]"
 
 
-def test_the_readmes_policy_is_one(tmp_path: Path) -> None:
-    blocks = (ROOT / "README.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
+def test_the_documented_policy_is_one(tmp_path: Path) -> None:
+    blocks = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
     (block,) = (b.split("```")[0] for b in blocks if "direction:" in b)
     assert [c.verdict for c in check(tmp_path, block).checks] == [FAIL, NOT_ENOUGH, FAIL, PASS, NOT_ENOUGH]
 

@@ -9,7 +9,7 @@ import pytest
 from uge_core.datasets import card, describe, load
 from uge_core.errors import DatasetMissing, GraphError
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).resolve().parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
 PEOPLE = "person;age;region;pay;phone\n" + "".join(
     f"p{i};{[0, -1, 20, 31, 44.5, 60][i % 6]};{'NSW'[i % 3]};{i + 0.25};t{i}\n" for i in range(60)
 )
@@ -39,10 +39,10 @@ def town(write):
 
 
 def section(name: str) -> str:
-    return README.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
+    return DOCS.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
 
 
-def test_readme_lists_the_schema():
+def test_docs_list_the_schema():
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in section("Describing a dataset").splitlines()]
     rows = [r for r in rows if len(r) == 3 and r[0].startswith("`")]
     assert {r[0].strip("`"): r[1] for r in rows} == dict(card.SCHEMA)

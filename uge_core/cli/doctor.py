@@ -197,7 +197,7 @@ def _printing() -> Iterator[Check]:
 def _listening(port: int) -> Iterator[Check]:
     address = os.environ.get("STREAMLIT_SERVER_ADDRESS", "127.0.0.1")
     if address in _OPEN_NETWORKS:
-        advice = "unset STREAMLIT_SERVER_ADDRESS, or let people sign in (README, Sign-in)"
+        advice = "unset STREAMLIT_SERVER_ADDRESS, or let people sign in (docs/dashboard.md, Sign-in)"
         yield Check("address", "problem", "the dashboard would listen to the whole network", advice)
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

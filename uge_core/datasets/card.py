@@ -127,7 +127,7 @@ def read_card(path: Path) -> Card:
         raise GraphError(f"{path.name}: cannot be read ({e.strerror or e})") from None
     except yaml.MarkedYAMLError as e:
         line = f"line {e.problem_mark.line + 1}: " if e.problem_mark else ""
-        raise GraphError(f"{path.name}: {line}{e.problem}; see README, Describing a dataset") from None
+        raise GraphError(f"{path.name}: {line}{e.problem}; see docs/data.md, Describing a dataset") from None
     except (yaml.YAMLError, ValueError, RecursionError) as e:
         reason = (str(e).strip().splitlines() or ["too deep"])[0]
         raise GraphError(f"{path.name}: cannot be read as YAML ({reason})") from None

@@ -16,7 +16,7 @@ from uge_core.datasets.embeddings import FORMATS
 from uge_core.errors import ConfigError, EmbeddingError
 from uge_core.runs.external import add_external
 
-README = (Path(__file__).resolve().parents[3] / "README.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).resolve().parents[3] / "docs" / "embeddings.md").read_text(encoding="utf-8")
 
 
 def text_table(path, ids, z, *, sep=",", header=True, quote=csv.QUOTE_MINIMAL):
@@ -185,8 +185,8 @@ def test_the_same_numbers_are_the_same_run(people, tmp_path):
     assert ids[0] == ids[1] != other and len(store.list()) == 2
 
 
-def test_readme_lists_the_formats():
-    section = README.split("\n## Bring your own embeddings\n", 1)[1].split("\n## ", 1)[0]
+def test_docs_list_the_formats():
+    section = DOCS.split("\n## Formats\n", 1)[1].split("\n## ", 1)[0]
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")]
     listed = {row[0]: row[1:] for row in rows[2:]}
     for form in FORMATS:

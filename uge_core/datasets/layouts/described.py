@@ -347,5 +347,7 @@ def _marked(column: Column, sensitive: set[str]) -> Column:
 
 POSITION = 20
 LAYOUTS = (
-    Layout("dataset-yaml", "one that describes itself", (Part("card", (FILE,), "the keys that README lists"),), _read),
+    Layout(
+        "dataset-yaml", "one that describes itself", (Part("card", (FILE,), "the keys that docs/data.md lists"),), _read
+    ),
 )
