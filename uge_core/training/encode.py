@@ -1,8 +1,9 @@
-"""Parameters to embeddings, outside training."""
+"""Parameters to embeddings, in training and outside it, and what encoders see of the graph."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from uge_core.arrays import FloatArray
 from uge_core.backbones._inputs import Inputs, num_degree_bins
 from uge_core.backbones.base import Backbone, Parameters
+from uge_core.debias.edge_factors import EdgeFactors
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
 from uge_core.registry import build_options, find
@@ -32,6 +34,29 @@ def encoder_inputs(
     weights = own_weights(config, split, trained_on)
     bins = None if trained_on is None else num_degree_bins(trained_on.train, graph.num_nodes)
     return Inputs(graph.num_nodes, split.train, features, device, weights, directions, bins)
+
+
+class EncoderViews:
+    """What each member's encoder sees: the graph they share, or its own where the method weighs messages."""
+
+    def __init__(self, shared: Inputs, factors: Sequence[EdgeFactors], messages: str) -> None:
+        """Of members with `factors`, which count where the backbone's messages are "weighted"."""
+        self.shared, self.factors = shared, factors if messages == "weighted" else ()
+        self.alike = [shared] * len(factors)
+        self.own: dict[int, tuple[FloatArray, Inputs]] = {}
+
+    def __call__(self, epoch: int | None) -> list[Inputs]:
+        """One per member; the same object where they see the same. No epoch: of the embedding that is kept."""
+        views = list(self.alike)
+        for k, edges in enumerate(self.factors):
+            factor = edges.in_kept() if epoch is None else edges.in_messages(epoch)
+            if factor is None:
+                continue
+            if k not in self.own or self.own[k][0] is not factor:
+                weights = factor if self.shared.weights is None else factor * self.shared.weights
+                self.own[k] = (factor, replace(self.shared, weights=weights))
+            views[k] = self.own[k][1]
+        return views
 
 
 def encode(

@@ -30,11 +30,13 @@ from uge_core.training.checkpoint import Checkpoint
 from uge_core.training.config import RunConfig
 from uge_core.training.edge_loss.pairs import Pairs
 from uge_core.training.encode import encoder_inputs
+from uge_core.training.ends import cold_key
 from uge_core.training.ensembles import SHARED_SETTINGS, ensembles
-from uge_core.training.loop import EpochProgress, TrainingLoop, kept_parameters, start_of
+from uge_core.training.loop import EpochProgress, TrainingLoop
 from uge_core.training.members import MemberBuilder, build_backbone, cell_advice, edge_columns_used
 from uge_core.training.memory import memory_errors, torch_device
 from uge_core.training.method_inputs import own_weights
+from uge_core.training.stage import Shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,16 +176,16 @@ def _fit(
     started = time.monotonic()
     inputs = encoder_inputs(first, backbone, graph, split, where)
     pairs = Pairs(split.train, graph.num_nodes, graph.num_users, first.split_seed, weights)
-    whole = first.epochs + max(c.warm_epochs for c in configs)
-    loop = TrainingLoop(first, backbone, inputs, pairs, graph, split, on_epoch, whole, checkpoint)
-    cold = {start_of(m): m for m in members if m.config.warm_from is None}
+    shared = Shared(first, backbone, inputs, pairs, graph, split)
+    loop = TrainingLoop(shared, first.epochs + max(c.warm_epochs for c in configs), on_epoch, checkpoint)
+    cold = {cold_key(m): m for m in members if m.config.warm_from is None}
     for m in members:
-        if start_of(m) not in cold:
-            cold[start_of(m)] = build.member(m.config.cold(), twin=m.twin, position=m.position)
+        if cold_key(m) not in cold:
+            cold[cold_key(m)] = build.member(m.config.cold(), twin=m.twin, position=m.position)
     ends = dict(zip(cold, loop.run(list(cold.values()), None, 0, first.epochs), strict=True))
     warm = [m for m in members if m.config.warm_from is not None]
-    later = loop.run(warm, [ends[start_of(m)] for m in warm], first.epochs, loop.whole) if warm else []
-    trained = {id(m): ends[start_of(m)] for m in members} | {id(m): end for m, end in zip(warm, later, strict=True)}
+    later = loop.run(warm, [ends[cold_key(m)] for m in warm], first.epochs, loop.epochs) if warm else []
+    trained = {id(m): ends[cold_key(m)] for m in members} | {id(m): end for m, end in zip(warm, later, strict=True)}
     seconds = time.monotonic() - started + loop.spent
     twin_of = {id(m.config): m for m in twins}
     out = []
@@ -209,7 +211,7 @@ def _fit(
                         "short": split.short,
                     },
                     "beside_edges": edge_columns_used(first, backbone, m.method, split),
-                    "validation": end.seen,
+                    "validation": end.validation,
                     "resumed_at_epoch": loop.resumed,
                     "steps": loop.how,
                 },
@@ -219,7 +221,7 @@ def _fit(
                 best_epoch=end.best_epoch,
                 notes={r.attribute: r.note for r in m.inputs.reports},
                 twin_notes={r.attribute: r.note for r in twin_reports},
-                parameters=kept_parameters(end)
+                parameters=end.parameters()
                 if m.plain and backbone.messages != "none" and end.best_epoch == end.last_epoch
                 else {},
             )
