@@ -112,7 +112,7 @@ def test_pages_import_the_dashboards_names_alone() -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["sweep", "--help"], ["runs", "list"]])
 def test_light_commands_load_no_torch(arguments: list[str], tmp_path: Path) -> None:
     code = (
-        "import sys; from uge_core.cli.commands import run; run(sys.argv[1:]);"
+        "import sys; from uge_core.cli.main import run; run(sys.argv[1:]);"
         "print(sorted({'torch', 'streamlit', 'sklearn', 'plotly'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run(

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import written_docs
 
-from uge_core.cli.commands import parser
+from uge_core.cli.main import parser
 from uge_core.datasets.layouts import all_layouts
 from uge_core.datasets.layouts.pyg_names import KNOWN
 from uge_core.registry import find, names
@@ -179,7 +179,7 @@ def test_layouts() -> None:
 
 
 def test_exit_codes() -> None:
-    from uge_core.cli import commands as cli
+    from uge_core.cli import arguments as cli
 
     codes = {cli.DONE, cli.CHECK_FAILED, cli.USER_ERROR, cli.NOT_ENOUGH_EVIDENCE, cli.INTERRUPTED}
     assert {int(code) for code in table("docs/cli.md", "Exit codes")} == codes

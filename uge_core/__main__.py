@@ -17,7 +17,7 @@ def main() -> int:
         elif hasattr(stream, "reconfigure"):
             # A letter that the terminal's encoding lacks is shown as its code.
             stream.reconfigure(errors="backslashreplace")
-    from uge_core.cli.commands import run
+    from uge_core.cli.main import run
 
     return run(sys.argv[1:])
 

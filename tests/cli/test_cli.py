@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import uge_core as uge
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 
 ROOT = Path(__file__).resolve().parents[2]
 FAST = ["--epochs", "20", "--device", "cpu"]

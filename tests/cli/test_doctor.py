@@ -8,8 +8,8 @@ import pytest
 
 import uge_core as uge
 from uge_core import machine
-from uge_core.cli import commands as cli
 from uge_core.cli import doctor
+from uge_core.cli import main as cli
 
 
 def verdicts(store: uge.RunStore, **options: int) -> dict[str, doctor.Check]:

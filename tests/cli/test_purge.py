@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import uge_core as uge
-from uge_core.cli import commands as cli
+from uge_core.cli import main as cli
 from uge_core.cli.purge import age, older_than
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError

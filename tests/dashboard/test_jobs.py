@@ -19,7 +19,7 @@ import pytest
 
 import uge_core as uge
 import uge_core.dashboard as ui
-from uge_core.cli import commands as cli
+from uge_core.cli import main as cli
 from uge_core.dashboard.jobs.queue import Job, Queue
 from uge_core.dashboard.jobs.worker import _Heartbeat
 from uge_core.dashboard.training_form import training_form

@@ -9,7 +9,7 @@ import pytest
 
 import uge_core as uge
 import uge_core.dashboard as ui
-from uge_core.cli import commands as cli
+from uge_core.cli import main as cli
 from uge_core.dashboard.jobs.like import settings_like
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.dashboard.lambda_offer import enqueue_lambda, lambda_offer

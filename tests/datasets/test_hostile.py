@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 from uge_core.datasets import describe, load
 from uge_core.datasets.bounded import LIMIT, SHARE, unpacked_limit
 from uge_core.datasets.tables import MOST_COLUMNS

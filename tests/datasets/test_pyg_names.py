@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 from uge_core.datasets import download, load
 from uge_core.datasets.layouts import pyg_names
 from uge_core.errors import ConfigError, DatasetMissing, GraphError

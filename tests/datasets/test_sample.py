@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import uge_core as uge
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 from uge_core.datasets.layouts import sample
 from uge_core.datasets.planted.recipe import plant
 from uge_core.datasets.planted.samples import RECIPES, make_sample

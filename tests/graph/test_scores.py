@@ -39,7 +39,7 @@ from uge_core.audit.run import audit_embedding
 from uge_core.backbones.line import LINE
 from uge_core.backbones.mf import MatrixFactorisation
 from uge_core.backbones.node2vec import Node2Vec
-from uge_core.cli import commands as cli
+from uge_core.cli import main as cli
 from uge_core.debias.edge_factors import NoFactors
 from uge_core.errors import ConfigError
 from uge_core.explore.whatif.answers import Answers

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-from uge_core.cli import commands as cli
+from uge_core.cli import main as cli
 from uge_core.registry import names
 from uge_core.runs.names import method_class
 

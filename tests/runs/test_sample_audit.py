@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
 import uge_core.dashboard as ui
-from uge_core.cli import commands as cli
+from uge_core.cli import main as cli
 from uge_core.errors import StoreError
 from uge_core.runs import sample_audit
 from uge_core.runs.sample_audit import LAMBDAS, SEEDS, first_start

@@ -26,7 +26,7 @@ from toys import (
     town,
 )
 
-from uge_core.cli.commands import run as uge
+from uge_core.cli.main import run as uge
 from uge_core.debias.bias_free import CellTable, offset_cells, weight_cells
 from uge_core.graph.split import split_links
 from uge_core.registry import find

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 from uge_core.debias.supports import overridden
 from uge_core.plugin import describe
 from uge_core.registry import find, names

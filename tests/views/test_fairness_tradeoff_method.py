@@ -13,7 +13,7 @@ from scipy import stats
 
 import uge_core as uge
 from uge_core.audit.base import METRICS
-from uge_core.cli import commands as cli
+from uge_core.cli import main as cli
 from uge_core.files import to_csv
 from uge_core.graph.suppression import SUPPRESSED_LEGEND
 from uge_core.registry import names

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import uge_core as uge
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 from uge_core.errors import ConfigError, UgeError
 from uge_core.runs.rivals import ATTACKERS, FIGURES, markdown, rivals, table
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import uge_core as uge
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 from uge_core.datasets.embeddings import FORMATS
 from uge_core.errors import ConfigError, EmbeddingError
 from uge_core.runs.external import add_external

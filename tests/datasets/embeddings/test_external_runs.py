@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 from uge_core.runs.names import config_words
 from uge_core.views.leakage import leakage_choices, leakage_view
 from uge_core.views.overview import overview
@@ -156,7 +156,7 @@ def test_vectors_that_are_all_the_same(town, tmp_path, capsys):
 
 def test_no_training_code_is_loaded(town, vectors, store):
     code = (
-        "import sys; from uge_core.cli.commands import run; code = run(sys.argv[1:]);"
+        "import sys; from uge_core.cli.main import run; code = run(sys.argv[1:]);"
         "print(code, sorted({'torch', 'torch_geometric', 'streamlit'} & set(sys.modules)),"
         "sorted(m for m in sys.modules if m in ('uge_core.training.fit', 'uge_core.training.edge_loss.loss')), file=sys.stderr)"
     )

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import uge_core as uge
-from uge_core.cli.commands import run
+from uge_core.cli.main import run
 
 N = 200
 IDS = [f"p{i}" for i in range(N)]

@@ -240,7 +240,7 @@ def test_a_damaged_picture_is_made_again(store: RunStore, town: Path) -> None:
 def test_deleting_a_run_removes_its_pictures_and_nothing_exports_them(
     store: RunStore, town: Path, tmp_path: Path
 ) -> None:
-    from uge_core.cli import commands as cli
+    from uge_core.cli import arguments as cli
 
     graph, run = uge.load(town), by_method(store, "none")
     sample = draw_sample(graph, 100)

@@ -16,7 +16,7 @@ import pytest
 import uge_core as uge
 import uge_core.dashboard as ui
 from uge_core.audit import record
-from uge_core.cli import commands as cli
+from uge_core.cli import main as cli
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.whatif.answers import Answers
