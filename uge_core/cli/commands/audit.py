@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from uge_core.audit.attacker_order import ordered_attackers
 from uge_core.audit.record import covers, only, seal
 from uge_core.cli.arguments import Parsers, add_command, evidence_code, nonempty, text_list, whole_number
 from uge_core.cli.commands._compare import compare_with
@@ -41,7 +42,7 @@ def add(parsers: Parsers) -> None:
         "--attackers",
         type=text_list,
         metavar="X,Y",
-        help=f"measure anew with these: {', '.join(names('audit.attackers'))}, or all (default: the stored audit)",
+        help=f"measure anew with these: {', '.join(a.name for a in ordered_attackers())}, or all (default: the stored audit)",
     )
     one.add_argument(
         "--crossings",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from uge_core.audit.attacker_order import ordered_attackers
 from uge_core.cli.arguments import (
     DONE,
     Parsers,
@@ -42,7 +43,10 @@ def add(parsers: Parsers) -> None:
     set_argument(one)
     device_argument(one)
     one.add_argument(
-        "--attackers", type=text_list, metavar="X,Y", help=f"of {', '.join(names('audit.attackers'))} (default: all)"
+        "--attackers",
+        type=text_list,
+        metavar="X,Y",
+        help=f"of {', '.join(a.name for a in ordered_attackers())} (default: all)",
     )
     one.add_argument(
         "--rows",
