@@ -46,8 +46,8 @@ ONLY = {
     "numba": {"kernels", "cli/doctor"},
     "plotly": {"views/figures", "views/report/document"},
     "streamlit": set(),
+    "sqlite3": {"runs"},
 }
-ONLY["sqlite3"] = {"runs", "dashboard/jobs"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:

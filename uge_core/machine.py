@@ -9,13 +9,10 @@ import ctypes
 import os
 import platform
 import subprocess
-import sys
-import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 # glibc's malloc.h
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
@@ -126,26 +123,3 @@ def birth(pid: int) -> str | None:
 def alive(pid: int | None, born: str | None) -> bool:
     """Whether the process that had number `pid` and was `born` then is still there."""
     return pid is not None and birth(pid) in (born or "", "")
-
-
-def spawn(command: Sequence[str], log: IO[bytes], **environment: str) -> int:
-    """Starts ``python -m uge_core COMMAND`` and returns its process id.
-
-    Args:
-        command: what follows ``uge`` on a command line.
-        log: where what it writes goes.
-        environment: variables it has besides those of this process.
-    """
-    package = str(Path(__file__).resolve().parents[1])
-    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "uge_core", *command],
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))} | environment,
-    )
-    # Somebody has to wait for it, or it stays in the list of processes when it has ended.
-    threading.Thread(target=process.wait, daemon=True).start()
-    return process.pid

@@ -3,19 +3,19 @@
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from background import end_processes, processes_of
 
 import uge_core as uge
 import uge_core.dashboard as ui
@@ -27,7 +27,7 @@ from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.whatif.edits import FlipValue
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.graph.split import split_links
-from uge_core.machine import alive, birth
+from uge_core.machine import alive
 from uge_core.progress import Progress
 from uge_core.runs.store import RunStore
 from uge_core.runs.timing import duration
@@ -42,12 +42,9 @@ LONG = 200_000  # epochs that no test waits for
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[RunStore]:
     """A store whose workers are ended with the test."""
-    made = RunStore(tmp_path / "store")
-    yield made
-    with suppress(sqlite3.Error), sqlite3.connect(made.root / "store.sqlite") as db:
-        for pid, born in db.execute("SELECT pid, born FROM workers").fetchall():
-            if alive(pid, born) and pid != os.getpid():
-                os.killpg(pid, signal.SIGKILL)
+    store = RunStore(tmp_path / "store")
+    yield store
+    end_processes(store)
 
 
 def settings(town: Path, store: RunStore, **chosen: Any) -> tuple[Any, dict[str, Any]]:
@@ -94,13 +91,9 @@ def test_a_job_trains_and_audits_a_grid_in_another_process(plain_town: Path, sto
     assert len(runs[0].diagnostics["members"]) == 5
     assert ui.queue_words(store) == ""
     limit = time.monotonic() + 20
-    while any(Path(f"/proc/{p}").exists() and birth(p) for p in worker_pids(store)):
+    while processes_of(store, "worker"):
         assert time.monotonic() < limit, "the worker did not end when nothing waited"
-
-
-def worker_pids(store: RunStore) -> list[int]:
-    with store.reading() as db:
-        return [row["pid"] for row in db.execute("SELECT pid FROM workers")] if db else []
+    assert Queue(store).worker("cpu").pid is None
 
 
 @pytest.mark.slow
@@ -205,7 +198,7 @@ def test_one_worker_a_lane(store: RunStore, town: Path) -> None:
     until(store, job_id, training())
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: Queue(store).supervise(), range(8)))
-    assert len(worker_pids(store)) == 1
+    assert processes_of(store, "worker") == [Queue(store).worker("cpu").pid]
     done = subprocess.run(
         [sys.executable, "-m", "uge_core", "worker", "--store", str(store.root)],
         capture_output=True,

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from background import end_processes
 
-from uge_core.machine import alive
 from uge_core.runs.store import RunStore
 
 if TYPE_CHECKING:
@@ -71,21 +70,7 @@ def _serving(root: Path, *options: str) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(timeout=10)
-        _end_helpers(server.store)
-
-
-def _end_helpers(store: RunStore) -> None:
-    """Ends what the dashboard started in sessions of their own: training workers, the what-if process."""
-    found: list[tuple[int, str]] = []
-    with suppress(Exception), store.reading() as db:
-        found += [(row["pid"], row["born"]) for row in db.execute("SELECT pid, born FROM workers")] if db else []
-    with suppress(OSError, ValueError):
-        pid, _, born = (store.root / "whatif" / "pid").read_text().partition(":")
-        found.append((int(pid), born))
-    for number, birth in found:
-        if alive(number, birth):
-            with suppress(OSError):
-                os.kill(number, signal.SIGKILL)
+        end_processes(server.store)  # they have sessions of their own
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,18 @@
 """The Runs page with real workers: train from the form, watch, cancel, resume, delete."""
 
-import os
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from background import end_processes
 from streamlit.testing.v1 import AppTest
 
 import uge_core.dashboard as ui
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.dashboard.training_form import training_form
-from uge_core.machine import alive
 from uge_core.progress import Progress
 from uge_core.runs.store import RunStore
 
@@ -23,13 +21,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
-    made = RunStore(tmp_path / "store")
-    monkeypatch.setenv("UGE_STORE", str(made.root))
-    yield made
-    with made.reading() as db:
-        for row in db.execute("SELECT pid, born FROM workers").fetchall() if db else ():
-            if alive(row["pid"], row["born"]):
-                os.killpg(row["pid"], signal.SIGKILL)
+    store = RunStore(tmp_path / "store")
+    monkeypatch.setenv("UGE_STORE", str(store.root))
+    yield store
+    end_processes(store)
 
 
 def opened() -> AppTest:

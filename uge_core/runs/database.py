@@ -28,7 +28,6 @@ CREATE TABLE jobs (
   created REAL NOT NULL, started REAL, ended REAL, pid INTEGER, born TEXT, beat REAL, cancel REAL,
   progress TEXT, runs TEXT, reason TEXT, remedy TEXT
 );
-CREATE TABLE workers (lane TEXT PRIMARY KEY, pid INTEGER NOT NULL, born TEXT, spawned REAL NOT NULL);
 CREATE TABLE rates (
   what TEXT NOT NULL, graph TEXT NOT NULL, kind TEXT NOT NULL, machine TEXT NOT NULL, work REAL NOT NULL,
   seconds REAL NOT NULL, at REAL NOT NULL

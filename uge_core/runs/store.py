@@ -6,6 +6,7 @@
     STORE/tensors/          what .pt files hold, for the dashboard, which does not load torch
     STORE/scenarios/        edits of graphs on trial (`whatif.scenario`)
     STORE/comparisons/      differences of two runs, measured in pairs
+    STORE/jobs/, whatif/    logs of the processes that work for pages, and notes of who they are (`processes`)
     STORE/runs/RUN_ID/      config.json, embedding.npy, twin.npy, hidden.npz, history.csv,
                             diagnostics.json, environment.json, audit.json, parameters.npz (encoders)
 

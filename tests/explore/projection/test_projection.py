@@ -1,19 +1,16 @@
 """Pictures of embeddings: who is drawn, how they are placed and turned, what is kept, what is said beside them."""
 
-import os
 import re
 import shutil
-import signal
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from background import end_processes
 from scipy import stats
 from sklearn.decomposition import PCA as OriginalPCA  # noqa: N811
 from sklearn.neighbors import NearestNeighbors
@@ -34,7 +31,6 @@ from uge_core.explore.whatif.edits import DropEdges
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.explore.whatif.source import scenario_graph
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph, simple_edges
-from uge_core.machine import alive
 from uge_core.registry import find, names
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -65,12 +61,9 @@ def town_graph() -> AttributedGraph:
 
 @pytest.fixture
 def store(store_copy: Path) -> Iterator[RunStore]:
-    made = RunStore(store_copy)
-    yield made
-    with suppress(sqlite3.Error), sqlite3.connect(made.root / "store.sqlite") as db:
-        for pid, born in db.execute("SELECT pid, born FROM workers").fetchall():
-            if alive(pid, born) and pid != os.getpid():
-                os.killpg(pid, signal.SIGKILL)
+    store = RunStore(store_copy)
+    yield store
+    end_processes(store)
 
 
 def by_method(store: RunStore, method: str) -> StoredRun:
@@ -240,7 +233,7 @@ def test_a_damaged_picture_is_made_again(store: RunStore, town: Path) -> None:
 def test_deleting_a_run_removes_its_pictures_and_nothing_exports_them(
     store: RunStore, town: Path, tmp_path: Path
 ) -> None:
-    from uge_core.cli import arguments as cli
+    from uge_core.cli import main as cli
 
     graph, run = uge.load(town), by_method(store, "none")
     sample = draw_sample(graph, 100)

@@ -3,15 +3,13 @@
 import csv
 import io
 import json
-import os
 import shutil
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from background import end_processes
 
 import uge_core as uge
 import uge_core.dashboard as ui
@@ -24,7 +22,6 @@ from uge_core.explore.whatif.edits import DropEdges, Edit, FlipValue, Threshold
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.explore.whatif.source import scenario_graph
 from uge_core.graph.graph import AttributedGraph
-from uge_core.machine import alive
 from uge_core.views.whatif import judged_view, retrained_view
 
 
@@ -33,12 +30,7 @@ def own(store_copy: Path) -> Iterator[uge.RunStore]:
     """A store whose workers are ended with the test."""
     store = uge.RunStore(store_copy)
     yield store
-    with store.reading() as db:
-        workers = db.execute("SELECT pid, born FROM workers").fetchall() if db else []
-    for row in workers:
-        if alive(row["pid"], row["born"]):
-            with suppress(ProcessLookupError):
-                os.kill(row["pid"], signal.SIGKILL)
+    end_processes(store)
 
 
 def run_of(store: uge.RunStore, method: str) -> uge.StoredRun:

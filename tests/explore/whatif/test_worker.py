@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from background import processes_of
 
 import uge_core as uge
 from uge_core.errors import StoreError, UgeError
@@ -45,17 +46,7 @@ def own(encoders: Path, tmp_path: Path) -> Iterator[uge.RunStore]:
 
 def processes(store: uge.RunStore) -> list[int]:
     """The what-if processes of a store."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = path.read_bytes().split(b"\0")
-            if (
-                b"whatif-worker" in words
-                and str(store.root.resolve()).encode() in words
-                and birth(int(path.parent.name))
-            ):
-                found.append(int(path.parent.name))
-    return found
+    return processes_of(store, "whatif-worker")
 
 
 def gone(pid: int, seconds: float = 15) -> bool:

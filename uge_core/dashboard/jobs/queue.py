@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import sqlite3
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from uge_core.errors import ConfigError, StoreError
-from uge_core.machine import alive, birth, spawn
+from uge_core.machine import alive, birth
+from uge_core.processes import Background, last_lines
 from uge_core.runs.store import RunStore
 
 QUIET = 30.0
@@ -130,7 +128,8 @@ class Queue:
                 "SELECT id FROM jobs WHERE status = 'queued' AND lane = ? ORDER BY id LIMIT 1", (lane,)
             ).fetchone()
             if row is None:
-                db.execute("DELETE FROM workers WHERE lane = ? AND pid = ?", (lane, os.getpid()))
+                # Within the transaction: a job that is added next finds nobody at work, and starts another.
+                self.worker(lane).leave()
                 return None
             now = time.time()
             db.execute(
@@ -142,12 +141,8 @@ class Queue:
 
     def enter(self, lane: str) -> bool:
         """Makes this process the worker of a lane; False where a living one is at work."""
-        with self.store.writing() as db:
-            row = db.execute("SELECT pid, born FROM workers WHERE lane = ?", (lane,)).fetchone()
-            if row and row["pid"] != os.getpid() and alive(row["pid"], row["born"]):
-                return False
-            self._put_worker(db, lane, os.getpid())
-            return True
+        with self.store.writing():
+            return self.worker(lane).enter()
 
     def beat(self, job_id: int, progress: Mapping[str, Any], runs: Sequence[str]) -> bool:
         """Leaves a sign of life and where the job stands; says whether it is to be cancelled."""
@@ -220,7 +215,7 @@ class Queue:
                 continue
             if alive(job.pid, job.born):
                 if job.cancel is not None and now - job.cancel > GRACE and job.pid != os.getpid():
-                    _terminate(job.pid)
+                    self.worker(job.lane).end()
                     self.end(job.id, "cancelled", "ended by force, as it did not stop within 10 seconds")
             elif job.cancel is not None:
                 self.end(job.id, "cancelled", "its process ended while it was being cancelled")
@@ -234,21 +229,14 @@ class Queue:
         for name in sorted({job.lane for job in jobs if job.status == WAITING}):
             self._start(name)
 
-    def _start(self, lane: str) -> None:
-        """Starts the worker of a lane, unless one is there or did not come up a moment ago."""
-        with self.store.reading() as db:
-            row = db.execute("SELECT * FROM workers WHERE lane = ?", (lane,)).fetchone() if db else None
-        if _at_work(row):
-            return
-        with self.store.writing() as db:
-            if not _at_work(db.execute("SELECT * FROM workers WHERE lane = ?", (lane,)).fetchone()):
-                self._put_worker(db, lane, _spawn(self.store.root, lane))
+    def worker(self, lane: str) -> Background:
+        """The process that works off the jobs of a lane."""
+        return Background(self.store.root / "jobs", f"worker-{lane}")
 
-    def _put_worker(self, db: sqlite3.Connection, lane: str, pid: int) -> None:
-        db.execute(
-            "INSERT OR REPLACE INTO workers (lane, pid, born, spawned) VALUES (?, ?, ?, ?)",
-            (lane, pid, birth(pid), time.time()),
-        )
+    def _start(self, lane: str) -> None:
+        """Starts the worker of a lane, which outlives the one who asked."""
+        command = ["worker", "--store", str(self.store.root.resolve()), "--lane", lane]
+        self.worker(lane).start(command, pause=_PAUSE)
 
     def log(self, job_id: int) -> Path:
         """The file with what the worker said about a job."""
@@ -256,14 +244,8 @@ class Queue:
 
     def last_lines(self, job: Job) -> tuple[str, ...]:
         """The last of them; for a job that no worker took, the last of the worker that did not come up."""
-        path = self.log(job.id)
-        if job.started is None:
-            path = self.store.root / "jobs" / f"worker-{job.lane}.log"
-        with suppress(OSError), path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 8192))
-            lines = file.read().decode("utf-8", "replace").splitlines()
-            return tuple(line for line in lines if line.strip())[-_LOG_LINES:]
-        return ()
+        log = self.worker(job.lane).log if job.started is None else self.log(job.id)
+        return last_lines(log, _LOG_LINES)
 
     def _select(self, query: str, *values: Any) -> Sequence[Job]:
         with self.store.reading() as db:
@@ -292,25 +274,3 @@ def lane(device: str) -> str:
 def gpu() -> bool:
     """Whether this machine seems to have a GPU that torch can use."""
     return any(Path(path).exists() for path in ("/dev/nvidiactl", "/dev/kfd"))
-
-
-def _at_work(row: sqlite3.Row | None) -> bool:
-    return row is not None and (alive(row["pid"], row["born"]) or time.time() - row["spawned"] < _PAUSE)
-
-
-def _spawn(root: Path, lane: str) -> int:
-    """Starts a worker, which outlives the one who asked."""
-    folder = root / "jobs"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    with (folder / f"worker-{lane}.log").open("wb") as log:
-        return spawn(["worker", "--store", str(root.resolve()), "--lane", lane], log)
-
-
-def _terminate(pid: int | None) -> None:
-    """Ends a worker and all it started."""
-    with suppress(OSError):
-        if pid is not None:
-            if os.getpgid(pid) == pid:
-                os.killpg(pid, signal.SIGTERM)
-            else:
-                os.kill(pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Where page and what-if process meet: a socket in the store, and a line of JSON each way."""
+"""Where page and what-if process meet: one process a store, its socket in it, and a line of JSON each way."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ import socket
 import tempfile
 from pathlib import Path
 
+from uge_core.processes import Background
+
 MOST_BYTES = 64_000_000
 """The longest line."""
 _LONGEST = 100  # bytes of a socket's path: systems allow 104 or 108
+
+
+def process(root: Path) -> Background:
+    """The what-if process of a store."""
+    return Background(root / "whatif", "worker")
 
 
 def address(root: Path) -> Path:

@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import Any
 
 from uge_core.errors import StoreError, UgeError
-from uge_core.explore.whatif.channel import address, read_line
-from uge_core.machine import alive, birth, spawn
+from uge_core.explore.whatif.channel import address, process, read_line
+from uge_core.machine import birth
+from uge_core.processes import last_lines
 from uge_core.runs.store import RunStore
 
 _COMES_UP = 60.0  # seconds that a process may take until it listens
@@ -20,15 +21,14 @@ _PATIENCE = 300.0  # seconds for an answer: a first look at a large graph loads 
 
 
 class WhatifEnded(StoreError):
-    """The what-if process ended before it answered; another one is there now, so the same question may be asked again."""
+    """The what-if process ended before it answered; the next question starts another one, so the same may be asked again."""
 
 
 def warm(store: RunStore) -> None:
     """Starts the process where there is none, and does not wait for it."""
     with suppress(OSError), _connect(store):
         return
-    if not _coming_up(store):
-        _spawn(store)
+    _start(store)
 
 
 def ask(store: RunStore, what: str, **arguments: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def ask(store: RunStore, what: str, **arguments: Any) -> dict[str, Any]:
 
     Args:
         store: the run store.
-        what: the name of a request; see `desk.Desk`.
+        what: the name of a request; see `answers.Answers`.
         **arguments: what goes with it, fit for JSON.
 
     Raises:
@@ -56,10 +56,9 @@ def ask(store: RunStore, what: str, **arguments: Any) -> dict[str, Any]:
         except OSError:
             line = b""
     if not line.endswith(b"\n"):
-        _spawn(store)
         raise WhatifEnded(
             "the what-if process ended while it worked on this (it was killed, or memory ran out); "
-            "another one has been started: ask again"
+            "ask again, and another one is started"
         )
     reply = json.loads(line)
     if not reply["ok"]:
@@ -86,44 +85,26 @@ def _reach(store: RunStore) -> socket.socket:
     while True:
         with suppress(OSError):
             return _connect(store)
-        if not _coming_up(store):
-            if starts == _STARTS:
-                raise StoreError(f"the what-if process does not start: {_last_words(store)}")
-            _spawn(store)
-            starts += 1
+        if starts == _STARTS and process(store.root).pid is None:
+            raise StoreError(f"the what-if process does not start: {_last_words(store)}")
+        starts += _start(store)
         if time.monotonic() > until:
             raise StoreError(f"the what-if process does not start within {_COMES_UP:.0f} s: {_last_words(store)}")
         time.sleep(0.05)
 
 
-def _coming_up(store: RunStore) -> bool:
-    """Whether the process that was started last is there, listening or not yet."""
-    try:
-        pid, _, born = (store.root / "whatif" / "pid").read_text(encoding="ascii").partition(":")
-        return alive(int(pid), born)
-    except (OSError, ValueError):
-        return False
-
-
-def _spawn(store: RunStore) -> None:
-    """Starts the process, which ends when this one does."""
-    folder = store.root / "whatif"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        log = (folder / "worker.log").open("wb")
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be written: {error.strerror}; name another store with $UGE_STORE") from None
+def _start(store: RunStore) -> bool:
+    """Starts the process, which ends when this one does, unless there is one; says whether it did."""
     parent = f"{os.getpid()}:{birth(os.getpid())}"
-    with log:
-        pid = spawn(
-            ["whatif-worker", "--store", str(store.root.resolve()), "--parent", parent], log, OMP_WAIT_POLICY="passive"
-        )
-    (folder / "pid").write_text(f"{pid}:{birth(pid)}", encoding="ascii")
+    command = ["whatif-worker", "--store", str(store.root.resolve()), "--parent", parent]
+    background = process(store.root)
+    try:
+        return background.start(command, OMP_WAIT_POLICY="passive")
+    except OSError as error:
+        raise StoreError(
+            f"{background.folder} cannot be written: {error.strerror}; name another store with $UGE_STORE"
+        ) from None
 
 
 def _last_words(store: RunStore) -> str:
-    with suppress(OSError):
-        lines = (store.root / "whatif" / "worker.log").read_text(errors="replace").strip().splitlines()
-        if lines:
-            return lines[-1]
-    return "it said nothing"
+    return " ".join(last_lines(process(store.root).log, 1)) or "it said nothing"

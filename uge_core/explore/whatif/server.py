@@ -1,12 +1,11 @@
 """The what-if process, `python -m uge_core whatif-worker`: answers over a socket in the store while a page is open.
 
-One request a connection, a line of JSON each way. One process a store: a lock says so. It ends when nobody
+One request a connection, a line of JSON each way. One process a store. It ends when nobody
 asked for ten minutes, or when the process that started it is gone.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
@@ -19,7 +18,7 @@ from typing import Any
 
 from uge_core.errors import UgeError
 from uge_core.explore.whatif.answers import Answers
-from uge_core.explore.whatif.channel import address, read_line
+from uge_core.explore.whatif.channel import address, process, read_line
 from uge_core.machine import alive
 from uge_core.runs.store import RunStore
 
@@ -36,13 +35,10 @@ def serve(store: RunStore, *, parent: tuple[int, str] | None = None, idle: float
         parent: number and birth of the process that it is for, or None.
         idle: seconds without a request.
     """
-    folder = store.root / "whatif"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (folder / "lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
+    background = process(store.root)
+    if not background.enter():
+        return False
+    try:
         path = address(store.root)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         if path.parent.stat().st_uid != os.getuid() or path.parent.stat().st_mode & 0o077:
@@ -56,6 +52,8 @@ def serve(store: RunStore, *, parent: tuple[int, str] | None = None, idle: float
                 _loop(listener, Answers(store), parent, idle)
             finally:
                 path.unlink(missing_ok=True)
+    finally:
+        background.leave()
     return True
 
 
