@@ -139,27 +139,26 @@ class RunConfig:
                 raise ConfigError(
                     f"lambda = {found(weight)} is out of range; allowed: 0 or more (0.5 is the paper's choice)"
                 )
-        given = dict(training)
-        given.setdefault("test_share", graph.defaults.test_share)
-        backbone_given: dict[str, Any] = dict(graph.defaults.backbone_options.get(backbone, {}))
-        method_given: dict[str, Any] = {}
+        training.setdefault("test_share", graph.defaults.test_share)
+        backbone_settings: dict[str, Any] = dict(graph.defaults.backbone_options.get(backbone, {}))
+        method_settings: dict[str, Any] = {}
         own = {f.name for f in fields(cls) if f.metadata}
         for key, value in (options or {}).items():
             if key in own:
-                given[key] = value
+                training[key] = value
             elif key in {f.name for f in fields(backbone_cls)}:
-                backbone_given[key] = value
+                backbone_settings[key] = value
             elif key in {f.name for f in fields(method_cls)}:
-                method_given[key] = value
+                method_settings[key] = value
             else:
                 settings = sorted(own | {f.name for f in fields(backbone_cls)} | {f.name for f in fields(method_cls)})
                 raise ConfigError(
                     f"--set {key}={value}: no such setting of {backbone} or {method}; allowed: {', '.join(settings)}"
                 )
-        for key in given:
+        for key in training:
             if key not in own:
                 raise ConfigError(f"{key} is not a setting; allowed: {', '.join(sorted(own))}")
-        checked = {k: check_option(cls, k, v, "training") for k, v in given.items()}
+        checked = {k: check_option(cls, k, v, "training") for k, v in training.items()}
         if backbone_cls.loss == "bpr" and checked.get("negatives") == "listed":
             raise ConfigError(
                 f"negatives = 'listed' is not for {backbone}: BPR draws a fresh stranger for each pair and epoch"
@@ -168,10 +167,10 @@ class RunConfig:
             graph, backbone_cls, checked.get("negatives", "shared"), steps_follow=method_cls.steps_follow
         ):
             checked.pop(name, None)
-        made: Method = build_options(method_cls, method_given, f"method {method}")
-        _check_item_cells(graph, getattr(made, "item_cells", "none"))
+        debiasing: Method = build_options(method_cls, method_settings, f"method {method}")
+        _check_item_cells(graph, getattr(debiasing, "item_cells", "none"))
         start = {f.name: f.default for f in fields(method_cls)}
-        made = replace(made, **{name: start[name] for name in made.unread(graph.bipartite)})
+        debiasing = replace(debiasing, **{name: start[name] for name in debiasing.unread(graph.bipartite)})
         reads, penal = method_cls.reads_attributes, method_cls.uses_lambda
         weight = float(method_cls.default_lam if lam is None else lam) if penal else None
         warm = penal and warm_from is not None and warm_from != weight
@@ -187,8 +186,8 @@ class RunConfig:
             unknown=unknown or graph.defaults.unknown,
             hidden=hidden if reads and exposure == "both" else None,
             exposure=exposure if reads else "seen",
-            backbone_options=asdict(build_options(backbone_cls, backbone_given, f"backbone {backbone}")),
-            method_options=asdict(made),
+            backbone_options=asdict(build_options(backbone_cls, backbone_settings, f"backbone {backbone}")),
+            method_options=asdict(debiasing),
             **checked,
         )
 
@@ -220,11 +219,11 @@ class RunConfig:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> RunConfig:
         """The config a record came from; fields this version does not have are left out."""
-        given = dict(record)
-        given["lam"] = given.pop("lambda")
-        given["sensitive"] = tuple(given["sensitive"])
+        values = dict(record)
+        values["lam"] = values.pop("lambda")
+        values["sensitive"] = tuple(values["sensitive"])
         own = {f.name for f in fields(cls)}
-        return cls(**{k: v for k, v in given.items() if k in own})
+        return cls(**{k: v for k, v in values.items() if k in own})
 
     def run_id(self, fingerprint: str) -> str:
         """Twelve hex digits of the SHA-256 of this record and of the graph's content."""

@@ -127,7 +127,7 @@ def choose(
     staged = load()
     if staged is None:
         return AsWritten(body, penalties, streams, "as written: epochs differ in size")
-    kept = _Kept(adam)
+    before = _Snapshot(adam)
     try:
         steps: EpochRunner = Replayed(body, staged, ahead, streams, dim, device, record or _cuda_graph)
     except RuntimeError as error:
@@ -139,7 +139,7 @@ def choose(
         reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         steps = AsWritten(loaded, penalties, streams, f"as written: recording failed ({reason})")
     finally:
-        kept.put_back()
+        before.put_back()
     return steps
 
 
@@ -149,7 +149,7 @@ def _copy(stream: Generator) -> Generator:
     return copy
 
 
-class _Kept:
+class _Snapshot:
     """Parameters and moments as they were, put back in place: a recording reads and writes at their addresses."""
 
     def __init__(self, adam: torch.optim.Adam) -> None:
@@ -159,7 +159,7 @@ class _Kept:
         self.known = {id(t) for t, _ in self.state}
 
     def _state(self) -> Iterable[Tensor]:
-        return (t for kept in self.adam.state.values() for t in kept.values() if isinstance(t, Tensor))
+        return (t for state in self.adam.state.values() for t in state.values() if isinstance(t, Tensor))
 
     def put_back(self) -> None:
         """Undoes every step since."""

@@ -93,13 +93,13 @@ def _dimensions(method: Method, inputs: MethodInputs, dim: int) -> str:
 
 def edge_columns_used(config: RunConfig, backbone: Backbone, method: Method, split: LinkSplit) -> dict[str, str]:
     """What became of the edges' weights and directions; empty where they have none."""
-    said = {}
+    uses = {}
     if split.weights is not None:
         messages = ", and messages are weighed" if backbone.messages == "weighted" else ""
         if backbone.messages == "plain":
             messages = f"; messages of {backbone.label} are not weighed, attention takes the place of weights"
         used = f"used in the loss and in R and R~{messages}"
-        said["weights"] = "ignored" if config.edge_weights == "ignore" else used
+        uses["weights"] = "ignored" if config.edge_weights == "ignore" else used
     if split.directions is not None:
         followed = "ignored: messages run both ways" if config.direction == "ignore" else "followed by messages"
         if backbone.walks_follow:
@@ -109,17 +109,17 @@ def edge_columns_used(config: RunConfig, backbone: Backbone, method: Method, spl
             if method.steps_follow:
                 both = "ignored: steps go both ways"
                 followed = both if config.direction == "ignore" else f"followed by the steps of {method.label}"
-        said["directions"] = f"{followed}; the loss is over unordered pairs"
-    return said
+        uses["directions"] = f"{followed}; the loss is over unordered pairs"
+    return uses
 
 
 def build_backbone(config: RunConfig) -> Backbone:
     """The backbone with the options that a config gives it."""
-    made: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
-    return made
+    backbone: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
+    return backbone
 
 
-def alone(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> Member:
+def lone_member(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> Member:
     """The member that a config trains by itself, without a twin."""
     return MemberBuilder(graph, split, build_backbone(config), own_weights(config, split)).member(config, twin=False)
 
@@ -146,8 +146,8 @@ class MemberBuilder:
         drawn = config.seed if "impute" in (config.unknown, config.hidden) else None
         key = repr((config.sensitive, config.unknown, config.hidden if twin else None, twin, drawn, config.split_seed))
         if key not in self.inputs_by_key:
-            found, hidden = method_inputs(config, self.graph, self.split, self.weights, twin=twin)
-            self.inputs_by_key[key] = replace(found, loss=self.loss, pairs=self.pairs), hidden
+            seen, hidden = method_inputs(config, self.graph, self.split, self.weights, twin=twin)
+            self.inputs_by_key[key] = replace(seen, loss=self.loss, pairs=self.pairs), hidden
         inputs, hidden = self.inputs_by_key[key]
         method.check(inputs, self.loss)
         if method.dimensions(inputs) >= config.dim:

@@ -154,10 +154,12 @@ class SkipGram:
         num_negatives: int,
         scorer: Scorer = DOT,
     ) -> None:
-        made = {id(t): replace(Cells.of(t, device), weight=torch.ones(t.weight.shape, device=device)) for t in tables}
+        unweighted = {
+            id(t): replace(Cells.of(t, device), weight=torch.ones(t.weight.shape, device=device)) for t in tables
+        }
         weights = {id(t): t.edge_weight(pairs.train_edges) if (t.weight != 1).any() else None for t in tables}
         self.pairs, self.device, self.factors, self.scorer = pairs, device, factors, scorer
-        self.cells, self.weights = [made[id(t)] for t in tables], [weights[id(t)] for t in tables]
+        self.cells, self.weights = [unweighted[id(t)] for t in tables], [weights[id(t)] for t in tables]
         self.products: dict[int, tuple[FloatArray, FloatArray]] = {}
         self.pool = ThreadPoolExecutor(cores())
         walkers = {
@@ -186,8 +188,8 @@ class SkipGram:
             chosen = torch.tensor(members, device=self.device)
             few = z if len(members) == len(z) else z.index_select(0, chosen)
             cells = [self.cells[k] for k in members]
-            found = self._passes(walked).contrast(few, cells, [None] * len(members), blocks, want_loss)
-            loss[chosen], gradient[chosen] = found
+            results = self._passes(walked).contrast(few, cells, [None] * len(members), blocks, want_loss)
+            loss[chosen], gradient[chosen] = results
         self.negatives.add(z, self.cells, want_loss, loss, gradient)
         return loss, gradient
 
@@ -197,13 +199,13 @@ class SkipGram:
     def _walked(self, epoch: int) -> Iterator[tuple[WalkedPairs, list[int]]]:
         """The pairs of an epoch with the members that train on them."""
         alike: dict[tuple[int, int], list[int]] = {}
-        given = [self._factor(k, epoch) for k in range(len(self.cells))]
-        for k, (walker, factor) in enumerate(zip(self.walkers, given, strict=True)):
+        factors = [self._factor(k, epoch) for k in range(len(self.cells))]
+        for k, (walker, factor) in enumerate(zip(self.walkers, factors, strict=True)):
             alike.setdefault((id(walker), id(factor)), []).append(k)
-        self.transitions = {key: kept for key, kept in self.transitions.items() if key in alike}
+        self.transitions = {key: walks for key, walks in self.transitions.items() if key in alike}
         p = self.pairs
         for key, members in alike.items():
-            walker, factor = self.walkers[members[0]], given[members[0]]
+            walker, factor = self.walkers[members[0]], factors[members[0]]
             if key not in self.transitions:
                 self.transitions[key] = (factor, walker.transitions(factor))
             transitions = self.transitions[key][1]
@@ -249,10 +251,10 @@ class _WithContext:
         if more:
             ahead = z[:, :, :more]
             across = torch.cat([torch.cat([ahead, ahead], dim=1), across], dim=2)
-        found = edge_loss.evaluate(self.second, across, epoch, want_loss, self.scorer)
+        loss = edge_loss.evaluate(self.second, across, epoch, want_loss, self.scorer)
         if width > more:
-            found = found + edge_loss.evaluate(self.first, z[:, :, :width], epoch, want_loss, self.scorer)
-        return found
+            loss = loss + edge_loss.evaluate(self.first, z[:, :, :width], epoch, want_loss, self.scorer)
+        return loss
 
     def stage(self) -> Callable[[int], None] | None:
         """See `Objective.stage`."""

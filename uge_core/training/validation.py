@@ -77,7 +77,7 @@ class BestEpoch:
         # test edges must not shape the choice, not even by being kept out of the strangers
         seen = np.concatenate([split.train, split.validation], axis=1)
         known = replace(graph, edges=seen, edge_weights=None, directions=None)
-        self.task = _some(ranking_task(known, split.validation, seed=config.split_seed), config.split_seed)
+        self.task = _at_most(ranking_task(known, split.validation, seed=config.split_seed), config.split_seed)
         self.seed, self.first, self.last = config.split_seed, first, last
         self.scorer = scorer(config.score)
         self.every = max(1, (last - first) // LOOKS)
@@ -112,8 +112,8 @@ class BestEpoch:
 
     def result(self, last: Tensor, epoch: int) -> tuple[list[Tensor], list[int]]:
         """Each member's best."""
-        kept = [b for b in self.best if b is not None]
-        return [z for _, _, z in kept], [e for _, e, _ in kept]
+        best = [b for b in self.best if b is not None]
+        return [z for _, _, z in best], [epoch for _, epoch, _ in best]
 
     def record(self, member: int) -> dict[str, Any]:
         """See `Validation.record`."""
@@ -134,7 +134,7 @@ class BestEpoch:
             self.best[k] = (value, epoch, tensors[str(k)])
 
 
-def _some(task: RankingTask, seed: int) -> RankingTask:
+def _at_most(task: RankingTask, seed: int) -> RankingTask:
     """At most 4,096 of a task's lists."""
     chosen = np.sort(np.random.default_rng([seed, 21]).permutation(len(task.targets))[:_TARGETS])
     return RankingTask(task.targets[chosen], task.candidates[chosen], task.relevant[chosen])
@@ -154,12 +154,12 @@ class QuickProbe:
     with the largest output is predicted. It is a cheap sign of leakage while training runs, no audit figure.
     """
 
-    def __init__(self, fit: IntArray, look: IntArray, classes: IntArray, kept: Sequence[int]) -> None:
+    def __init__(self, fit: IntArray, look: IntArray, classes: IntArray, large: Sequence[int]) -> None:
         self.fit, self.look = fit, look
         position = np.full(int(classes.max()) + 1, -1)
-        position[list(kept)] = np.arange(len(kept))
+        position[list(large)] = np.arange(len(large))
         self.expected, self.true = position[classes[fit]], position[classes[look]]
-        self.num = len(kept)
+        self.num = len(large)
 
     @classmethod
     def of(cls, fit: IntArray, look: IntArray, classes: IntArray) -> QuickProbe | None:
@@ -167,11 +167,11 @@ class QuickProbe:
         num = int(classes.max(initial=0)) + 1
         sizes = [np.bincount(classes[half], minlength=num) for half in (fit, look)]
         enough = np.nonzero(np.minimum(*sizes) >= _FEWEST)[0]
-        kept = enough[np.argsort(-sizes[0][enough], kind="stable")][:_CLASSES]
-        if len(kept) < 2:
+        large = enough[np.argsort(-sizes[0][enough], kind="stable")][:_CLASSES]
+        if len(large) < 2:
             return None
-        inside = np.isin(classes, kept)
-        return cls(fit[inside[fit]], look[inside[look]], classes, sorted(kept.tolist()))
+        inside = np.isin(classes, large)
+        return cls(fit[inside[fit]], look[inside[look]], classes, sorted(large.tolist()))
 
     def balanced_accuracy(self, z: FloatArray) -> float:
         """Mean share of right answers per class, on the half that was not fitted; 1 / K is chance."""

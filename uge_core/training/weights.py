@@ -15,13 +15,13 @@ from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
 from uge_core.graph.walks import Walker
 from uge_core.training.config import RunConfig
-from uge_core.training.members import alone, build_backbone
+from uge_core.training.members import build_backbone, lone_member
 from uge_core.training.method_inputs import own_weights
 
 
 def edge_weights(config: RunConfig, graph: AttributedGraph, split: LinkSplit, edges: IntArray) -> FloatArray:
     """(E,) the weight that the config's method gives `edges` by their cells; ones where it weighs nothing."""
-    return alone(config, graph, split).cells.edge_weight(edges)
+    return lone_member(config, graph, split).cells.edge_weight(edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class EdgesInTraining:
 
 def edges_in_training(config: RunConfig, graph: AttributedGraph, split: LinkSplit) -> EdgesInTraining:
     """What the config's method made of the training edges."""
-    member, plan = alone(config, graph, split), build_backbone(config).plan()
+    member, plan = lone_member(config, graph, split), build_backbone(config).plan()
     weight, factor = member.cells.edge_weight(split.train), member.edges.in_loss(1)
     if plan is None or member.rule is None:
         return EdgesInTraining(weight if factor is None else weight * factor)

@@ -129,8 +129,8 @@ def list_negatives(
         left = left[linked | (stranger[left] == source[left])]
         if not len(left):
             break
-    kept = np.ones(len(source), dtype=bool)
-    kept[left] = False
-    if not kept.any():
+    has_stranger = np.ones(len(source), dtype=bool)
+    has_stranger[left] = False
+    if not has_stranger.any():
         raise ConfigError("every node is linked to every other, so there is no negative to list; use a sparser graph")
-    return source[kept], liked[kept], stranger[kept], line[kept]
+    return source[has_stranger], liked[has_stranger], stranger[has_stranger], line[has_stranger]

@@ -192,12 +192,12 @@ class _Timer:
         pace = self.size.ours if contestant == "ours" else self.size.rival
         try:
             with ProcessPoolExecutor(1, mp_context=self.context) as pool:
-                found: dict[str, Any] = pool.submit(_measure, graph, contestant, configs, pace, self.device).result()
+                figures: dict[str, Any] = pool.submit(_measure, graph, contestant, configs, pace, self.device).result()
         except BrokenProcessPool:
-            found = {"refused": "its process was ended from outside, perhaps for want of memory"}
-        self.device_name = found.pop("device", self.device_name)
-        self.on_note(f"{label}: {found['refused'] or per_epoch(found['seconds'])}")
-        return found
+            figures = {"refused": "its process was ended from outside, perhaps for want of memory"}
+        self.device_name = figures.pop("device", self.device_name)
+        self.on_note(f"{label}: {figures['refused'] or per_epoch(figures['seconds'])}")
+        return figures
 
     def epochs(self, graph: AttributedGraph, backbone: str) -> list[dict[str, Any]]:
         """Our engine with each method and each rival with none, and their ratios."""
@@ -206,8 +206,10 @@ class _Timer:
             if contestant == "shared-block" and find("backbones", backbone).loss == "bpr":
                 continue
             label = f"{graph.name} {backbone} {method if contestant == 'ours' else contestant}"
-            found = self.time(label, graph, backbone, method, contestant=contestant)
-            rows.append({"data": graph.name, "backbone": backbone, "contestant": contestant, "method": method, **found})
+            figures = self.time(label, graph, backbone, method, contestant=contestant)
+            rows.append(
+                {"data": graph.name, "backbone": backbone, "contestant": contestant, "method": method, **figures}
+            )
         seconds = {(r["contestant"], r["method"]): r.get("seconds") for r in rows}
         plain = seconds["ours", "none"]
         for row in rows:
@@ -243,16 +245,16 @@ class _Timer:
 
     def scaling(self) -> list[dict[str, Any]]:
         """node2vec on planted towns of rising size."""
-        found: dict[str, list[dict[str, Any]]] = {"none": [], "uge-c": []}
+        by_method: dict[str, list[dict[str, Any]]] = {"none": [], "uge-c": []}
         for n in sorted(set(self.size.nodes)):
             town = recipe("town", nodes=n, edges=round(n * self.size.degree / 2))
             graph = _lean(plant(town, 0).observed)
-            for method, points in found.items():
+            for method, points in by_method.items():
                 point = self.time(f"town of {n:,} {method}", graph, "node2vec", method)
                 points.append({"nodes": n, "edges": graph.num_edges, **point})
         return [
             {"backbone": "node2vec", "method": method, "exponent": fitted_exponent(points), "points": points}
-            for method, points in found.items()
+            for method, points in by_method.items()
         ]
 
 

@@ -116,11 +116,11 @@ class CompiledPasses:
             factor = none if own is None and (weight == 1).all() else weight[source, target]
             if own is not None:
                 factor = factor * own
-            found = none if cells.neutral else offset[source, target]
+            shift = none if cells.neutral else offset[source, target]
             if cells.node_offset is not None:
                 node_offset = cells.node_offset.numpy()
-                found = found + node_offset[self.pairs.sources, target] + node_offset[self.neighbour, source]
-            self.entries[cells] = (factor, found)
+                shift = shift + node_offset[self.pairs.sources, target] + node_offset[self.neighbour, source]
+            self.entries[cells] = (factor, shift)
         return self.entries[cells]
 
     def _weighed(self, k: int, cells: Cells, factor: FloatArray | None) -> tuple[FloatArray, FloatArray]:
@@ -163,8 +163,8 @@ class CompiledPasses:
             )
             return float(part)
 
-        found = self._map(work, tasks, len(neighbour) / 8)
-        loss += torch.tensor(found).view(len(cells), -1).sum(1).float()
+        parts = self._map(work, tasks, len(neighbour) / 8)
+        loss += torch.tensor(parts).view(len(cells), -1).sum(1).float()
 
     def rank(
         self, z: Tensor, cells: list[Cells], factors: Factors, triples: Triples, want_loss: bool
@@ -199,8 +199,8 @@ class CompiledPasses:
                 )
             )
 
-        found = self._map(work, list(range(len(cells))), len(source))
-        return torch.tensor(found, dtype=torch.float32), gradient
+        losses = self._map(work, list(range(len(cells))), len(source))
+        return torch.tensor(losses, dtype=torch.float32), gradient
 
     def triples(self, epoch: int) -> tuple[IntArray, IntArray, IntArray]:
         """See `Passes.triples`."""

@@ -75,8 +75,8 @@ def build(
     """
     factors = factors or [NoFactors()] * len(tables)
     known = {id(t): t for t in tables}
-    made = {i: Cells.of(t, device) for i, t in known.items()}
-    cells = [made[id(t)] for t in tables]
+    by_table = {i: Cells.of(t, device) for i, t in known.items()}
+    cells = [by_table[id(t)] for t in tables]
     passes = passes_of(pairs, device, scorer)
     if kind == "bpr":
         return Bpr(cells, factors, passes)

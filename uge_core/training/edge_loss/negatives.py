@@ -48,8 +48,8 @@ class SharedBlock:
 
         def load(epoch: int) -> None:
             for old, new in zip(fixed, placed(epoch), strict=True):
-                for kept, fresh in zip(old.parts, new.parts, strict=True):
-                    kept.copy_(to_device(fresh, device), non_blocking=True)
+                for place, fresh in zip(old.parts, new.parts, strict=True):
+                    place.copy_(to_device(fresh, device), non_blocking=True)
 
         return load
 

@@ -120,8 +120,8 @@ class Cells:
     def offsets(self, u: Tensor, v: Tensor) -> Tensor:
         """(n,) offset of each pair of nodes."""
         gu, gv = self.group.index_select(0, u), self.group.index_select(0, v)
-        found = self.offset[gu, gv]
-        return found if self.node_offset is None else found + self.node_offset[u, gv] + self.node_offset[v, gu]
+        offset = self.offset[gu, gv]
+        return offset if self.node_offset is None else offset + self.node_offset[u, gv] + self.node_offset[v, gu]
 
 
 class EdgeLoss(Protocol):
