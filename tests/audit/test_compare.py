@@ -11,13 +11,13 @@ from uge_core.audit import audit_embedding
 from uge_core.audit.compare import (
     Compared,
     compare_embeddings,
-    holm,
     paired_auc,
     paired_micro_f1,
     paired_ndcg,
     paired_seeds,
     pairs,
 )
+from uge_core.audit.holm import holm
 from uge_core.audit.leakage import Prediction
 from uge_core.errors import ConfigError
 from uge_core.explore.comparison import compare_seeds

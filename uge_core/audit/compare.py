@@ -18,12 +18,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm, rankdata, t
+from scipy.stats import norm, t
 
 from uge_core.arrays import Float64, FloatArray
 from uge_core.audit import ndcg
 from uge_core.audit.base import METRICS, Evidence
-from uge_core.audit.leakage import MIN_CLASS, MIN_TEST, Prediction, attack
+from uge_core.audit.holm import holm
+from uge_core.audit.leakage import MIN_CLASS, MIN_TEST, Prediction, attack, class_areas
 from uge_core.audit.run import checked_embedding
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
@@ -269,16 +270,6 @@ def adjusted(rows: Iterable[Difference]) -> Comparison:
     return Comparison(tuple(r if r.p_value is None else replace(r, p_holm=float(next(values))) for r in rows))
 
 
-def holm(p_values: Sequence[float]) -> Float64:
-    """Holm's step-down adjustment: with the p-values ascending, max over j <= i of (m - j) p_j (j from 0), at most 1."""
-    p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
-    out = np.empty(len(p))
-    out[order] = np.minimum(steps, 1.0)
-    return out
-
-
 def paired_seeds(values_a: Sequence[float], values_b: Sequence[float]) -> Paired:
     """The mean difference over training seeds, with a t interval (n - 1 degrees of freedom).
 
@@ -396,28 +387,13 @@ def _named(found: Paired, first: str, second: str) -> Paired:
 
 def _auc_influence(prediction: Prediction) -> tuple[float | None, Float64]:
     """The macro AUC, and each tested node's influence on it with the n / (n - 1) of a sample variance."""
-    truth = prediction.truth
-    n = len(truth)
-    areas: list[float] = []
-    influence = np.zeros(n)
-    for column, c in enumerate(prediction.classes):
-        inside = truth == c
-        num_in = int(inside.sum())
-        num_out = n - num_in
-        if min(int(prediction.train_size[column]), num_in, num_out) < MIN_CLASS:
-            continue
-        score = prediction.probability[:, column]
-        rank = rankdata(score)
-        placed = np.empty(n)  # the share of the other side that a node is ranked rightly against
-        placed[inside] = (rank[inside] - rankdata(score[inside])) / num_out
-        placed[~inside] = 1.0 - (rank[~inside] - rankdata(score[~inside])) / num_in
-        area = float(placed[inside].mean())
-        areas.append(area)
-        weight = np.where(inside, 1.0 / np.sqrt(num_in * (num_in - 1)), 1.0 / np.sqrt(num_out * (num_out - 1)))
-        influence += (placed - area) * weight
+    areas = list(class_areas(prediction))
+    influence = np.zeros(len(prediction.truth))
     if not areas:
         return None, influence
-    return float(np.mean(areas)), influence / len(areas)
+    for area in areas:
+        influence += area.influence
+    return float(np.mean([area.value for area in areas])), influence / len(areas)
 
 
 def _normal(a: float, b: float, spread: float, n: int, *, centre: float | None = None) -> Paired:

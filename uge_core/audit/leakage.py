@@ -16,6 +16,7 @@ nine tenths, as a second fit would double the cost.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -185,51 +186,72 @@ def balanced_accuracy(prediction: Prediction) -> Estimate:
     return Estimate(value, max(0.0, value - margin), min(1.0, value + margin))
 
 
+@dataclass(frozen=True, eq=False)
+class ClassArea:
+    """How well one class is told from the others.
+
+    Attributes:
+        label: the class.
+        value: area under the ROC curve, in [0, 1].
+        num_in: tested nodes of the class.
+        num_out: tested nodes of others.
+        influence: (n,) each tested node's influence on the area (DeLong et al., Biometrics 1988), with the n / (n - 1) of
+            a sample variance on either side, so that their squares add up to the area's variance.
+    """
+
+    label: int
+    value: float
+    num_in: int
+    num_out: int
+    influence: Float64
+
+
+def class_areas(prediction: Prediction) -> Iterator[ClassArea]:
+    """Of each class with at least ten nodes in training, ten among the tested and ten tested ones outside it."""
+    for column, label in enumerate(prediction.classes):
+        inside = prediction.truth == label
+        num_in, num_out = int(inside.sum()), int((~inside).sum())
+        if min(int(prediction.train_size[column]), num_in, num_out) < MIN_CLASS:
+            continue
+        score = prediction.probability[:, column]
+        rank = rankdata(score)
+        beaten = np.empty(len(score))  # the share of the other side that a node is ranked rightly against
+        beaten[inside] = (rank[inside] - rankdata(score[inside])) / num_out
+        beaten[~inside] = 1.0 - (rank[~inside] - rankdata(score[~inside])) / num_in
+        area = float(beaten[inside].mean())
+        spread = np.sqrt(np.where(inside, num_in * (num_in - 1.0), num_out * (num_out - 1.0)))
+        yield ClassArea(int(label), area, num_in, num_out, (beaten - area) / spread)
+
+
 def macro_auc(prediction: Prediction, labels: tuple[str, ...]) -> Estimate:
     """Mean over classes of the one-vs-rest area under the ROC curve, in [0, 1]; 0.5 is chance.
 
-    A class enters with at least ten nodes in training, ten among the tested and ten tested ones
-    outside it; the note lists the others. The variance is DeLong's: each node's influence on the mean, summed in
-    squares. An area so near to 0 or 1 that hardly a node stands on the wrong side has next to no influences; it gets
-    at least the variance of Hanley and McNeil (1982) at half a node of the smaller side from there. The interval is
-    that of the logit, as areas near 1 vary to below more than to above.
+    Classes enter as `class_areas` says; the note lists the others. The variance is DeLong's: each node's influence on
+    the mean, summed in squares. An area so near to 0 or 1 that hardly a node stands on the wrong side has next to no
+    influences; it gets at least the variance of Hanley and McNeil (1982) at half a node of the smaller side from there.
+    The interval is that of the logit, as areas near 1 vary to below more than to above.
 
     Args:
         prediction: the predictions.
         labels: the classes' names, for the note.
     """
-    truth = prediction.truth
-    n = len(truth)
-    size = np.bincount(truth, minlength=len(labels))
-    areas, left_out = [], []
-    influence, lacking, nearest = np.zeros(n), 0.0, 0.0
-    for c in np.nonzero(size)[0]:
-        column = np.searchsorted(prediction.classes, c)
-        trained = column < len(prediction.classes) and prediction.classes[column] == c
-        in_train = int(prediction.train_size[column]) if trained else 0
-        if min(in_train, size[c], n - size[c]) < MIN_CLASS:
-            left_out.append(labels[c])
-            continue
-        score, inside = prediction.probability[:, column], truth == c
-        rank = rankdata(score)
-        num_in, num_out = int(size[c]), int(n - size[c])
-        beaten = np.empty(n)  # the share of the other side that a node is ranked rightly against
-        beaten[inside] = (rank[inside] - rankdata(score[inside])) / num_out
-        beaten[~inside] = 1.0 - (rank[~inside] - rankdata(score[~inside])) / num_in
-        area = float(beaten[inside].mean())
-        areas.append(area)
-        own = (beaten - area) / np.sqrt(np.where(inside, num_in * (num_in - 1.0), num_out * (num_out - 1.0)))
-        influence += own
-        edge = 0.5 / (min(num_in, num_out) + 1)
+    areas = list(class_areas(prediction))
+    entered = {area.label for area in areas}
+    left_out = [labels[c] for c in np.unique(prediction.truth) if c not in entered]
+    influence, lacking, nearest = np.zeros(len(prediction.truth)), 0.0, 0.0
+    for area in areas:
+        influence += area.influence
+        edge = 0.5 / (min(area.num_in, area.num_out) + 1)
         nearest += edge
-        if min(area, 1 - area) < edge:
-            lacking += max(0.0, _area_variance(1 - edge, num_in, num_out) - float((own**2).sum()))
+        if min(area.value, 1 - area.value) < edge:
+            own = float((area.influence**2).sum())
+            lacking += max(0.0, _area_variance(1 - edge, area.num_in, area.num_out) - own)
     if not areas:
         return Estimate(
             None,
             note=f"no value has {MIN_CLASS} nodes to learn from, {MIN_CLASS} tested and {MIN_CLASS} tested outside it",
         )
-    value = float(np.mean(areas))
+    value = float(np.mean([area.value for area in areas]))
     inner = float(np.clip(value, nearest / len(areas), 1 - nearest / len(areas)))
     margin = 1.96 * float(np.sqrt((influence**2).sum() + lacking)) / len(areas) / (inner * (1 - inner))
     low, high = expit(logit(inner) + np.array([-margin, margin]))

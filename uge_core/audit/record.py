@@ -190,7 +190,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def faults(record: Any) -> Iterator[str]:
     """What does not fit the schema, each as a place and what is wrong there; nothing where all fits."""
-    told = set()
+    told: set[tuple[tuple[Any, ...], str]] = set()
     for error in _validator().iter_errors(record):
         place = tuple(error.absolute_path)
         # Of a value of another type nothing else is said; the first missing key of an object speaks for all.

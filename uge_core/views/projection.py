@@ -1,7 +1,7 @@
 """Two runs' people in a plane, side by side, with what holds in the full space under each.
 
 A picture is an illustration: no number is read from it. What people select in it is compared with
-everybody drawn by the exact hypergeometric test,
+everybody drawn by Fisher's exact test,
 
     P(k of group g among m selected) = C(K_g, k) C(n - K_g, m - k) / C(n, m),
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import IntArray
+from uge_core.audit.holm import holm
 from uge_core.explore.projection.align import align_path
 from uge_core.explore.projection.cache import Picture, alike, find_confidence, find_picture, picture, projections
 from uge_core.explore.projection.confidence import FOLDS
@@ -499,8 +500,10 @@ def selection_view(data: ProjectionData, nodes: Sequence[int], attribute: str) -
 
 def _row(label: str, k: int, m: int, size: int, n: int) -> dict[str, Any]:
     """One group; numbers that could point at people are left out."""
+    from scipy.stats import binomtest, fisher_exact
+
     small = k < FEWEST or size < FEWEST
-    low, high = _wilson(k, m) if m and not small else (None, None)
+    ends = binomtest(k, m).proportion_ci(method="wilson") if m and not small else None
     # A group that should have had ten people among the selected can be found to have fewer.
     tested = m >= FEWEST and size >= FEWEST and (not small or m * size / n >= FEWEST)
     return {
@@ -508,9 +511,9 @@ def _row(label: str, k: int, m: int, size: int, n: int) -> dict[str, Any]:
         "Against everybody": "not enough evidence",
         "Selected": f"under {FEWEST}" if small else f"{k:,}",
         "Share of the selected": None if small else k / m,
-        "95 %": interval(low, high).strip(),
+        "95 %": interval(ends.low, ends.high).strip() if ends else "",
         "Share of everybody": None if size < FEWEST else size / n,
-        "p": hypergeometric_p(k, m, size, n) if tested else None,
+        "p": float(fisher_exact(np.array([[k, m - k], [size - k, n - m - size + k]])).pvalue) if tested else None,
         "_share": size / n,
         "_difference": k / m - size / n if m else 0.0,
         "_small": small,
@@ -519,13 +522,10 @@ def _row(label: str, k: int, m: int, size: int, n: int) -> dict[str, Any]:
 
 def _adjust(rows: Sequence[dict[str, Any]]) -> None:
     """Holm's adjustment over the groups tested, and the verdict."""
-    tested = sorted((r for r in rows if r["p"] is not None), key=lambda r: r["p"])
-    largest = 0.0
-    for i, row in enumerate(tested):
-        largest = max(largest, min(1.0, (len(tested) - i) * row["p"]))
-        row["p"] = largest
+    tested = [r for r in rows if r["p"] is not None]
+    for row, p in zip(tested, holm([r["p"] for r in tested]).tolist(), strict=True):
         more = "more" if row["_difference"] > 0 else "fewer"
-        row["Against everybody"] = more if largest < 0.05 else "no difference shown"
+        row |= {"p": p, "Against everybody": more if p < 0.05 else "no difference shown"}
 
 
 def _stands_out(rows: Sequence[Mapping[str, Any]], m: int, n: int, attribute: str) -> str:
@@ -540,25 +540,3 @@ def _stands_out(rows: Sequence[Mapping[str, Any]], m: int, n: int, attribute: st
         f"{text} {attribute} {top['Group']} is {100 * top['Share of the selected']:.1f} % of them {top['95 %']} "
         f"and {100 * top['Share of everybody']:.1f} % of everybody: {top['Against everybody']} than a random selection would have."
     )
-
-
-def _wilson(k: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
-    z = 1.959963984540054
-    middle, half = (k + z * z / 2) / (n + z * z), z / (n + z * z) * float(np.sqrt(k * (n - k) / n + z * z / 4))
-    return middle - half, middle + half
-
-
-def hypergeometric_p(k: int, m: int, size: int, n: int) -> float:
-    """Two-sided exact p of `k` members of a group of `size` among `m` drawn without replacement from `n`."""
-    from scipy.special import gammaln
-
-    low, high = max(0, m + size - n), min(m, size)
-    x = np.arange(low, high + 1, dtype=np.float64)
-
-    def choose(total: float, part: Any) -> Any:
-        return gammaln(total + 1) - gammaln(part + 1) - gammaln(total - part + 1)
-
-    log = choose(size, x) + choose(n - size, m - x) - choose(n, m)
-    seen = log[k - low]
-    return float(min(1.0, np.exp(log[log <= seen + 1e-7]).sum()))

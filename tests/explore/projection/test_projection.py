@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from uge_core.registry import find, names
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.views.figures.projection import projection_figure
-from uge_core.views.projection import _wilson, hypergeometric_p
+from uge_core.views.projection import _row
 
 
 def graph_of(codes: dict[str, np.ndarray[Any, Any]], users: int | None = None, **more: Any) -> AttributedGraph:
@@ -482,13 +483,18 @@ def test_numbers_of_the_full_space_stand_beside_floor_n_interval_and_direction(s
     assert other.verdict == "not enough evidence"
 
 
-def test_hypergeometric_p_is_scipys_exact_one() -> None:
-    for k, m, size, n in ((3, 20, 30, 100), (0, 12, 40, 90), (12, 12, 40, 90), (50, 200, 300, 1000)):
-        table = [[k, m - k], [size - k, n - m - size + k]]
-        assert hypergeometric_p(k, m, size, n) == pytest.approx(stats.fisher_exact(table).pvalue, rel=1e-6)
-    low, high = _wilson(7, 40)
-    reference = stats.binomtest(7, 40).proportion_ci(method="wilson")
-    assert (low, high) == pytest.approx((reference.low, reference.high))
+@pytest.mark.parametrize(
+    ("k", "m", "size", "n"),
+    [(13, 20, 30, 100), (1, 30, 40, 90), (12, 12, 40, 90), (50, 200, 300, 1000), (30, 50, 40, 100)],
+)
+def test_a_group_among_the_selected_has_the_exact_p_and_wilsons_interval(k: int, m: int, size: int, n: int) -> None:
+    row, fewest = _row("x", k, m, size, n), max(0, m + size - n)
+    ways = [comb(size, x) * comb(n - size, m - x) for x in range(fewest, min(m, size) + 1)]
+    expected = sum(w for w in ways if w <= ways[k - fewest]) / comb(n, m)
+    assert row["p"] == pytest.approx(expected, rel=1e-12)
+    z = stats.norm.ppf(0.975)
+    middle, half = (k + z * z / 2) / (m + z * z), z / (m + z * z) * np.sqrt(k * (m - k) / m + z * z / 4)
+    assert row["95 %"] == (f"[{middle - half:.3f}, {middle + half:.3f}]" if k >= 10 else "")
 
 
 def test_a_selection_is_compared_with_everybody(town_graph: AttributedGraph) -> None:
