@@ -190,8 +190,8 @@ def test_packages_are_listed() -> None:
 
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
     found = {".".join(p.parent.relative_to(ROOT).parts) for p in (ROOT / "uge_core").rglob("__init__.py")}
-    # the samples lie at the top of the checkout and inside the package once installed
-    assert listed == found | {"uge_core.sample_data"}
+    # the dashboard and the samples lie at the top of the checkout and inside the package once installed
+    assert listed == found | {"uge_core.app", "uge_core.app.pages", "uge_core.sample_data"}
 
 
 def test_datasets_of_pygs() -> None:

@@ -3,9 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -192,33 +189,3 @@ def test_the_audit_ranks_the_bias_free_graph(written, tmp_path):
     z = np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32)
     (row,) = uge.audit(z, graph, attackers=[]).select(variant="planted-truth")
     assert row.exposure is None and row.ci_low < row.floor_random < row.ci_high
-
-
-@pytest.mark.slow
-def test_an_installed_wheel_has_the_samples(tmp_path):
-    source = tmp_path / "source"
-    kept = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "uge-store", "tests")
-    shutil.copytree(ROOT, source, ignore=kept)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    built = subprocess.run(
-        [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if built.returncode and "setuptools" in built.stderr and "No module" in built.stderr:
-        pytest.skip("no setuptools in this environment, and the wheel is built without the network")
-    assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    code = "from uge_core.datasets import load; from uge_core.datasets.layouts.sample import folder; print(folder('town'), load('sample:titles').num_edges)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(tmp_path / "site")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.startswith(str(tmp_path / "site" / "uge_core" / "sample_data" / "town"))

@@ -21,22 +21,28 @@ def add(parsers: Parsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Starts Streamlit on the dashboard's entry."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / "app.py").exists():
-        raise ConfigError(
-            f"the dashboard is not beside this package ({root / 'app.py'} is missing); run uge app from a checkout"
-        )
+    entry = _entry()
     store = Path(args.store or default_root()).resolve()
     # without --port the port stays Streamlit's business, so that its variables and config file are heard
     port = [] if args.port is None else [f"--server.port={args.port}"]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", *port]
-    env = os.environ | {"UGE_STORE": str(store)}
+    command = [sys.executable, "-m", "streamlit", "run", str(entry), *port]
+    # A module that lies where `uge app` is typed is not taken for one of ours.
+    env = os.environ | {"UGE_STORE": str(store), "PYTHONSAFEPATH": "1"}
     if os.name == "posix":
         # The server takes this process's place, so that whoever stops `uge app` has stopped the server.
-        os.chdir(root)
         os.execve(sys.executable, command, env)
     try:
-        return subprocess.call(command, cwd=root, env=env)
+        return subprocess.call(command, env=env)
     except KeyboardInterrupt:
         # Ctrl-C is how a dashboard is closed.
         return DONE
+
+
+def _entry() -> Path:
+    """`app.py`, which lies beside the package in a checkout and inside it once installed."""
+    package = Path(__file__).resolve().parents[2]
+    places = (package / "app", package.parent)
+    for place in places:
+        if (place / "pages" / "main.py").exists():
+            return place / "app.py"
+    raise ConfigError(f"the dashboard is missing: there is no pages/main.py in {places[0]}; install uge-core again")
