@@ -48,7 +48,7 @@ def nodes_with_equal_means(kind, n=3_000, seed=0):
 
 
 def test_the_five_are_there():
-    assert ATTACKERS == ("graph", "knn", "linear", "mlp", "trees")
+    assert {"graph", "knn", "linear", "mlp", "trees"} <= set(ATTACKERS)
     assert all(find("audit.attackers", name).label for name in ATTACKERS)
 
 

@@ -24,6 +24,7 @@ from uge_core.audit.leakage import (
 from uge_core.errors import ConfigError
 from uge_core.graph.split import probe_split
 from uge_core.kernels.logistic import fit_logistic
+from uge_core.registry import names
 
 
 def prediction(truth, label, probability=None, classes=(0, 1), train_size=None):
@@ -187,5 +188,5 @@ def test_majority_rate_takes_the_class_from_training():
 
 
 def test_unknown_attacker_is_refused():
-    with pytest.raises(ConfigError, match="allowed: graph, knn, linear, mlp, trees"):
+    with pytest.raises(ConfigError, match=f"allowed: {', '.join(names('audit.attackers'))}"):
         attack(np.ones((3, 1), np.float32), np.arange(3), np.arange(2), np.arange(2, 3), attacker="treees")
