@@ -33,8 +33,8 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
 
 def abandoned(path: Path) -> bool:
     """Whether a file or folder has a temporary name, and the process that it names is gone."""
-    found = re.fullmatch(r".+\.(\d+)(\.(new|deleted))?", path.name)
-    return found is not None and birth(int(found[1])) is None
+    temporary = re.fullmatch(r".+\.(\d+)(\.(new|deleted))?", path.name)
+    return temporary is not None and birth(int(temporary[1])) is None
 
 
 class StrictLoader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]

@@ -49,13 +49,13 @@ def store(tmp_path: Path) -> Iterator[RunStore]:
 
 def settings(town: Path, store: RunStore, **chosen: Any) -> tuple[Any, dict[str, Any]]:
     form = training_form(str(town), store)
-    given = {"backbone": "node2vec", "methods": ["none"], "epochs": 30, "device": "cpu"} | chosen
-    return form, form.settings(**given)
+    choice = {"backbone": "node2vec", "methods": ["none"], "epochs": 30, "device": "cpu"} | chosen
+    return form, form.settings(**choice)
 
 
 def enqueue(town: Path, store: RunStore, **chosen: Any) -> int:
-    form, made = settings(town, store, **chosen)
-    return ui.enqueue(form, made, store)
+    form, choice = settings(town, store, **chosen)
+    return ui.enqueue(form, choice, store)
 
 
 def until(store: RunStore, job_id: int, done: Callable[[Job], bool], seconds: float = 120) -> Job:
@@ -154,8 +154,8 @@ def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
     job = until(store, job_id, over)
     assert job.status == "finished", Queue(store).last_lines(job)
     through = RunStore(tmp_path / "through")
-    _, made = settings(plain_town, through, **grid)
-    whole = uge.sweep(uge.load(plain_town), store=through, device="cpu", **made["grid"])
+    _, choice = settings(plain_town, through, **grid)
+    whole = uge.sweep(uge.load(plain_town), store=through, device="cpu", **choice["grid"])
     for run in whole:
         resumed = store.load(run.id)
         assert resumed.diagnostics["resumed_at_epoch"]
@@ -168,9 +168,9 @@ def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
 
 
 def test_two_workers_never_take_one_job(town: Path, store: RunStore) -> None:
-    _, made = settings(town, store)
+    _, choice = settings(town, store)
     queue = Queue(store)
-    jobs = [queue.add(made) for _ in range(12)]
+    jobs = [queue.add(choice) for _ in range(12)]
     code = (
         "import sys; from uge_core.dashboard.jobs.queue import Queue; from uge_core.runs.store import RunStore;"
         "queue = Queue(RunStore(sys.argv[1])); print('here', flush=True); sys.stdin.read();"
@@ -226,9 +226,9 @@ def test_a_diverging_run_fails_with_its_last_lines_and_a_remedy(plain_town: Path
 def test_data_that_went_away_fail_the_job(plain_town: Path, store: RunStore, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(plain_town, copy)
-    form, made = settings(copy, store)
+    form, choice = settings(copy, store)
     shutil.rmtree(copy)
-    job = until(store, ui.enqueue(form, made, store), over)
+    job = until(store, ui.enqueue(form, choice, store), over)
     assert job.status == "failed" and "no such folder" in (job.reason or "") and job.remedy
 
 
@@ -249,8 +249,8 @@ def test_a_job_that_does_not_heed_its_cancelling_is_terminated(town: Path, store
 
 
 def test_only_what_ended_early_can_be_resumed(town: Path, store: RunStore) -> None:
-    _, made = settings(town, store)
-    job_id = Queue(store).add(made)
+    _, choice = settings(town, store)
+    job_id = Queue(store).add(choice)
     with store.writing() as db:
         db.execute("UPDATE jobs SET status = 'finished'")
     with pytest.raises(StoreError, match="is finished"):
@@ -271,9 +271,9 @@ def stop_at(epoch: int) -> Callable[[Any], None]:
 def test_a_training_stopped_twice_has_the_bits_of_one_that_was_not(backbone: str, town: Path, tmp_path: Path) -> None:
     graph = uge.load(town)
     split = split_links(graph, validation_share=0.1)
-    given: dict[str, Any] = {"backbone": backbone, "epochs": 12, "validation": 0.1, "options": {"warm_epochs": 8}}
+    shared: dict[str, Any] = {"backbone": backbone, "epochs": 12, "validation": 0.1, "options": {"warm_epochs": 8}}
     configs = [
-        RunConfig.resolve(graph, sensitive="city", method=method, lam=lam, warm_from=warm, **given)
+        RunConfig.resolve(graph, sensitive="city", method=method, lam=lam, warm_from=warm, **shared)
         for method, lam, warm in (("uge-ok", 0.3, None), ("uge-ok", 1.0, 0.3), ("uge-r", 0.3, None))
     ]
     whole = fit(configs, graph, split, device="cpu")
@@ -312,8 +312,8 @@ def test_force_begins_anew_and_deleting_a_run_deletes_its_checkpoint(plain_town:
     with pytest.raises(KeyboardInterrupt):
         uge.sweep(graph, seeds=(0, 1), store=store, epochs=9, device="cpu", on_progress=stop_at(5))
     first, second = sorted(run.id for run in store.list())
-    said = " ".join(ui.removal([first], store))
-    assert "1 checkpoint, which hold 1 other interrupted runs too" in said
+    removed = " ".join(ui.removal([first], store))
+    assert "1 checkpoint, which hold 1 other interrupted runs too" in removed
     (path,) = store.checkpoints.iterdir()
     assert str(path) in ui.delete([first], store) and not path.exists()
     assert store.load(second).status == "interrupted"
@@ -343,20 +343,20 @@ def test_the_form_is_drawn_from_the_config_classes(town: Path, tmp_path: Path) -
     form = training_form(str(town), RunStore(tmp_path))
     assert form.attributes == {"city": 3, "gender": 2, "age": 2} and set(form.missing) == {"age"}
     assert next(iter(form.backbones)) == "node2vec" and next(iter(form.methods)) == "none"
-    found = {f.name: f for f in form.fields("node2vec", ["uge-w", "uge-o"])}
-    assert found["learning_rate"].low == 1e-8 and found["learning_rate"].kind == "number"
-    assert found["init_std"].owner == "node2vec (walk length 1)"
-    assert found["negatives"].choices == ("shared", "listed")
-    assert found["shrinkage"].default is None and found["shrinkage"].owner == "UGE-W, UGE-O (ours)"
-    assert not {"weight_decay", "edge_weights", "direction", "item_cells", "epochs", "seed"} & set(found)
+    fields = {f.name: f for f in form.fields("node2vec", ["uge-w", "uge-o"])}
+    assert fields["learning_rate"].low == 1e-8 and fields["learning_rate"].kind == "number"
+    assert fields["init_std"].owner == "node2vec (walk length 1)"
+    assert fields["negatives"].choices == ("shared", "listed")
+    assert fields["shrinkage"].default is None and fields["shrinkage"].owner == "UGE-W, UGE-O (ours)"
+    assert not {"weight_decay", "edge_weights", "direction", "item_cells", "epochs", "seed"} & set(fields)
     assert {"weight_decay"} <= {f.name for f in form.fields("gcn", ["none"])}
 
 
 def test_a_choice_is_refused_before_it_waits(town: Path, store: RunStore) -> None:
-    form, made = settings(town, store, methods=["uge-c"])
-    assert "needs at least one sensitive attribute" in (ui.estimate(form, made, store).refusal or "")
+    form, choice = settings(town, store, methods=["uge-c"])
+    assert "needs at least one sensitive attribute" in (ui.estimate(form, choice, store).refusal or "")
     with pytest.raises(ConfigError, match="needs at least one"):
-        ui.enqueue(form, made, store)
+        ui.enqueue(form, choice, store)
     with pytest.raises(ConfigError, match="'x' is not a number; write"):
         settings(town, store, lams="0.1, x")
     with pytest.raises(ConfigError, match="no method"):
@@ -368,8 +368,8 @@ def test_a_choice_is_refused_before_it_waits(town: Path, store: RunStore) -> Non
 
 def test_the_time_is_by_earlier_runs_where_there_are_some(town: Path, store_copy: Path) -> None:
     store = RunStore(store_copy)
-    form, made = settings(town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60)
-    earlier = ui.estimate(form, made, store)
+    form, choice = settings(town, store, methods=["none", "uge-w"], sensitive=["city"], epochs=60)
+    earlier = ui.estimate(form, choice, store)
     assert (
         "by earlier " in earlier.words and "of this graph" in earlier.words and earlier.to_train == 2 and earlier.known
     )
@@ -391,17 +391,17 @@ def test_the_time_is_by_earlier_runs_where_there_are_some(town: Path, store_copy
 def test_a_choice_is_measured_where_nothing_like_it_was(
     town: Path, store: RunStore, work_here: Callable[[RunStore], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    form, made = settings(town, store, methods=["none", "uge-c"], sensitive=["city"], lams="0.1, 0.5", epochs=4000)
-    before = ui.estimate(form, made, store)
+    form, choice = settings(town, store, methods=["none", "uge-c"], sensitive=["city"], lams="0.1, 0.5", epochs=4000)
+    before = ui.estimate(form, choice, store)
     assert not before.known and store.timings() == []
     monkeypatch.setattr("uge_core.dashboard.jobs.measure._MOST", 30)
-    job_id = ui.enqueue_measure(made, store)
-    assert ui.enqueue_measure(made, store) == job_id
+    job_id = ui.enqueue_measure(choice, store)
+    assert ui.enqueue_measure(choice, store) == job_id
     work_here(store)
     job = Queue(store).load(job_id)
     assert job.status == "finished", job
     assert {(r.what, r.kind) for r in store.timings()} == {("train", "cpu/node2vec/none+uge-c"), ("audit", "attack")}
-    after = ui.estimate(form, made, store)
+    after = ui.estimate(form, choice, store)
     assert after.known and "rule of thumb" not in after.words and store.list() == []
     assert after.low and after.high and before.low and before.high and after.high / after.low < before.high / before.low
 
@@ -409,18 +409,22 @@ def test_a_choice_is_measured_where_nothing_like_it_was(
 def test_rates_are_of_this_machine_and_of_the_nearest_kind() -> None:
     from uge_core.runs import timing
 
-    def made(work: float = 10.0, seconds: float = 20.0, **given: Any) -> timing.Timing:
+    def timing_with(work: float = 10.0, seconds: float = 20.0, **changed: Any) -> timing.Timing:
         known = {"what": "train", "graph": "g", "kind": "cpu/gcn/none", "machine": timing.machine(), "at": 1.0}
-        return timing.Timing(**known | {"work": work, "seconds": seconds} | given)  # type: ignore[arg-type]
+        return timing.Timing(**known | {"work": work, "seconds": seconds} | changed)  # type: ignore[arg-type]
 
     def low(*there: timing.Timing) -> float:
         return timing.span(there, "train", 10.0, graph="g", kind="cpu/gcn/none").low
 
-    assert low(made()) == low(made(), made(kind="cpu/gcn/uge-c", seconds=1.0)) > low(made(kind="cpu/gcn/uge-c"))
-    assert not timing.span([made(machine="other")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
-    assert not timing.span([made(kind="gpu/gcn/none")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
-    other = timing.span([made(graph="h")], "train", 10.0, graph="g", kind="cpu/gcn/none")
-    assert other.known and other.low < low(made()) and "other graphs" in other.source
+    assert (
+        low(timing_with())
+        == low(timing_with(), timing_with(kind="cpu/gcn/uge-c", seconds=1.0))
+        > low(timing_with(kind="cpu/gcn/uge-c"))
+    )
+    assert not timing.span([timing_with(machine="other")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
+    assert not timing.span([timing_with(kind="gpu/gcn/none")], "train", 1.0, graph="g", kind="cpu/gcn/none").known
+    other = timing.span([timing_with(graph="h")], "train", 10.0, graph="g", kind="cpu/gcn/none")
+    assert other.known and other.low < low(timing_with()) and "other graphs" in other.source
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "1 s"), (59, "59 s"), (61, "1 min"), (3700, "1.0 h")])
@@ -434,8 +438,8 @@ def test_history_filters_and_names_what_was_cut_off(store_copy: Path) -> None:
     store.begin("f" * 12, first.config, first.dataset)
     store.interrupt("f" * 12)
     assert ui.history_view(store).total == 5
-    found = ui.history_view(store, text="uge-c CITY").table
-    assert len(found) and set(found["Run"]) == {"UGE-C λ 0.5 · city"}
+    table = ui.history_view(store, text="uge-c CITY").table
+    assert len(table) and set(table["Run"]) == {"UGE-C λ 0.5 · city"}
     view = ui.history_view(store, statuses=["interrupted"])
     assert view.cut_off == ("f" * 12,) and view.table["Reason"].tolist() == ["stopped by the user"]
 
@@ -458,8 +462,8 @@ def test_a_job_that_trains_stored_runs_again_goes_on_where_it_was_cut_off(
     grid: dict[str, Any] = {"sensitive": ["city"], "methods": ["none", "fairwalk"], "epochs": 9}
     uge.sweep(uge.load(plain_town), **grid | {"sensitive": "city"}, store=store, device="cpu")
     before = {run.id: run.finished for run in store.list()}
-    _, made = settings(plain_town, store, **grid, force=True)
-    job_id = Queue(store).add(made | {"solo": True})
+    _, choice = settings(plain_town, store, **grid, force=True)
+    job_id = Queue(store).add(choice | {"solo": True})
     trained: list[str] = []
     finish, tell = RunStore.finish, _Heartbeat.__call__
 
@@ -468,8 +472,8 @@ def test_a_job_that_trains_stored_runs_again_goes_on_where_it_was_cut_off(
             self._cancelled.set()
         tell(self, step)
 
-    def note(self: RunStore, run_id: str, **found: Any) -> None:
-        finish(self, run_id, **found)
+    def note(self: RunStore, run_id: str, **result: Any) -> None:
+        finish(self, run_id, **result)
         trained.append(run_id)
 
     monkeypatch.setattr(RunStore, "finish", note)
@@ -494,10 +498,10 @@ def test_a_run_deleted_while_it_is_compared_leaves_no_comparison(
     job_id = ui.enqueue_comparison(store, before, after)
     compare = comparison.compare
 
-    def meanwhile(*given: Any, **more: Any) -> Any:
-        found = compare(*given, **more)
+    def meanwhile(*arguments: Any, **more: Any) -> Any:
+        compared = compare(*arguments, **more)
         store.delete(after)
-        return found
+        return compared
 
     monkeypatch.setattr(comparison, "compare", meanwhile)
     work_here(store)

@@ -82,14 +82,14 @@ def test_a_run_on_a_scenario_keeps_its_graph_and_one_from_python_needs_a_place_a
     store, graph = uge.RunStore(tmp_path / "store"), uge.load(town)
     a, b = graph.ids(graph.edges[:, 0])
     scenario = Scenario(graph.fingerprint, (DropEdges(((a, b),)),), "one fewer")
-    given: dict[str, Any] = {"sensitive": "city", "method": "uge-c", "store": store, "epochs": 2, "device": "cpu"}
+    training: dict[str, Any] = {"sensitive": "city", "method": "uge-c", "store": store, "epochs": 2, "device": "cpu"}
     source = {"spec": str(town), "scenario": scenario.to_json()}
-    run = uge.train(scenario_graph(graph, scenario), source=source, **given)
+    run = uge.train(scenario_graph(graph, scenario), source=source, **training)
     view = tradeoff_view(store, data=run.dataset["fingerprint"][:8], attribute="city")
     settings = Queue(store).load(enqueue_lambda(lambda_offer(view, "UGE-C", 0.7), store)).settings
     assert settings["attributes"] is None and settings["scenario"] == scenario.to_json()
-    made = load_source({"spec": settings["data"], "scenario": settings["scenario"]}, store)
-    (planned,) = uge.plan(made, **settings["grid"] | {"lams": [run.config["lambda"]]})
+    edited = load_source({"spec": settings["data"], "scenario": settings["scenario"]}, store)
+    (planned,) = uge.plan(edited, **settings["grid"] | {"lams": [run.config["lambda"]]})
     assert planned.run_id == run.id
 
 

@@ -303,8 +303,8 @@ def history_view(
         statuses: only these; all where none is named.
         archived: show archived runs too.
     """
-    there = store.list(audits=False, archived=True)
-    runs = [run for run in there if archived or run.archived is None]
+    stored = store.list(audits=False, archived=True)
+    runs = [run for run in stored if archived or run.archived is None]
     rows = {run.id: _row(run) for run in runs}
     words = text.lower().split()
     shown = [
@@ -319,7 +319,7 @@ def history_view(
         labels,
         tuple(run.id for run in shown),
         len(runs),
-        frozenset(run.id for run in there if run.archived is not None),
+        frozenset(run.id for run in stored if run.archived is not None),
         frozenset(run.id for run in shown if run.status == "running"),
         tuple(dict.fromkeys(run.status for run in runs)),
         tuple(run.id for run in shown if run.status in ("failed", "interrupted")),
@@ -346,30 +346,32 @@ def _row(run: StoredRun) -> dict[str, Any]:
 
 def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
     """What deleting these runs would remove, in sentences."""
-    gone, said = set(run_ids), []
+    doomed_runs, sentences = set(run_ids), []
     size = files = 0
     others: set[str] = set()
-    kept = list(checkpoint.kept(store.checkpoints))
+    checkpoints = list(checkpoint.kept(store.checkpoints))
     for run_id in run_ids:
         run = store.load(run_id)
         for path in run.folder.rglob("*") if run.folder.is_dir() else ():
             if path.is_file():
                 files, size = files + 1, size + path.stat().st_size
-    held = [(path, record["runs"]) for path, record in kept if gone.intersection(record["runs"])]
+    held = [(path, record["runs"]) for path, record in checkpoints if doomed_runs.intersection(record["runs"])]
     for path, runs in held:
-        size, others = size + path.stat().st_size, others | set(runs) - gone
-    said.append(
+        size, others = size + path.stat().st_size, others | set(runs) - doomed_runs
+    sentences.append(
         f"{len(run_ids)} run{'s' * (len(run_ids) != 1)} with audit, history and settings, {files} files: embeddings, twins, masks and projections"
     )
     if held:
         also = f", which hold {len(others)} other interrupted runs too" if others else ""
-        said.append(f"{len(held)} checkpoint{'s' * (len(held) != 1)}{also}: training cannot go on from there any more")
+        sentences.append(
+            f"{len(held)} checkpoint{'s' * (len(held) != 1)}{also}: training cannot go on from there any more"
+        )
     if doomed := list(store.scenarios_of(store.last_of(run_ids)).values()):
-        said.append(
+        sentences.append(
             f"{len(doomed)} scenario{'s' * (len(doomed) != 1)} ({', '.join(doomed)}), as no other run of their graph is left"
         )
-    said.append(f"{size / 1e6:.1f} MB in all. The data the runs were trained on stay where they are.")
-    return tuple(said)
+    sentences.append(f"{size / 1e6:.1f} MB in all. The data the runs were trained on stay where they are.")
+    return tuple(sentences)
 
 
 def delete(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:

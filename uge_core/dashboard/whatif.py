@@ -64,8 +64,8 @@ def whatif_graph(store: RunStore, run: str, attribute: str | None) -> WhatifGrap
 
 def whatif_find(store: RunStore, run: str, text: str) -> list[str]:
     """Ids of nodes that hold a text."""
-    found: list[str] = ask(store, "find", run=run, text=text)["nodes"]
-    return found
+    nodes: list[str] = ask(store, "find", run=run, text=text)["nodes"]
+    return nodes
 
 
 def whatif_edit(scenario: Scenario, kind: str, **values: Any) -> Scenario:
@@ -94,9 +94,9 @@ def whatif_compare(
 
 def _judged(store: RunStore, run: str, scenario: Scenario, attribute: str, attackers: Sequence[str]) -> dict[str, Any]:
     answer = ask(store, "judge", run=run, scenario=scenario.to_json(), attribute=attribute, attackers=list(attackers))
-    kept = Scenarios(store)
-    if scenario.name and any(s.scenario.hash == scenario.hash for s in kept.list(scenario.data)):
-        kept.keep(scenario.id, run, answer)
+    scenarios = Scenarios(store)
+    if scenario.name and any(s.scenario.hash == scenario.hash for s in scenarios.list(scenario.data)):
+        scenarios.keep(scenario.id, run, answer)
     return answer
 
 

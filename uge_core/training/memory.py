@@ -37,8 +37,10 @@ def memory_errors(members: int) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        said = str(error).lower()
-        if isinstance(error, RuntimeError) and not any(words in said for words in ("out of memory", "allocate memory")):
+        message = str(error).lower()
+        if isinstance(error, RuntimeError) and not any(
+            words in message for words in ("out of memory", "allocate memory")
+        ):
             raise
         if torch.cuda.is_available():
             torch.cuda.empty_cache()

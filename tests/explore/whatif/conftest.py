@@ -22,17 +22,17 @@ def encoders(town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             RunConfig.resolve(graph, sensitive="city", method=method, backbone=backbone, epochs=12)
             for method in ("none", "uge-w", "uge-c")
         ]
-        for config, found in zip(configs, fit(configs, graph, split_links(graph), device="cpu"), strict=True):
+        for config, fitted in zip(configs, fit(configs, graph, split_links(graph), device="cpu"), strict=True):
             run_id = config.run_id(graph.fingerprint)
             source = {"spec": str(town), "attributes": None}
             store.begin(run_id, config.to_json(), dataset_record(graph) | {"source": source})
             store.finish(
                 run_id,
-                embedding=found.embedding,
-                twin=found.twin,
-                hidden=found.hidden,
-                parameters=found.parameters,
-                diagnostics=found.diagnostics,
+                embedding=fitted.embedding,
+                twin=fitted.twin,
+                hidden=fitted.hidden,
+                parameters=fitted.parameters,
+                diagnostics=fitted.diagnostics,
                 device="cpu",
             )
     return root

@@ -95,13 +95,13 @@ def test_rejudging_equals_an_audit_of_the_edited_graph(
         for pair in answer["rows"]:
             row = pair[side]
             keys = ("metric", "attribute", "attacker", "variant", "exposure")
-            found = audit.find(**{k: row[k] for k in keys})
+            measured = audit.find(**{k: row[k] for k in keys})
             for name in ("value", "ci_low", "ci_high", "n", "floor_random", "floor_majority"):
-                expected = getattr(found, name)
+                expected = getattr(measured, name)
                 assert (row[name] is None) == (expected is None), (name, row)
                 assert expected is None or row[name] == pytest.approx(expected, rel=1e-12, abs=1e-12), (name, row)
             assert [(c["a"], c["b"], c["n"], c["value"]) for c in row["cells"]] == [
-                (c.a, c.b, c.n, c.value) for c in found.cells
+                (c.a, c.b, c.n, c.value) for c in measured.cells
             ]
 
 
@@ -160,8 +160,8 @@ def by_hand(graph: Any, train: np.ndarray, u: int, v: int) -> tuple[int, float, 
 
     def count(of: dict[int, Any]) -> tuple[int, int]:
         pairs = sum(1 for i in known for j in known if (of[i], of[j]) == (of[u], of[v]))
-        found = sum((of[a], of[b]) == (of[u], of[v]) for a, b in edges)
-        return pairs, found + sum((of[b], of[a]) == (of[u], of[v]) for a, b in edges)
+        linked = sum((of[a], of[b]) == (of[u], of[v]) for a, b in edges)
+        return pairs, linked + sum((of[b], of[a]) == (of[u], of[v]) for a, b in edges)
 
     (pairs, seen), (wide, seen_wide) = count(joint), count(rest)
     rate = 2 * len(edges) / len(known) ** 2
@@ -218,14 +218,14 @@ def test_small_groups_are_suppressed(graph: Any, store: uge.RunStore) -> None:
 
 
 def test_an_ego_network_is_bounded_and_keeps_the_closest(graph: Any) -> None:
-    found = ego_network(graph, split_links(graph), None, [10, 11], most=12)
-    assert len(found.nodes) == 12 and [n["centre"] for n in found.nodes[:3]] == [True, True, False]
-    shown = {int(n["id"][1:]) for n in found.nodes}
+    network = ego_network(graph, split_links(graph), None, [10, 11], most=12)
+    assert len(network.nodes) == 12 and [n["centre"] for n in network.nodes[:3]] == [True, True, False]
+    shown = {int(n["id"][1:]) for n in network.nodes}
     near = {int(b) for a in (10, 11) for e in graph.edges.T for b in e if a in e} - {10, 11}
-    assert found.left_out == len(near - shown)
+    assert network.left_out == len(near - shown)
     ties = {n: sum(a in e for e in graph.edges.T for a in (10, 11) if n in e) for n in near}
     assert min(ties[n] for n in shown & near) >= max(ties[n] for n in near - shown)
-    places = positions(12, np.array([[e["a"], e["b"]] for e in found.edges]).T, 2)
+    places = positions(12, np.array([[e["a"], e["b"]] for e in network.edges]).T, 2)
     assert len(set(places)) == 12 and np.abs(places).max() <= 1
 
 
@@ -244,8 +244,8 @@ def test_reencoding_without_an_edit_gives_the_stored_bits(
 
 def test_a_run_that_keeps_an_earlier_epoch_has_no_parameters(graph: Any, store: uge.RunStore) -> None:
     config = RunConfig.resolve(graph, backbone="gcn", validation=0.1, epochs=80, options={"learning_rate": 0.2})
-    (found,) = fit([config], graph, split_links(graph, validation_share=0.1), device="cpu")
-    assert found.best_epoch < 80 and found.parameters == {}
+    (fitted,) = fit([config], graph, split_links(graph, validation_share=0.1), device="cpu")
+    assert fitted.best_epoch < 80 and fitted.parameters == {}
     run = run_of(store, "gcn")
     bare = replace(run, id="0" * 12, folder=run.folder / "elsewhere")
     assert bare.parameters == {} and "were not kept" in str(refusal(bare))
@@ -274,8 +274,8 @@ def test_reencoding_moves_those_near_an_edited_edge(
     assert not np.array_equal(z, run.embedding)
     audit = audit_embedding(z, edited, split_links(edited), attributes=["city"], attackers=("linear",))
     for pair in answer["rows"]:
-        found = audit.find(**{k: pair["after"][k] for k in ("metric", "attribute", "attacker", "variant")})
-        assert pair["after"]["value"] == found.value
+        measured = audit.find(**{k: pair["after"][k] for k in ("metric", "attribute", "attacker", "variant")})
+        assert pair["after"]["value"] == measured.value
 
 
 def test_weights_of_edges_reach_gcn_and_not_gat(graph: Any, store: uge.RunStore, answers: Answers) -> None:
@@ -287,8 +287,8 @@ def test_weights_of_edges_reach_gcn_and_not_gat(graph: Any, store: uge.RunStore,
 def test_how_far_is_relative_to_a_nodes_length() -> None:
     before = np.array([[3.0, 4.0], [1.0, 0.0], [2.0, 0.0], [0.0, 0.0]], dtype=np.float32)
     after = before + np.array([[0.0, 5.0], [0.5, 0.0], [0.0, 0.0], [0.0, 0.0]], dtype=np.float32)
-    found = moved(before, after, np.array([0]), np.array([[0], [1]]))
-    assert [(m.who, m.nodes, m.largest, m.still) for m in found] == [
+    movements = moved(before, after, np.array([0]), np.array([[0], [1]]))
+    assert [(m.who, m.nodes, m.largest, m.still) for m in movements] == [
         ("edited nodes", 1, 1.0, 0),
         ("their neighbours", 1, 0.5, 0),
         ("all others", 2, 0.0, 2),
@@ -320,8 +320,8 @@ def test_suppressed_cells_tell_neither_value_nor_number() -> None:
     )
     row |= {"metric": "dp", "attribute": "city", "value": 0.2, "n": 500, "direction": "lower", "evidence": "ok"}
 
-    def cell(b: str, n: int, value: float | None, **given: Any) -> dict[str, Any]:
-        return {"a": "A", "b": b, "value": value, "n": n, "ci_low": None, "ci_high": None, "excluded": n < 100} | given
+    def cell(b: str, n: int, value: float | None, **more: Any) -> dict[str, Any]:
+        return {"a": "A", "b": b, "value": value, "n": n, "ci_low": None, "ci_high": None, "excluded": n < 100} | more
 
     before = row | {"cells": [cell("A", 500, 0.5), cell("B", 9, 0.987654), cell("C", 0, None)]}
     after = row | {"cells": [cell("A", 500, 0.4), cell("B", 500, 0.3), cell("C", 0, None, withheld=True)]}
@@ -364,10 +364,10 @@ def test_hostile_names_are_escaped(graph: Any) -> None:
     from uge_core.views.figures.ego import ego_figure
 
     odd = replace(graph, node_ids=np.array([f"<b>{i}</b>" for i in range(200)], dtype=object))
-    found = ego_network(odd, split_links(odd), None, [10])
+    network = ego_network(odd, split_links(odd), None, [10])
     record = {
-        "nodes": [n | {"x": 0.0, "y": 0.0} for n in found.nodes],
-        "edges": list(found.edges),
+        "nodes": [n | {"x": 0.0, "y": 0.0} for n in network.nodes],
+        "edges": list(network.edges),
         "left_out": 0,
         "edges_left_out": 0,
         "sensitive": [],
@@ -411,8 +411,8 @@ def test_a_deleted_scenario_leaves_no_edits_in_jobs_that_are_over(tmp_path: Path
     with store.writing() as db:
         db.execute("UPDATE jobs SET status = 'finished' WHERE id != ?", (jobs[-1],))
     Scenarios(store).delete(Scenarios(store).save(scenario))
-    kept = [Queue(store).load(job_id).settings["scenario"] for job_id in jobs]
-    assert kept == [{"name": "(deleted)", "sha256": scenario.hash}, other.to_json(), scenario.to_json()]
+    scenarios = [Queue(store).load(job_id).settings["scenario"] for job_id in jobs]
+    assert scenarios == [{"name": "(deleted)", "sha256": scenario.hash}, other.to_json(), scenario.to_json()]
 
 
 def test_what_a_run_gave_makes_no_folder_of_one_that_was_deleted(
@@ -423,9 +423,9 @@ def test_what_a_run_gave_makes_no_folder_of_one_that_was_deleted(
     load = uge.RunStore.load
 
     def meanwhile(self: uge.RunStore, run_id: str) -> uge.StoredRun:
-        found = load(self, run_id)
+        stored = load(self, run_id)
         self.delete(run_id)
-        return found
+        return stored
 
     monkeypatch.setattr(uge.RunStore, "load", meanwhile)
     with pytest.raises(StoreError, match="cannot be written"):

@@ -173,33 +173,33 @@ def test_undo_goes_back_edit_by_edit() -> None:
 
 
 def test_scenarios_are_kept_listed_and_deleted(tmp_path: Path) -> None:
-    kept = Scenarios(RunStore(tmp_path / "store"))
+    scenarios = Scenarios(RunStore(tmp_path / "store"))
     first = Scenario("f" * 64, EDITS[:2], "first <b>")
-    scenario_id = kept.save(first)
-    kept.save(Scenario("e" * 64, EDITS[:1], "other data"))
-    assert kept.load(scenario_id).scenario == first
-    assert [s.scenario.name for s in kept.list("ffff")] == ["first <b>"] and len(kept.list()) == 2
-    assert (kept.folder.stat().st_mode & 0o077) == 0
-    kept.save(replace(first, name="renamed"))
-    assert [s.scenario.name for s in kept.list("ffff")] == ["renamed"]
-    kept.delete(scenario_id)
-    assert kept.list("ffff") == []
+    scenario_id = scenarios.save(first)
+    scenarios.save(Scenario("e" * 64, EDITS[:1], "other data"))
+    assert scenarios.load(scenario_id).scenario == first
+    assert [s.scenario.name for s in scenarios.list("ffff")] == ["first <b>"] and len(scenarios.list()) == 2
+    assert (scenarios.folder.stat().st_mode & 0o077) == 0
+    scenarios.save(replace(first, name="renamed"))
+    assert [s.scenario.name for s in scenarios.list("ffff")] == ["renamed"]
+    scenarios.delete(scenario_id)
+    assert scenarios.list("ffff") == []
     with pytest.raises(StoreError, match="no scenario"):
-        kept.load(scenario_id)
+        scenarios.load(scenario_id)
     with pytest.raises(StoreError, match="no scenario"):
-        kept.load("../../store")
+        scenarios.load("../../store")
     with pytest.raises(ConfigError, match="needs a name"):
-        kept.save(replace(first, name=" "))
+        scenarios.save(replace(first, name=" "))
 
 
 def test_a_scenario_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
-    kept = Scenarios(RunStore(tmp_path))
-    scenario_id = kept.save(Scenario("f" * 64, (Threshold(0.25),), "a"))
-    path = kept.folder / f"{scenario_id}.json"
+    scenarios = Scenarios(RunStore(tmp_path))
+    scenario_id = scenarios.save(Scenario("f" * 64, (Threshold(0.25),), "a"))
+    path = scenarios.folder / f"{scenario_id}.json"
     path.write_text(path.read_text().replace("0.25", "0.75"))
-    assert kept.list() == []
+    assert scenarios.list() == []
     with pytest.raises(ConfigError, match="SHA-256 does not fit"):
-        kept.load(scenario_id)
+        scenarios.load(scenario_id)
 
 
 def test_a_scenario_is_of_one_graph(graph: AttributedGraph) -> None:

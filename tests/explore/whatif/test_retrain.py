@@ -56,10 +56,10 @@ def test_a_scenario_is_trained_and_compared_in_pairs(
         k: v for k, v in run.config.items() if k != "dataset"
     }
     assert other.audited
-    found = Answers(own).compare(run.id, other.id, ["linear"])
-    measures = {(r["metric"], r["attribute"], r["exposure"]) for r in found["rows"]}
+    answer = Answers(own).compare(run.id, other.id, ["linear"])
+    measures = {(r["metric"], r["attribute"], r["exposure"]) for r in answer["rows"]}
     assert ("auc", "city", "unseen") in measures and any(m == "ndcg_at_10" for m, _, _ in measures)
-    view = retrained_view(found)
+    view = retrained_view(answer)
     assert set(view.table["Made by"]) == {"re-train"} and "measures change by more than chance" in view.sentence
     # the run's data are found again, with the scenario, by the command line too
     assert cli.run(["audit", other.id, "--attackers", "linear", "--store", str(own.root)]) in (0, 3)
@@ -96,15 +96,15 @@ def test_what_waits_is_not_asked_for_again(own: uge.RunStore) -> None:
 def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Path) -> None:
     run = run_of(own, "none")
     scenario = Scenario(run.dataset["fingerprint"], (FlipValue("city", ("p1", "p2"), "A"),), "two <b>people</b>")
-    kept = Scenarios(own)
-    scenario_id = kept.save(scenario)
+    scenarios = Scenarios(own)
+    scenario_id = scenarios.save(scenario)
     plain = ui.contents([run.id], store=own)["html"]().decode()
     assert "What-if scenarios" not in plain
     assert (
         "Not measured with these runs" in ui.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
     )
     answer = Answers(own).judge(run.id, scenario.to_json(), "city")
-    kept.keep(scenario_id, run.id, answer)
+    scenarios.keep(scenario_id, run.id, answer)
     page = ui.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
     assert "What-if scenarios" in page and scenario.hash in page and "two &lt;b&gt;people&lt;/b&gt;" in page
     assert (
@@ -136,9 +136,9 @@ def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Pat
     assert (
         result["run_id"] == run.id and result["tier"] == answer["tier"] and len(result["rows"]) == len(answer["rows"])
     )
-    for pair, found in zip(result["rows"], answer["rows"], strict=True):
+    for pair, row in zip(result["rows"], answer["rows"], strict=True):
         for side in ("before", "after"):
-            assert "cells" not in pair[side] and pair[side]["value"] == found[side]["value"]
+            assert "cells" not in pair[side] and pair[side]["value"] == row[side]["value"]
     lines = list(csv.DictReader(io.StringIO((out / "report.csv").read_text("utf-8-sig"), newline="")))
     after = [x for x in lines if x["kind"] == "scenario, after"]
     assert [x["value"] for x in after] == [
@@ -167,10 +167,10 @@ def test_a_run_on_a_scenario_is_not_one_on_files_of_the_same_content(town: Path,
     graph, scenario, files = without_an_edge(town, tmp_path / "files")
     edited, store = scenario_graph(graph, scenario), uge.RunStore(tmp_path / "store")
     source = {"spec": str(town), "attributes": None, "scenario": scenario.to_json()}
-    given: dict[str, Any] = {"store": store, "epochs": 2, "device": "cpu"}
+    shared: dict[str, Any] = {"store": store, "epochs": 2, "device": "cpu"}
     assert edited.content == files.fingerprint != edited.fingerprint
-    tried = uge.train(edited, source=source, **given)
-    trained = uge.train(files, source={"spec": str(tmp_path / "files"), "attributes": None}, **given)
+    tried = uge.train(edited, source=source, **shared)
+    trained = uge.train(files, source={"spec": str(tmp_path / "files"), "attributes": None}, **shared)
     assert trained.id != tried.id and trained.dataset["name"] == "files"
     assert store.load(tried.id).dataset == tried.dataset and uge.audit(tried, edited)
     with pytest.raises(StoreError, match="trained on other data"):

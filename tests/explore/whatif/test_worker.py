@@ -107,20 +107,20 @@ def test_kill_9_is_a_plain_message_and_another_process(own: uge.RunStore) -> Non
     ask(own, "hello")
     (pid,) = processes(own)
     os.kill(pid, signal.SIGSTOP)
-    said: list[Exception] = []
+    errors: list[Exception] = []
 
     def question() -> None:
         try:
             ask(own, "describe", run=gcn(own).id)
         except StoreError as error:
-            said.append(error)
+            errors.append(error)
 
     asking = threading.Thread(target=question)
     asking.start()
     time.sleep(0.3)
     os.kill(pid, signal.SIGKILL)
     asking.join(timeout=30)
-    assert isinstance(said[0], WhatifEnded) and "ask again" in str(said[0])
+    assert isinstance(errors[0], WhatifEnded) and "ask again" in str(errors[0])
     assert ask(own, "describe", run=gcn(own).id)["num_nodes"] == 200
     (other,) = processes(own)
     assert other != pid
@@ -194,8 +194,8 @@ def test_memory_is_of_the_files_and_runs_there_are_now(town: Path, tmp_path: Pat
     answers, source = Answers(store), {"spec": str(folder), "attributes": None}
     z = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
 
-    def added(**given: Any) -> str:
-        return add_external(z, uge.load(folder), store, file="z.npy", source=source, **given).id
+    def added(**options: Any) -> str:
+        return add_external(z, uge.load(folder), store, file="z.npy", source=source, **options).id
 
     def held_out(run_id: str) -> bool:
         scenario = Scenario(answers.describe(run_id)["data"], (DropValue("city", "A"),)).to_json()

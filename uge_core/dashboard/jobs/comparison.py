@@ -34,17 +34,17 @@ def enqueue_comparison(store: RunStore, before: str, after: str) -> int:
     if refusal := why_no_pairs(a, b):
         raise StoreError(refusal)
     plain = data_of(a) | {"scenario": None}
-    there = comparing(store, before, after)
+    open_job = comparing(store, before, after)
     return Queue(store).ask(
-        there.settings if there else plain | {"kind": KIND, "path": [before, after], "device": "cpu"}
+        open_job.settings if open_job else plain | {"kind": KIND, "path": [before, after], "device": "cpu"}
     )
 
 
 def comparing(store: RunStore, before: str, after: str) -> Job | None:
     """The job that measures these two, while it waits or runs."""
     for job in Queue(store).list():
-        mine = job.settings.get("kind") == KIND and set(job.settings["path"]) == {before, after}
-        if mine and job.status in (ACTIVE, WAITING):
+        same_pair = job.settings.get("kind") == KIND and set(job.settings["path"]) == {before, after}
+        if same_pair and job.status in (ACTIVE, WAITING):
             return job
     return None
 
@@ -82,27 +82,27 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any],
         done += 1
 
     if edited is None:
-        found = compare(a, b, other, attackers=DEFAULT_ATTACKERS, progress=tell)
-        record = compare_record(found, a.dataset, {a.id: a.config}, {b.id: b.config})
+        comparison = compare(a, b, other, attackers=DEFAULT_ATTACKERS, progress=tell)
+        record = compare_record(comparison, a.dataset, {a.id: a.config}, {b.id: b.config})
     else:
         plain = b if edited is a else a
         record = compare_runs(plain, edited, graph, other, DEFAULT_ATTACKERS, progress=tell)
         a, b = plain, edited
     path = paired_path(store, a.id, b.id)
-    kept = json.dumps(record | {"finished": [a.finished, b.finished]}, ensure_ascii=False).encode()
+    text = json.dumps(record | {"finished": [a.finished, b.finished]}, ensure_ascii=False).encode()
     # Nobody can delete a run meanwhile; one that was deleted has taken its comparisons with it.
     with store.writing():
         for run in (a, b):
             store.load(run.id)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_atomically(path, lambda file: file.write(kept))
+        write_atomically(path, lambda file: file.write(text))
 
 
 def _steps(a: StoredRun, b: StoredRun, graph: AttributedGraph, changed: set[str], attackers: int) -> int:
     """How many attacks and rankings there are, to the number of rankings; `changed` are attributes that were edited."""
     treated = [run.config.get("sensitive", ()) for run in (a, b)]
     twins = [
-        (run.twin is not None and not changed & set(mine), mine) for run, mine in zip((a, b), treated, strict=True)
+        (run.twin is not None and not changed & set(names), names) for run, names in zip((a, b), treated, strict=True)
     ]
-    attacks = sum(1 + (twin and x.name in mine) for x in graph.audited for twin, mine in twins)
+    attacks = sum(1 + (twin and x.name in names) for x in graph.audited for twin, names in twins)
     return attackers * attacks + 1 + any(twin for twin, _ in twins)

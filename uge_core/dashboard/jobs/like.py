@@ -32,7 +32,7 @@ def settings_like(run: StoredRun, **grid: Any) -> dict[str, Any]:
     options = {f.name: getattr(config, f.name) for f in fields(RunConfig) if f.metadata and f.name not in _OWN}
     # Negatives that are not drawn have no number; their own default says the same.
     options.pop("block_size" if config.negatives == "listed" else "num_negatives")
-    found = {
+    grid_of_run = {
         "sensitive": "+".join(config.sensitive),
         "methods": [config.method],
         "backbones": [config.backbone],
@@ -46,7 +46,7 @@ def settings_like(run: StoredRun, **grid: Any) -> dict[str, Any]:
         "options": {**options, **config.backbone_options, **config.method_options},
     }
     return data_of(run) | {
-        "grid": found | grid,
+        "grid": grid_of_run | grid,
         "device": "auto" if run.device not in (None, "cpu") else "cpu",
         "force": False,
         "deterministic": False,

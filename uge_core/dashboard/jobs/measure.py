@@ -63,9 +63,9 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: Mapping[str, An
         configs.setdefault(f"{c.backbone} {c.method}", replace(c, warm_from=None, warm_epochs=0))
     backbones = list(dict.fromkeys(c.backbone for c in configs.values()))
     for done, backbone in enumerate(backbones):
-        mine = [c for c in configs.values() if c.backbone == backbone]
+        alike = [c for c in configs.values() if c.backbone == backbone]
         split = split_links(
-            graph, test_share=mine[0].test_share, validation_share=mine[0].validation, seed=mine[0].split_seed
+            graph, test_share=alike[0].test_share, validation_share=alike[0].validation, seed=alike[0].split_seed
         )
 
         ticks: list[tuple[int, float]] = []
@@ -77,7 +77,7 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: Mapping[str, An
             if len(ticks) > _FIRST + 1 and ticks[-1][1] - ticks[_FIRST - 1][1] > _SECONDS:
                 raise _Enough
 
-        short = [replace(c, epochs=_MOST) for c in mine]
+        short = [replace(c, epochs=_MOST) for c in alike]
         device = "cpu" if lane(settings["device"]) == "cpu" else "gpu"
         with suppress(_Enough):
             fit(short, graph, split, device=settings["device"], on_epoch=on_epoch)

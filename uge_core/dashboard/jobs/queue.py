@@ -116,10 +116,10 @@ class Queue:
         Raises:
             StoreError: there is none with this number.
         """
-        found = self._select("SELECT * FROM jobs WHERE id = ?", job_id)
-        if not found:
+        jobs = self._select("SELECT * FROM jobs WHERE id = ?", job_id)
+        if not jobs:
             raise StoreError(f"no job {job_id} in the store {self.store.root}; it may have been removed")
-        return found[0]
+        return jobs[0]
 
     def claim(self, lane: str) -> Job | None:
         """Takes the first job that waits in `lane` for this process; None, and the lane is free, where there is none."""

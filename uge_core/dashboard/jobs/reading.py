@@ -29,8 +29,8 @@ def carry_out(store: RunStore, spec: str, on_progress: OnProgress) -> None:
     Raises:
         GraphError: the file is none of torch, holds objects beside tensors, or no graph.
     """
-    _, found = locate(spec, store=store.root)
-    path = found.files["data"]
+    _, located = locate(spec, store=store.root)
+    path = located.files["data"]
     words = f"{path.name}, {path.stat().st_size / 1e6:.1f} MB"
     on_progress(Progress("reading", 0, 2, f"tensors of {words}"))
     keep_tensors(path, store.tensors)

@@ -40,11 +40,11 @@ from uge_core.training.config import RunConfig
 _GRAPHS, _RUNS, _ANSWERS = 2, 4, 64
 _FOUND = 50  # nodes in an answer to a search
 
-_Made = TypeVar("_Made")
+_Value = TypeVar("_Value")
 
 
-class _Shelf:
-    """The last few things made, by key."""
+class _LruCache:
+    """The values that were asked for last, by key."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -52,15 +52,15 @@ class _Shelf:
         # Held while something is made, so that who asks for it meanwhile waits for it; `make` may ask for more.
         self._lock = threading.RLock()
 
-    def get(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+    def get(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
         with self._lock:
             if key not in self._held:
                 self._held[key] = make()
             self._held.move_to_end(key)
-            found: _Made = self._held[key]
+            value: _Value = self._held[key]
             while len(self._held) > self._most:
                 self._held.popitem(last=False)
-            return found
+            return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Answers:
     def __init__(self, store: RunStore) -> None:
         """Nothing is loaded yet."""
         self.store = store
-        self._graphs, self._runs, self._answers = _Shelf(_GRAPHS), _Shelf(_RUNS), _Shelf(_ANSWERS)
+        self._graphs, self._runs, self._answers = _LruCache(_GRAPHS), _LruCache(_RUNS), _LruCache(_ANSWERS)
         self._floors: dict[str, Any] = {}
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Answers:
         Raises:
             UgeError: a text for the person who asked.
         """
-        asked: dict[str, Callable[..., dict[str, Any]]] = {
+        requests: dict[str, Callable[..., dict[str, Any]]] = {
             "hello": lambda: {},
             "describe": self.describe,
             "find": self.find,
@@ -109,9 +109,9 @@ class Answers:
             "compare": self.compare,
         }
         what = str(request.get("what"))
-        if what not in asked:
-            raise ConfigError(f"the what-if process knows no {what!r}; allowed: {', '.join(asked)}")
-        return asked[what](**{k: v for k, v in request.items() if k != "what"})
+        if what not in requests:
+            raise ConfigError(f"the what-if process knows no {what!r}; allowed: {', '.join(requests)}")
+        return requests[what](**{k: v for k, v in request.items() if k != "what"})
 
     def describe(self, run: str, attribute: str | None = None) -> dict[str, Any]:
         """What can be edited of a run's graph, and which tiers it has; `attribute` will be asked about next."""
@@ -136,23 +136,23 @@ class Answers:
     def find(self, run: str, text: str) -> dict[str, Any]:
         """The nodes whose ids hold a text."""
         opened = self._open(run)
-        found = opened.places.find(text, _FOUND)
-        return {"nodes": opened.graph.ids(found) if found else []}
+        nodes = opened.places.find(text, _FOUND)
+        return {"nodes": opened.graph.ids(nodes) if nodes else []}
 
     def ego(
         self, run: str, nodes: Sequence[str], scenario: Mapping[str, Any] | None = None, attribute: str | None = None
     ) -> dict[str, Any]:
         """The ego network of some nodes under a scenario."""
         opened = self._open(run)
-        made = _scenario(opened, scenario)
-        graph, split = self._edited(opened, made)
+        trial = _scenario(opened, scenario)
+        graph, split = self._edited(opened, trial)
         known = split if split is not None else split_links(graph, test_share=0.0)
-        weights = self._weights(opened, made, attribute)
-        found = ego_network(graph, known, weights, opened.places.nodes(nodes).tolist())
-        ends = np.array([(e["a"], e["b"]) for e in found.edges], dtype=np.int64).reshape(-1, 2).T
-        places = positions(len(found.nodes), ends, sum(n["centre"] for n in found.nodes))
-        return asdict(found) | {
-            "nodes": [n | {"x": x, "y": y} for n, (x, y) in zip(found.nodes, places, strict=True)],
+        weights = self._weights(opened, trial, attribute)
+        network = ego_network(graph, known, weights, opened.places.nodes(nodes).tolist())
+        ends = np.array([(e["a"], e["b"]) for e in network.edges], dtype=np.int64).reshape(-1, 2).T
+        places = positions(len(network.nodes), ends, sum(n["centre"] for n in network.nodes))
+        return asdict(network) | {
+            "nodes": [n | {"x": x, "y": y} for n, (x, y) in zip(network.nodes, places, strict=True)],
             "sensitive": list(weights.sensitive) if weights else [],
             "note": weights.note if weights else None,
             "bipartite": graph.bipartite,
@@ -164,10 +164,10 @@ class Answers:
         """Before and after of a scenario: leakage, DP, EO, weights of the touched cells, and how far nodes moved."""
         began = time.monotonic()
         opened = self._open(run)
-        made = _scenario(opened, scenario)
-        key = ("judge", opened.key, made.hash, attribute, tuple(attackers))
-        found = self._answers.get(key, lambda: self._judge(opened, made, attribute, tuple(attackers)))
-        return found | {"seconds": time.monotonic() - began}
+        trial = _scenario(opened, scenario)
+        key = ("judge", opened.key, trial.hash, attribute, tuple(attackers))
+        answer = self._answers.get(key, lambda: self._judge(opened, trial, attribute, tuple(attackers)))
+        return answer | {"seconds": time.monotonic() - began}
 
     def compare(self, a: str, b: str, attackers: Sequence[str] = DEFAULT_ATTACKERS) -> dict[str, Any]:
         """A run on a graph and one that was trained on a scenario of it, in pairs."""
