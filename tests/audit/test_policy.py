@@ -53,7 +53,7 @@ ROWS = [
 def check(tmp_path: Path, rules: Any, rows: list[dict[str, Any]] = ROWS) -> Verdict:
     path = tmp_path / "policy.yaml"
     path.write_text(rules if isinstance(rules, str) else json.dumps(rules), encoding="utf-8")
-    return policy.check_file(path, rows)
+    return policy.read(path).check(rows)
 
 
 def one(tmp_path: Path, **rule: Any) -> Check:
@@ -377,7 +377,7 @@ def test_no_content_ends_in_another_error(tmp_path_factory: pytest.TempPathFacto
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_bytes(content.encode("utf-8", "surrogatepass"))
     try:
-        policy.check_file(path, ROWS)
+        policy.read(path).check(ROWS)
     except ConfigError as error:
         assert "any.yaml" in str(error)
 

@@ -20,9 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uge_core as uge
+from uge_core.audit import policy as policies
 from uge_core.audit import record, version
 from uge_core.audit.base import METRICS, Cell, Row
-from uge_core.audit.policy import Check, Rule, check_file
+from uge_core.audit.policy import Check, Rule
 from uge_core.cli.main import run
 from uge_core.datasets.planted.samples import make_sample
 from uge_core.errors import ConfigError, RecordError
@@ -635,7 +636,7 @@ def test_verify_judges_the_policy_again(audited: Path) -> None:
     (audited / "p.yaml").write_text(
         "- {metric: auc, attribute: city, direction: at_most, number: 0.5, on: value, min_n: 1}\n"
     )
-    verdict = check_file(audited / "p.yaml", report["rows"])
+    verdict = policies.read(audited / "p.yaml").check(report["rows"])
     assert verdict.verdict == "fail"
     block = verdict.to_json()
     for forged, named in (

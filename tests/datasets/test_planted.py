@@ -210,6 +210,23 @@ def ratio_of(planted, name):
     return ratio[:-1, -1:] if graph.bipartite else ratio
 
 
+def marginal(planted, name):
+    """R of one attribute of people: the mean of R over ordered pairs of different nodes in each cell of its values.
+
+    With exchangeable degrees this is what Eq. (8)-(9) of that attribute alone estimate on average. (K, K); bipartite:
+    (K, 1), people against all items.
+    """
+    position = [t.name for t in planted.recipe.traits].index(name)
+    value = planted.values[:, position]
+    sizes = np.bincount(planted.group, minlength=len(value)).astype(float)
+    pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    pairs[planted.ratio == 0] = 0
+    count = len(planted.recipe.traits[position].labels)
+    rows = np.equal(value[None, :], np.arange(count)[:, None]).astype(float)
+    columns = np.equal(value[:, None], -1).astype(float) if planted.recipe.num_items else rows.T
+    return (rows @ (pairs * planted.ratio) @ columns) / (rows @ pairs @ columns)
+
+
 def coverage(recipe, seed, draws):
     """{attribute: (cells inside, cells)}: the planted R between the 2.5 % and 97.5 % of redraws of degrees and edges."""
     shipped = plant(recipe, seed)
@@ -222,7 +239,7 @@ def coverage(recipe, seed, draws):
     out = {}
     for name in people:
         low, high = np.percentile(found[name], [2.5, 97.5], axis=0)
-        truth = shipped.marginal(name)
+        truth = marginal(shipped, name)
         out[name] = (int(((low <= truth) & (truth <= high)).sum()), truth.size)
     return out
 

@@ -187,11 +187,6 @@ def read(path: str | Path) -> Policy:
     return Policy(path.name, hashlib.sha256(content).hexdigest(), tuple(_rules(content, path.name)))
 
 
-def check_file(path: str | Path, rows: Iterable[Row]) -> Verdict:
-    """Holds the rows of a `uge-audit/1` record against a policy file; see `read` and `Policy.check`."""
-    return read(path).check(rows)
-
-
 def first_misjudged(block: Mapping[str, Any], rows: Iterable[Row]) -> str | None:
     """Where the `policy` block of a record says other than its rows give, or None.
 

@@ -20,7 +20,7 @@ import uge_core as uge
 import uge_core.dashboard as ui
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError, StoreError
-from uge_core.explore.projection.align import align, align_path, displacement
+from uge_core.explore.projection.align import align, align_path
 from uge_core.explore.projection.cache import alike, confidence, find_confidence, find_picture, picture
 from uge_core.explore.projection.confidence import probe_confidence
 from uge_core.explore.projection.job import project
@@ -65,6 +65,13 @@ def store(store_copy: Path) -> Iterator[RunStore]:
     store = RunStore(store_copy)
     yield store
     end_processes(store)
+
+
+def displacement(a: np.ndarray, b: np.ndarray) -> float:
+    """How far a person moves from `a` to `b` on average, in units of the root mean square radius of `a`."""
+    before, after = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    radius = np.sqrt(((before - before.mean(axis=0)) ** 2).sum(axis=1).mean())
+    return float(np.linalg.norm(after - before, axis=1).mean() / radius)
 
 
 def by_method(store: RunStore, method: str) -> StoredRun:

@@ -446,22 +446,6 @@ class Planted:
         table = self.bias_free_ratio if bias_free else self.ratio
         return np.minimum(self.structure.probability(u, v) * table[self.group[u], self.group[v]], 1.0)
 
-    def marginal(self, name: str) -> Float64:
-        """R of one attribute of people: the mean of R over ordered pairs of different nodes in each cell of its values.
-
-        With exchangeable degrees this is what Eq. (8)-(9) of that attribute alone estimate on average.
-        (K, K); bipartite: (K, 1), people against all items.
-        """
-        position = [t.name for t in self.recipe.traits].index(name)
-        value = self.values[:, position]
-        sizes = np.bincount(self.group, minlength=len(value)).astype(float)
-        pairs = np.outer(sizes, sizes) - np.diag(sizes)
-        pairs[self.ratio == 0] = 0
-        count = len(self.recipe.traits[position].labels)
-        rows = np.equal(value[None, :], np.arange(count)[:, None]).astype(float)
-        columns = np.equal(value[:, None], -1).astype(float) if self.recipe.num_items else rows.T
-        return np.asarray((rows @ (pairs * self.ratio) @ columns) / (rows @ pairs @ columns))
-
 
 def plant(recipe: Recipe, seed: int, *, draw: int = 0) -> Planted:
     """Draws attributes, structure and both graphs.

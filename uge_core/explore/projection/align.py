@@ -43,10 +43,3 @@ def align_path(pictures: Sequence[npt.ArrayLike]) -> list[Coordinates]:
         raw = np.asarray(picture, dtype=np.float32)
         out.append(align(raw, out[-1]) if out else np.asarray(raw - raw.mean(axis=0), dtype=np.float32))
     return out
-
-
-def displacement(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """How far a person moves from `a` to `b` on average, in units of the root mean square radius of `a`."""
-    before, after = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    radius = np.sqrt(((before - before.mean(axis=0)) ** 2).sum(axis=1).mean())
-    return float(np.linalg.norm(after - before, axis=1).mean() / radius)

@@ -24,7 +24,6 @@ from uge_core.files import write_atomically
 from uge_core.runs.store import RunStore
 
 SCHEMA = "uge-scenario/1"
-TIERS = ("re-judge", "re-encode", "re-train")
 MOST_EDITS = 100
 
 
