@@ -105,6 +105,26 @@ def test_lists_read_the_leading_rows_or_some_runs_alone(store: RunStore) -> None
     assert not store.list(audits="lead", only=["a1"])[0].rows
 
 
+def test_leading_rows_of_another_list_of_metrics_are_read_from_the_audit_and_set_apart_anew(store: RunStore) -> None:
+    def lead(run_id: str) -> str:
+        with store.reading() as db:
+            assert db
+            return str(db.execute("SELECT lead FROM runs WHERE id = ?", (run_id,)).fetchone()[0])
+
+    rows = [{"metric": m, "attribute": "city", "attacker": "worst", "value": 0.5} for m in ("auc", "usable_bits")]
+    for run_id in ("a1", "b2"):
+        finished(store, run_id)
+        store.save_audit(run_id, {"rows": rows})
+    fresh = lead("a1")
+    for stale in (None, '{"rows": []}', '{"metrics": ["ndkl"], "rows": []}'):
+        with store.writing() as db:
+            db.execute("UPDATE runs SET lead = ? WHERE id = 'a1'", (stale,))
+        for run in store.list(audits="lead"):
+            assert [r["metric"] for r in run.rows] == ["auc"]
+        store.save_audit("b2", {"rows": rows})
+        assert lead("a1") == fresh
+
+
 def test_training_again_drops_the_old_result_only_when_the_new_one_is_complete(store: RunStore) -> None:
     finished(store, "a1", 1.0)
     store.save_audit("a1", {"rows": []})

@@ -12,62 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from uge_core.audit.metrics import METRICS as METRICS
+from uge_core.audit.metrics import Direction as Direction
+from uge_core.audit.metrics import Metric as Metric
 from uge_core.errors import ConfigError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Direction = Literal["lower", "higher"]
 Evidence = Literal["ok", "insufficient"]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What is true of a metric whatever the data.
-
-    Attributes:
-        name: as in a row.
-        label: as a reader sees it.
-        direction: which way is better for the people in the graph ("lower" leakage, "higher" utility).
-        low: smallest possible value.
-        high: largest possible value.
-        source: where the formula comes from.
-    """
-
-    name: str
-    label: str
-    direction: Direction
-    low: float
-    high: float
-    source: str
-
-
-METRICS: Mapping[str, Metric] = {
-    m.name: m
-    for m in (
-        Metric("micro_f1", "Leakage, Micro-F1", "lower", 0.0, 1.0, "UGE, Sec. 6.2"),
-        Metric("balanced_accuracy", "Leakage, balanced accuracy", "lower", 0.0, 1.0, "mean recall of the classes"),
-        Metric("auc", "Leakage, AUC", "lower", 0.0, 1.0, "macro one-vs-rest area under the ROC curve"),
-        Metric(
-            "usable_bits",
-            "Leakage, usable information (bits)",
-            "lower",
-            -math.log2(1000.0),
-            math.inf,
-            "log loss of the prior less the attacker's, in bits a node",
-        ),
-        Metric("ndcg_at_10", "Link quality, NDCG@10", "higher", 0.0, 1.0, "UGE, Sec. 6.2"),
-        Metric(
-            "ndcg_at_10_bias_free", "Bias-free NDCG@10", "higher", 0.0, 1.0, "NDCG@10 weighted by R~/R, Eq. (3)-(6)"
-        ),
-        Metric(
-            "ndcg_gap", "NDCG@10 gap between groups", "lower", 0.0, 1.0, "largest less smallest mean NDCG@10 of a group"
-        ),
-        Metric("ndkl", "Rank exposure, NDKL@10", "lower", 0.0, math.inf, "Geyik et al., KDD 2019, in nats"),
-        Metric("dp", "Demographic parity gap", "lower", 0.0, 1.0, "UGE, Sec. 6.2; DeBayes, unordered pairs"),
-        Metric("eo", "Equalized opportunity gap", "lower", 0.0, 1.0, "UGE, Sec. 6.2; DeBayes, unordered pairs"),
-    )
-}
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ nine tenths, as a second fit would double the cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit, logit
@@ -310,21 +310,39 @@ def random_embedding(num_nodes: int, dim: int, *, seed: int = 0) -> FloatArray:
     return np.random.default_rng([seed, 33]).random((num_nodes, dim), dtype=np.float32)
 
 
-LeakageMetric = Literal["micro_f1", "balanced_accuracy", "auc", "usable_bits"]
-LEAKAGE_METRICS: tuple[LeakageMetric, ...] = ("micro_f1", "balanced_accuracy", "auc", "usable_bits")
+def _one_of_the_tested(classes: IntArray, train: IntArray, test: IntArray) -> float | None:
+    """What guessing gives where each tested class counts the same."""
+    tested = len(np.unique(classes[test]))
+    return 1.0 / tested if tested else None
 
 
-def measure(prediction: Prediction | None, labels: tuple[str, ...]) -> dict[LeakageMetric, Estimate]:
+@dataclass(frozen=True)
+class Measure:
+    """How a metric of leakage is measured.
+
+    Attributes:
+        estimate: from an attacker's predictions and the classes' names.
+        guess: what always answering with the largest class gives, from (N,) classes, training nodes and tested nodes.
+    """
+
+    estimate: Callable[[Prediction, tuple[str, ...]], Estimate]
+    guess: Callable[[IntArray, IntArray, IntArray], float | None]
+
+
+MEASURES: Mapping[str, Measure] = {
+    "micro_f1": Measure(lambda prediction, _: micro_f1(prediction), majority_rate),
+    "balanced_accuracy": Measure(lambda prediction, _: balanced_accuracy(prediction), _one_of_the_tested),
+    "auc": Measure(macro_auc, lambda *_: 0.5),
+    "usable_bits": Measure(lambda prediction, _: usable_bits(prediction), lambda *_: 0.0),
+}
+"""By metric, in the order of rows."""
+
+
+def measure(prediction: Prediction | None, labels: tuple[str, ...]) -> dict[str, Estimate]:
     """All measures of one attack; insufficient ones where there is no prediction."""
     if prediction is None:
-        none = Estimate(None, note="fewer than two values to learn from, or no node to test")
-        return dict.fromkeys(LEAKAGE_METRICS, none)
-    found: dict[LeakageMetric, Estimate] = {
-        "micro_f1": micro_f1(prediction),
-        "balanced_accuracy": balanced_accuracy(prediction),
-        "auc": macro_auc(prediction, labels),
-        "usable_bits": usable_bits(prediction),
-    }
+        return dict.fromkeys(MEASURES, Estimate(None, note="fewer than two values to learn from, or no node to test"))
+    estimates = {metric: how.estimate(prediction, labels) for metric, how in MEASURES.items()}
     if prediction.note is None:
-        return found
-    return {k: replace(e, note="; ".join(filter(None, (e.note, prediction.note)))) for k, e in found.items()}
+        return estimates
+    return {k: replace(e, note="; ".join(filter(None, (e.note, prediction.note)))) for k, e in estimates.items()}

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -15,7 +16,7 @@ from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit import leakage
 from uge_core.audit.base import Row
 from uge_core.audit.job import AuditRequest, make_row
-from uge_core.audit.leakage import Estimate, LeakageMetric
+from uge_core.audit.leakage import MEASURES, Estimate
 from uge_core.audit.permutation import pillai_test
 from uge_core.graph.graph import Attribute
 from uge_core.graph.split import ProbeSplit, probe_classes, probe_split
@@ -26,7 +27,7 @@ LEAKAGE_VERSION = 3  # counts up when an attacker changes, so that kept floors a
 _LEAST_SHUFFLED = 20  # nodes in a group of the permutation test, on average
 _SIDE_BY_SIDE = 4  # attackers at once at most, as each holds its own copy of the inputs
 
-Estimates = Mapping[LeakageMetric, Estimate]
+Estimates = Mapping[str, Estimate]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +77,7 @@ class _Attack:
         job, name, probe = self.job, self.attribute.name, self.probe
         measured = any(e.value is not None for e in found.values())
         floor: Mapping[str, float | None] = job.floors[self.floor_key(dim)] if measured else {}
-        tested = len(np.unique(probe.classes[probe.test]))
-        majority: dict[LeakageMetric, float | None] = {
-            "micro_f1": leakage.majority_rate(probe.classes, probe.train, probe.test),
-            "balanced_accuracy": 1.0 / tested if tested else None,
-            "auc": 0.5,
-            "usable_bits": 0.0,
-        }
+        majority = {metric: how.guess(probe.classes, probe.train, probe.test) for metric, how in MEASURES.items()}
         coded = f"as coded: raw inputs, the first {len(probe.train)} rows train, missing is a value"
         return [
             make_row(
@@ -123,7 +118,7 @@ def leakage_rows(job: AuditRequest, attribute: Attribute, step: Callable[[float]
     floors = {
         attack.floor_key(z.shape[1]): partial(attack.floor, z.shape[1])
         for attack, _, z in plan
-        if attack.possible and attack.floor_key(z.shape[1]) not in job.floors
+        if attack.possible and not _floor_is_kept(job.floors, attack.floor_key(z.shape[1]))
     }
     found = _side_by_side([*floors.values(), *(partial(attack.measure, z) for attack, _, z in plan)], step)
     for key in floors:
@@ -138,8 +133,13 @@ def leakage_rows(job: AuditRequest, attribute: Attribute, step: Callable[[float]
         rows += mine
         if mine:
             rows.append(_tested(_worst(mine, "auc"), job, probe, exposure, embedding))
-            rows += [_worst(mine, metric) for metric in ("micro_f1", "balanced_accuracy", "usable_bits")]
+            rows += [_worst(mine, metric) for metric in MEASURES if metric != "auc"]
     return rows + [row for coded in made for row in coded]
+
+
+def _floor_is_kept(floors: Mapping[str, Any], key: str) -> bool:
+    """Whether a floor was measured, of all that is measured now."""
+    return key in floors and MEASURES.keys() <= floors[key].keys()
 
 
 def _side_by_side(tasks: Sequence[Callable[[], Estimates]], step: Callable[[float], None]) -> list[Estimates]:
@@ -158,7 +158,7 @@ def _side_by_side(tasks: Sequence[Callable[[], Estimates]], step: Callable[[floa
     return found
 
 
-def _worst(rows: list[Row], metric: LeakageMetric) -> Row:
+def _worst(rows: list[Row], metric: str) -> Row:
     """The strongest attacker's row: the largest value, or the AUC farthest from .5 (one may invert it)."""
     mine = [r for r in rows if r.metric == metric]
     measured = [r for r in mine if r.value is not None]

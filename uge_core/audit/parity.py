@@ -28,6 +28,8 @@ import numpy.typing as npt
 
 from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.audit.dyadic import Contribution, edge_sides
+from uge_core.audit.metrics import MIN_EDGES as MIN_EDGES
+from uge_core.audit.metrics import MIN_PAIRS as MIN_PAIRS
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored
 from uge_core.kernels.pairs import sum_tile
@@ -36,8 +38,6 @@ from uge_core.machine import cores
 EXACT_NODES = 100_000
 MOST_PAIRS = 4_000_000
 """Pairs of an attribute in a sample, above `EXACT_NODES` nodes."""
-MIN_PAIRS = 100
-MIN_EDGES = 30
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")

@@ -45,18 +45,6 @@ from uge_core.registry import unknown_name
 PASS, FAIL, NOT_ENOUGH, NO_ROW = "pass", "fail", "not enough evidence", "no row"
 EXIT_CODES: Mapping[str, int] = {PASS: 0, FAIL: 1, NOT_ENOUGH: 3}
 ABOVE_FLOOR = "above_floor"
-_UNITS: Mapping[str, str] = {
-    "micro_f1": "share",
-    "balanced_accuracy": "share",
-    "auc": "auc",
-    "usable_bits": "bits",
-    "ndcg_at_10": "ndcg",
-    "ndcg_at_10_bias_free": "ndcg",
-    "ndcg_gap": "ndcg",
-    "ndkl": "nats",
-    "dp": "probability",
-    "eo": "probability",
-}
 _FLOORS = {"floor_random": "random", "floor_majority": "majority"}
 _LUCK = {"nodes": "who was tested", "seeds": "the training's seed", "splits": "the split"}
 # What a rule that names none takes, the first that is there.
@@ -73,7 +61,7 @@ Row = Mapping[str, Any]
 
 def unit_of(metric: str) -> str:
     """What a metric is measured in, as a policy calls it."""
-    return _UNITS.get(metric, "value")
+    return METRICS[metric].unit if metric in METRICS else "value"
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-VERSION = 2
-"""Counts up where `CHANGES` gets entries; a record without one is of version 1."""
+from uge_core.audit.metrics import METRICS
+
 FIRST = 2
 """The version when `config.ENGINE` counted up last: no run of this engine was measured by an earlier one."""
 
@@ -54,7 +54,10 @@ CHANGES: tuple[Change, ...] = (
         metrics=("dp", "eo", "ndcg_gap"),
     ),
     Change(2, "the floor is the mean over all orders, no longer of some that were drawn", metrics=("ndkl",)),
+    *(Change(m.since, f"{m.label} is measured", "added", metrics=(m.name,)) for m in METRICS.values() if m.since > 1),
 )
+VERSION = max(change.version for change in CHANGES)
+"""Counts up where `CHANGES` gets entries; a record without one is of version 1."""
 
 
 def since(version: int) -> tuple[Change, ...]:

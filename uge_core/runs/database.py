@@ -6,11 +6,13 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from uge_core.audit.metrics import METRICS
 from uge_core.machine import default_root as default_root
 
 PATIENCE = 5.0  # seconds to wait for another writer
@@ -55,21 +57,44 @@ def read_record(text: str, *needed: str, constant: Callable[[str], Any] | None =
 # Lists of a thousand runs are drawn again at each click, and their texts stay what they were. Whole audits are read
 # of few runs at a time, and kept by nobody.
 brief_record = lru_cache(maxsize=1 << 14)(read_record)
-leading_record = lru_cache(maxsize=1 << 11)(read_record)
 
 
-LEADING = ("auc", "micro_f1")  # how the strongest attacker is shown first
+@lru_cache(maxsize=1 << 11)
+def leading_record(text: str, *needed: str) -> dict[str, Any]:
+    """The leading rows, out of what is set apart or of a whole audit."""
+    record = read_record(text, *needed)
+    return record if "metrics" in record else {"rows": leading(record["rows"])}
+
+
+_LISTED = tuple(m.name for m in METRICS.values() if m.listed)
+LEAD_HEAD = json.dumps({"metrics": _LISTED})[:-1]
+"""How what is set apart begins; of another list of metrics, or of none, it is out of date."""
 
 
 def leading(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The rows of an audit that lists of many runs show: what the strongest attacker reads, and link quality.
+    """The rows of an audit that lists of many runs show, of metrics that are `listed`; of leakage the strongest attacker's.
 
     Of an attribute without a row of the strongest, those of all attackers.
     """
-    read = [r for r in rows if r.get("metric") in LEADING and r.get("attacker")]
-    worst = {(r["metric"], r.get("attribute")) for r in read if r["attacker"] == "worst"}
-    kept = [r for r in read if r["attacker"] == "worst" or (r["metric"], r.get("attribute")) not in worst]
-    return [*kept, *(r for r in rows if r.get("metric") == "ndcg_at_10")]
+    listed = [r for r in rows if r.get("metric") in _LISTED]
+    attacks = [r for r in listed if r.get("attacker")]
+    worst = {(r["metric"], r.get("attribute")) for r in attacks if r["attacker"] == "worst"}
+    strongest = [r for r in attacks if r["attacker"] == "worst" or (r["metric"], r.get("attribute")) not in worst]
+    return [*strongest, *(r for r in listed if not r.get("attacker"))]
+
+
+def lead_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The leading rows as they are set apart."""
+    return dumps({"metrics": _LISTED, "rows": leading(rows)})
+
+
+def refresh_leads(db: sqlite3.Connection) -> None:
+    """Sets the rows apart anew where that is out of date; an audit that cannot be read is left as it is."""
+    stale = "SELECT id, audit FROM runs WHERE audit IS NOT NULL AND substr(lead, 1, ?) IS NOT ?"
+    for row in db.execute(stale, (len(LEAD_HEAD), LEAD_HEAD)).fetchall():
+        with suppress(ValueError, TypeError, AttributeError):
+            lead = lead_text(read_record(row["audit"], "rows")["rows"])
+            db.execute("UPDATE runs SET lead = ? WHERE id = ?", (lead, row["id"]))
 
 
 def dumps(record: Any, indent: int | None = None) -> str:

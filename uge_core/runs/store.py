@@ -43,15 +43,17 @@ from uge_core.files import write_atomically
 from uge_core.machine import alive, birth
 from uge_core.machine import default_root as default_root
 from uge_core.runs.database import (
+    LEAD_HEAD,
     PATIENCE,
     RUN_COLUMNS,
     SCHEMA,
     VERSION,
     brief_record,
     dumps,
-    leading,
+    lead_text,
     leading_record,
     read_record,
+    refresh_leads,
     use_wal,
 )
 from uge_core.runs.stored_run import StoredRun
@@ -239,11 +241,11 @@ class RunStore:
         brief = [{**row, "cells": []} for row in record.get("rows", ())]
         with self.writing() as db:
             done = db.execute(
-                "UPDATE runs SET audit = ?, lead = ? WHERE id = ?",
-                (dumps({"rows": brief}), dumps({"rows": leading(brief)}), run_id),
+                "UPDATE runs SET audit = ?, lead = ? WHERE id = ?", (dumps({"rows": brief}), lead_text(brief), run_id)
             )
             if not done.rowcount:
                 raise self._not_found(db, run_id)
+            refresh_leads(db)
             folder = self._folder(run_id)
             folder.mkdir(exist_ok=True)
             write_atomically(folder / "audit.json", lambda file: file.write(dumps(record, indent=2).encode()))
@@ -281,13 +283,16 @@ class RunStore:
         with self.reading() as db:
             if db is None:
                 return []
-            lead = audits == "lead"
-            what = "lead AS audit" if lead else "audit" if audits else "NULL AS audit"
+            lead, values = audits == "lead", list[Any](only or ())
+            what = "audit" if audits else "NULL AS audit"
+            if lead:  # the whole audit where what is set apart is out of date
+                what = "CASE WHEN substr(lead, 1, ?) = ? THEN lead ELSE audit END AS audit"
+                values = [len(LEAD_HEAD), LEAD_HEAD, *values]
             where = "" if only is None else f"WHERE id IN ({', '.join('?' * len(only))})"
             if only is None and not archived:
                 where = "WHERE archived IS NULL"
             rows = db.execute(
-                f"SELECT {RUN_COLUMNS}, {what} FROM runs {where} ORDER BY created DESC, id", only or ()
+                f"SELECT {RUN_COLUMNS}, {what} FROM runs {where} ORDER BY created DESC, id", values
             ).fetchall()
         home = self.root / "runs"
         there = {path.name: path for path in home.iterdir()} if home.is_dir() else {}

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from uge_core.audit.metrics import ordered_metrics
 from uge_core.explore.comparison import paired_record, why_no_pairs
 from uge_core.files import to_csv
 from uge_core.runs.names import labels
@@ -24,9 +25,9 @@ from uge_core.views.words import interval, known
 LOWER, HIGHER, SAME = "B is lower", "B is higher", "No difference is shown"
 ALIKE, LITTLE = "The same", "Not enough evidence"
 _WHO = {"worst": "strongest attacker"}
-_LEADING = ("auc", "micro_f1", "ndcg_at_10", "ndcg_at_10_bias_free", "dp", "eo")
+_LEADING = tuple(m.name for m in ordered_metrics() if m.leads)
 _PLAIN = (None, "standard", "held-out")
-_METRICS = {name: i for i, name in enumerate(dict.fromkeys((*_LEADING[:3], *METRIC_LABELS)))}
+_METRICS = {m.name: i for i, m in enumerate(ordered_metrics())}
 _EXPOSURES = {"unseen": 0, None: 1, "seen": 2}
 _OF_PAIRS = ["B - A, 95 %, paired", "p (Holm)"]
 

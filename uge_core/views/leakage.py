@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
+from uge_core.audit.metrics import METRICS, ordered_metrics
 from uge_core.files import to_csv
-from uge_core.runs.database import LEADING
 from uge_core.runs.names import labels, run_order
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -28,7 +28,7 @@ from uge_core.views.rows import (
 )
 
 # AUC first: it has one floor for every attribute, where a low Micro-F1 can be a balanced probe of a rare value
-_LEAKAGE = ("auc", "micro_f1", "balanced_accuracy", "usable_bits")
+_LEAKAGE = tuple(m.name for m in ordered_metrics("leakage"))
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,12 @@ def leakage_view(
         store: the run store.
         exposure: "unseen" or "seen"; rows of runs that read no attribute count as both.
         attacker: "worst", or one attacker's name.
-        metric: micro_f1, balanced_accuracy or auc.
+        metric: one of leakage.
         runs: run ids; None takes all.
         attributes: names; None takes all.
     """
     # A thousand runs' leading rows are read in a tenth of the time of all.
-    leads = attacker == "worst" and metric in LEADING
+    leads = attacker == "worst" and METRICS[metric].listed
     chosen = sorted((r for r in store.list(audits="lead" if leads else True, only=runs) if r.audited), key=run_order)
     names = labels(chosen)
     records, other = [], []

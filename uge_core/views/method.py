@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from uge_core import registry
-from uge_core.audit.base import METRICS
-from uge_core.audit.parity import MIN_EDGES, MIN_PAIRS
+from uge_core.audit.metrics import METRICS
 from uge_core.machine import stamp
 from uge_core.plugin import Info
 from uge_core.views import catalogue
@@ -85,63 +84,6 @@ class MethodPage:
     versions: Mapping[str, str]
 
 
-# name: (what it says, formula, what it does not say)
-_WORDS: Mapping[str, tuple[str, str, str]] = {
-    "micro_f1": (
-        "How often an attacker who sees only the embedding names a person's value correctly.",
-        r"\text{Micro-F1} = \frac{1}{n} \sum_{i=1}^{n} \mathbf{1}[\hat a_i = a_i]",
-        "With one value a person it is plain accuracy. Always answering the commonest value can score high, so it is read "
-        "beside the majority rate. Low under these attackers is no proof that nothing can be read.",
-    ),
-    "balanced_accuracy": (
-        "How often the attacker is right, with each value counting the same however rare it is.",
-        r"\frac{1}{C} \sum_{c=1}^{C} \frac{|\{i: a_i = c, \hat a_i = c\}|}{|\{i: a_i = c\}|}",
-        "Guessing gives 1/C. It does not say which values are read; a rare one moves it as much as a common one.",
-    ),
-    "auc": (
-        "Of two people with different values, how often the attacker picks the right one.",
-        r"\text{AUC} = \frac{1}{C} \sum_{c=1}^{C} \Pr[s_c(i) > s_c(j) \mid a_i = c,\, a_j \neq c]",
-        "A coin gets 0.5 whatever the sizes of groups. Below 0.5 an attacker would turn the answers round, so pages show the "
-        "distance from 0.5. It is a mean over values: one value can be read well while the others are not.",
-    ),
-    "usable_bits": (
-        "How many bits about a person's value the attacker's probabilities carry beyond knowing how common each value is.",
-        r"\frac{1}{n} \sum_{i=1}^{n} \bigl(\log_2 p(a_i \mid z_i) - \log_2 p(a_i)\bigr)",
-        "It is what this attacker can use, a lower bound of what the embedding holds. Below 0 the attacker is worse than the shares.",
-    ),
-    "ndcg_at_10": (
-        "How well the embedding ranks a person's held-out links among 100 candidates.",
-        r"\text{NDCG@10} = \frac{1}{|U|} \sum_{u \in U} \frac{\sum_{k=1}^{10} y_{u,k} / \log_2(k+1)}{\max_\pi \sum_{k=1}^{10} y_{u,\pi(k)} / \log_2(k+1)}",
-        "It rewards links as they were observed, also those that exist only for the sensitive attribute; the bias-free one does not.",
-    ),
-    "ndcg_at_10_bias_free": (
-        "The same ranking, with each link counting as much as it would in a graph without the sensitive attributes' influence.",
-        r"\frac{\sum_u W_u\, \text{NDCG}_u}{\sum_u W_u}, \quad w_e = \tilde R / R",
-        "It takes the paper's model for granted: links are drawn from a structural graph, re-routed by a ratio R of the attributes.",
-    ),
-    "ndcg_gap": (
-        "How differently held-out links are ranked for the groups.",
-        r"\max_g \text{NDCG}_g - \min_g \text{NDCG}_g",
-        "A difference can come from how many links a group has. Small groups are left out, and said.",
-    ),
-    "ndkl": (
-        "How far the mix of groups in the top ranks is from the mix among the candidates.",
-        r"\text{NDKL} = \frac{1}{Z} \sum_{k} \frac{1}{\log_2(k+1)} D_{KL}(D_{\tau^k} \,\|\, D)",
-        "It looks at who is shown, not at whether the ranking is right.",
-    ),
-    "dp": (
-        "How different the mean predicted probability of a link is between pairs of groups.",
-        r"\text{DP} = \max_{c} \mu_c - \min_{c} \mu_c, \quad \mu_{ab} = \frac{1}{n_{ab}} \sum_{(u,v) \in ab} \sigma(z_u \cdot z_v)",
-        f"It is about link predictions here, not about any later decision. Cells with under {MIN_PAIRS} pairs are left out and listed. "
-        "The largest of many noisy cells is above 0 by chance; the page says what chance alone would give.",
-    ),
-    "eo": (
-        "How different the predicted probability of links that do exist is between pairs of groups.",
-        r"\text{EO} = \max_{c} \tau_c - \min_{c} \tau_c, \quad \tau_{ab} = \frac{1}{m_{ab}} \sum_{(u,v) \in E_{ab}} \sigma(z_u \cdot z_v)",
-        f"E are the held-out links as observed, so a bias in who is linked stays in the yardstick. Cells with under {MIN_EDGES} links are left out and listed.",
-    ),
-}
-
 _GLOSSARY = {
     "Attribute": "Something about people, such as region or gender, that the embedding was never meant to carry.",
     "Backbone": "The model that turns the graph into embeddings.",
@@ -168,10 +110,9 @@ _KEYS = {
 
 
 def metric_help(name: str) -> MetricHelp:
-    """A metric's sentence, formula and limits; one this version does not explain keeps its name."""
-    metric = METRICS[name]
-    sentence, formula, limits = _WORDS.get(name, (metric.source, "", ""))
-    return MetricHelp(name, metric.label, metric.direction, metric.source, sentence, formula, limits)
+    """A metric's sentence, formula and limits."""
+    m = METRICS[name]
+    return MetricHelp(name, m.label, m.direction, m.source, m.sentence, m.formula, m.limits)
 
 
 def method_page() -> MethodPage:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from uge_core.audit.metrics import Metric, ordered_metrics
 from uge_core.runs.names import config_parts, config_words, labels, run_order
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -24,6 +25,8 @@ from uge_core.views.rows import (
     matching_row,
 )
 
+# Listed metrics besides those that have columns of their own.
+_MORE = tuple(m for m in ordered_metrics() if m.listed and m.name not in ("micro_f1", "auc", "ndcg_at_10"))
 _SHORT = ("method", "file", "sensitive", "backbone", "seed")
 
 
@@ -101,6 +104,7 @@ def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
             "random AUC": auc["floor_random"] if auc else None,
             "NDCG@10": ndcg["value"] if ndcg else None,
             "random NDCG": ndcg["floor_random"] if ndcg else None,
+            **{m.short: _listed(found, m, attribute, exposure) for m in _MORE},
             "Evidence": "ok" if f1 and f1["evidence"] == "ok" else "not enough",
             "Micro-F1, 95 %": interval_words(f1),
             "AUC, 95 %": interval_words(auc),
@@ -110,6 +114,17 @@ def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
             "Treated": attribute in run.config["sensitive"],
             "Id": run.id,
         }
+
+
+def _listed(
+    found: Mapping[tuple[str | None, ...], Sequence[dict[str, Any]]], metric: Metric, about: str, exposure: str | None
+) -> float | None:
+    """The strongest attacker's value, or that of the attribute, or of the whole embedding."""
+    rows = next(
+        (r for key in ((about, "worst"), (about, None), (None, None)) if (r := found.get((metric.name, *key)))), []
+    )
+    row = matching_row(rows, exposure)
+    return row["value"] if row else None
 
 
 @dataclass(frozen=True)

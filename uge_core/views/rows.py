@@ -6,20 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from uge_core.audit.attacker_order import ordered_attackers
+from uge_core.audit.metrics import METRICS
 from uge_core.runs.stored_run import StoredRun
 
-METRIC_LABELS = {
-    "micro_f1": "Micro-F1",
-    "balanced_accuracy": "balanced accuracy",
-    "auc": "AUC",
-    "usable_bits": "usable information (bits)",
-    "ndcg_at_10": "NDCG@10",
-    "ndcg_at_10_bias_free": "bias-free NDCG@10",
-    "ndcg_gap": "NDCG@10 gap",
-    "ndkl": "NDKL",
-    "dp": "DP gap",
-    "eo": "EO gap",
-}
+METRIC_LABELS = {m.name: m.short for m in METRICS.values()}
 
 
 def audit_rows(run: StoredRun, **criteria: Any) -> list[dict[str, Any]]:

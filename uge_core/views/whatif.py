@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from uge_core.audit.attacker_order import ordered_attackers
+from uge_core.audit.metrics import METRICS
 from uge_core.files import to_csv
 from uge_core.graph.suppression import FEWEST, SUPPRESSED, SUPPRESSED_LEGEND, is_suppressed
 from uge_core.views.rows import METRIC_LABELS, as_shown, attacker_labels, pair_as_shown
@@ -25,7 +26,6 @@ TIER_WORDS: Mapping[str, str] = {
     "re-train": "a run of its own on the edited graph, compared in pairs",
 }
 _WHO = {"worst": "strongest attacker"}
-_SHOWN_BY = {"auc": 0, "micro_f1": 1, "balanced_accuracy": 2, "usable_bits": 3, "dp": 4, "eo": 5}
 EMPTY = "Not enough evidence"
 _NO_TWIN = (
     "No rows of unseen values: they are measured on the twin, whose parameters are not kept, so that it cannot be re-encoded. "
@@ -82,7 +82,7 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
             if p["before"]["attribute"] in answer["attributes"]
             else 99,
             p["thresholds"] is not None,
-            _SHOWN_BY.get(p["before"]["metric"], 9),
+            METRICS[p["before"]["metric"]].position,
             p["before"]["attacker"] != "worst",
             p["before"]["attacker"] or "",
             p["before"]["exposure"] != "unseen",

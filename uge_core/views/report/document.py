@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from uge_core.audit.base import METRICS
+from uge_core.audit.metrics import METRICS, ordered_metrics
 from uge_core.explore.whatif.scenario import Scenarios
 from uge_core.graph.suppression import SUPPRESSED, SUPPRESSED_LEGEND
 from uge_core.runs.names import config_words, labels
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from uge_core.views.report import Sheet
 
 _TEMPLATE = "template.html"
-_LEAKAGE = ("auc", "micro_f1")
+_LEAKAGE = tuple(m.name for m in ordered_metrics("leakage") if m.listed)
 
 
 def document(
