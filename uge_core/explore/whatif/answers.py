@@ -17,6 +17,7 @@ import numpy as np
 
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
 from uge_core.audit.base import Audit, Row
+from uge_core.audit.metrics import ordered_metrics
 from uge_core.datasets.stamp import data_stamp
 from uge_core.errors import ConfigError
 from uge_core.explore.whatif.edits import Places
@@ -359,7 +360,7 @@ def _messages(run: StoredRun) -> str:
     return str(find("backbones", run.config["backbone"]).messages)
 
 
-_LEAKAGE = ("auc", "micro_f1", "balanced_accuracy", "usable_bits")
+_LEAKAGE = tuple(m.name for m in ordered_metrics("leakage"))
 _SHOWN = {**dict.fromkeys(_LEAKAGE, ("standard",)), "dp": (None,), "eo": ("held-out", "all-edges")}
 
 
