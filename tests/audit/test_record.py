@@ -30,6 +30,7 @@ from uge_core.errors import ConfigError, RecordError
 from uge_core.registry import names
 from uge_core.runs.audits import audit_record
 from uge_core.runs.external import add_external
+from uge_core.runs.schema import schema
 from uge_core.runs.store import RunStore
 from uge_core.runs.verify import verify
 from uge_core.training.config import RunConfig
@@ -111,6 +112,10 @@ def test_what_the_audits_cover(audits: dict[str, dict[str, Any]]) -> None:
     assert any(c["b"] is None for r in audits["titles"]["rows"] for c in r["cells"])
     assert {"ok", "insufficient"} >= {r["evidence"] for r in audits["few"]["rows"]} >= {"insufficient"}
     assert audits["external"]["config"]["split_seed"] is None
+
+
+def test_the_file_is_the_schema_of_the_dataclasses() -> None:
+    assert schema() == SCHEMA, "python -m uge_core.runs.schema writes it anew"
 
 
 def test_the_schema_describes_what_there_is() -> None:

@@ -66,7 +66,22 @@ def unit_of(metric: str) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule; see the module's text for its fields."""
+    """One rule; see the module's text for how a file writes it.
+
+    Attributes:
+        metric: the metric.
+        direction: which side is allowed.
+        number: the bound.
+        attribute: the attribute; null for a metric that has none.
+        attacker: the attacker; null for a metric that has none.
+        variant: the variant.
+        exposure: the exposure.
+        unit: what the number is in: the metric's own unit, or above_floor, the distance to the higher floor.
+        min_n: the smallest n that counts as evidence.
+        max_width: the widest interval that counts as evidence.
+        on: what is held against the bound.
+        optional: whether the rule may have no row.
+    """
 
     metric: str
     direction: str

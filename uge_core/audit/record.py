@@ -1,7 +1,7 @@
 """The record of an audit, `uge-audit/1`: its shape, its canonical bytes and its SHA-256.
 
-The shape is one JSON schema (draft 2020-12), `uge-audit-1.json` beside this file; a record is
-checked against that very file. Two records that say the same have the same canonical bytes, however
+The shape is one JSON schema (draft 2020-12), `uge-audit-1.json` beside this file, which `runs.schema` makes from the
+dataclasses; a record is checked against that very file. Two records that say the same have the same canonical bytes, however
 they were written: UTF-8 text, keys sorted by code point, no spaces, letters as themselves, integers
 as such, floats as Python's shortest decimal that reads back the same, -0.0 as 0.0. NaN and infinities
 are refused: what cannot be measured is null. `sha256` is the SHA-256 of the canonical bytes of the

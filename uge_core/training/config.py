@@ -31,7 +31,20 @@ ENGINE = 6
 class RunConfig:
     """Everything that decides a run's numbers but the data and the device. JSON calls `lam` "lambda".
 
-    `unknown` is kept for every method, as the audit reads it even where training does not.
+    `unknown` is kept for every method, as the audit reads it even where training does not. Settings describe themselves.
+
+    Attributes:
+        dataset: the graph's name.
+        sensitive: the attributes that training treated, jointly; none for a method that reads none.
+        backbone: the model that embeds; empty for an embedding from elsewhere.
+        method: the debiasing method, or external: the embedding came from elsewhere.
+        lam: the weight of the penalty; null for a method that has none.
+        warm_from: the lambda from whose end this run started; null: from its seed.
+        unknown: what a missing value is.
+        hidden: what the values hidden from the twin were for it; null without a twin.
+        exposure: both: with a twin that did not see the tested nodes' values; seen: without.
+        backbone_options: the backbone's own settings.
+        method_options: the method's own settings.
     """
 
     dataset: str
