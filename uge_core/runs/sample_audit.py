@@ -20,6 +20,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -28,6 +29,7 @@ from uge_core.arrays import FloatArray
 from uge_core.datasets.layouts.sample import PLACES
 from uge_core.errors import StoreError
 from uge_core.machine import version
+from uge_core.runs.database import refresh_leads
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 
@@ -59,6 +61,10 @@ def first_start(store: RunStore) -> bool:
         with tempfile.TemporaryDirectory(prefix=f".{root.name}.", dir=root.parent) as folder:
             temporary = Path(folder) / "store"
             _unpack(place, temporary)
+            # The rows that long lists show follow from the audits, by the metrics of this version.
+            with closing(sqlite3.connect(temporary / "store.sqlite")) as db, db:
+                db.row_factory = sqlite3.Row
+                refresh_leads(db)
             try:
                 temporary.rename(root)
             except OSError:
