@@ -18,6 +18,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
 from uge_core.audit.base import METRICS, Cell, Row
 from uge_core.audit.policy import EXIT_CODES, NO_ROW, Rule
 from uge_core.audit.record import NAME, SCHEMA_FILE
@@ -111,7 +113,7 @@ def schema() -> Schema:
     about = "The audit of one embedding of a graph's nodes: what it gives away, how unequal its predictions are, and at what cost."
     required = ["schema", "run_id", "dataset", "config", "rows", "sha256"]
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": Draft202012Validator.META_SCHEMA["$id"],
         "$id": "urn:uge:audit:1",
         "title": NAME,
         **_object(about, record, required=required),
