@@ -277,13 +277,13 @@ def _cells(
         half = noise.half_width()
         low[kept] = np.maximum(table.mean[kept] - half, 0.0)
         high[kept] = np.minimum(table.mean[kept] + half, 1.0)
-    withheld = small | ((table.n > 0) & (table.n < FEWEST))
+    suppressed = small | ((table.n > 0) & (table.n < FEWEST))
     seconds: IntArray | list[None] = [None] * len(table.a) if table.b is None else table.b
-    for a, b, mean, n, below, above, hidden in zip(
-        table.a, seconds, table.mean, table.n, low, high, withheld.tolist(), strict=True
+    for a, b, mean, n, below, above, withheld in zip(
+        table.a, seconds, table.mean, table.n, low, high, suppressed.tolist(), strict=True
     ):
         second = None if b is None else labels[b]
-        if hidden:
+        if withheld:
             yield Cell(labels[a], second, None, 0, excluded=True, withheld=True)
             continue
         yield Cell(

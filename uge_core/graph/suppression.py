@@ -22,19 +22,19 @@ def suppressed_sizes(a: Attribute) -> BoolArray:
     return suppress_complementary((sizes > 0) & (sizes < FEWEST) & (a.side != "items"), sizes)
 
 
-def suppress_complementary(hidden: BoolArray, numbers: IntArray) -> BoolArray:
-    """The next smallest numbers as well, where the hidden ones would follow from the total.
+def suppress_complementary(suppressed: BoolArray, numbers: IntArray) -> BoolArray:
+    """The next smallest numbers as well, where the suppressed ones would follow from the total.
 
     So would one alone, and so would several that are all as small as they can be, or all as large.
     """
-    hidden = hidden.copy()
-    while count := int(hidden.sum()):
-        total = int(numbers[hidden].sum())
-        shown = np.flatnonzero(~hidden & (numbers > 0))
+    suppressed = suppressed.copy()
+    while count := int(suppressed.sum()):
+        total = int(numbers[suppressed].sum())
+        shown = np.flatnonzero(~suppressed & (numbers > 0))
         if not len(shown) or (count > 1 and count < total != count * (FEWEST - 1)):
             break
-        hidden[shown[numbers[shown].argmin()]] = True
-    return hidden
+        suppressed[shown[numbers[shown].argmin()]] = True
+    return suppressed
 
 
 def is_suppressed(cell: Mapping[str, Any]) -> bool:

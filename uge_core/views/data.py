@@ -262,9 +262,9 @@ def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
         both = (u >= 0) & (v >= 0)
         if both.any():
             found = mixing(graph.edges, None, a)
-            there, hidden = _suppressed_cells(found, a)
+            there, cells = _suppressed_cells(found, a)
             within = np.equal(*found.cells)[there]
-            alone = 1 in (int(hidden[within].sum()), int(hidden[~within].sum()))
+            alone = 1 in (int(cells[within].sum()), int(cells[~within].sum()))
             out |= {
                 "Edges within a group": SUPPRESSED if alone else f"{(u == v)[both].mean():.1%}",
                 "n edges": int(both.sum()),
@@ -283,11 +283,11 @@ def _suppressed_cells(found: Mixing, a: Attribute) -> tuple[IntArray, BoolArray]
     i, j = found.cells
     small, there = suppressed_sizes(a), a.sizes > 0
     if found.rows is found.columns:
-        hidden, kept = small[i] | small[j], np.flatnonzero(there[i] & there[j])
+        suppressed, kept = small[i] | small[j], np.flatnonzero(there[i] & there[j])
     else:
-        hidden, kept = small[i], np.flatnonzero(there[i])
+        suppressed, kept = small[i], np.flatnonzero(there[i])
     edges = found.observed[i, j][kept]
-    return kept, suppress_complementary(hidden[kept] | (edges < FEWEST), edges)
+    return kept, suppress_complementary(suppressed[kept] | (edges < FEWEST), edges)
 
 
 def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
@@ -366,13 +366,13 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
     """
     a = graph.attribute(attribute)
     found = mixing(graph.edges, graph.num_users, a)
-    there, hidden = _suppressed_cells(found, a)
+    there, suppressed = _suppressed_cells(found, a)
     table = pd.DataFrame(list(found.records())).rename(columns={"observed": "edges"}).iloc[there].reset_index(drop=True)
     counted, thin = int(table["edges"].sum()), table["expected"] < THIN
-    table["counts"] = np.select([hidden, thin], [SUPPRESSED, "too few expected"], "yes")
+    table["counts"] = np.select([suppressed, thin], [SUPPRESSED, "too few expected"], "yes")
     numbers = ["edges", "expected", "ratio"]
     table[numbers] = table[numbers].astype(float)
-    table.loc[hidden, numbers] = np.nan
+    table.loc[suppressed, numbers] = np.nan
     big = np.argsort(-a.sizes, kind="stable")[: MOST_GROUPS if a.num_values <= MOST_GROUPS else MOST_GROUPS - 1]
     rows = tuple(a.labels[i] for i in sorted(big) if a.sizes[i])
     columns = rows if graph.num_users is None else found.columns
@@ -392,13 +392,13 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
     )
     if len(rows) < int((a.sizes > 0).sum()):
         caption += f" Drawn are the {len(rows)} largest groups; the table has all pairs."
-    if hidden.any():
+    if suppressed.any():
         caption += (
-            f" Suppressed: {many(int(hidden.sum()), 'pair')}: a group of under ten people, or under ten edges, "
+            f" Suppressed: {many(int(suppressed.sum()), 'pair')}: a group of under ten people, or under ten edges, "
             "or numbers from which one of these would follow."
         )
-        words += f" {many(int(hidden.sum()), 'pair is', 'pairs are')} suppressed."
-    if (thin & ~hidden).any():
+        words += f" {many(int(suppressed.sum()), 'pair is', 'pairs are')} suppressed."
+    if (thin & ~suppressed).any():
         caption += f" Hatched: fewer than {THIN:g} expected, too few to tell influence from chance."
     return MixingView(
         a.name,

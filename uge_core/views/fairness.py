@@ -146,10 +146,10 @@ def _cells(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     for side, row in zip(_SIDES, rows, strict=False):
         for cell in row["cells"]:
             record = order.setdefault((cell["a"], cell["b"]), {"a": cell["a"], "b": cell["b"]})
-            record[f"{side}_suppressed"] = hidden = is_suppressed(cell)
+            record[f"{side}_suppressed"] = suppressed = is_suppressed(cell)
             record |= (
                 {f"{side}_n": 0, f"{side}_counts": False}
-                if hidden
+                if suppressed
                 else {
                     f"{side}_value": cell["value"],
                     f"{side}_low": cell.get("ci_low"),
@@ -291,8 +291,8 @@ def _alt(metric: str, attribute: str, table: pd.DataFrame, sides: Sequence[GapSi
     out = {}
     for name, side in zip(_SIDES, sides, strict=False):
         out[name] = f"{GAP_LABELS[metric]} of {attribute} groups, {side.label}. {side.sentence}"
-        if hidden := int(table[f"{name}_suppressed"].sum()):
-            out[name] += f" {many(hidden, 'cell is', 'cells are')} suppressed."
+        if suppressed := int(table[f"{name}_suppressed"].sum()):
+            out[name] += f" {many(suppressed, 'cell is', 'cells are')} suppressed."
     if "difference" in table and table["difference"].notna().any():
         top = max(records(table.dropna(subset="difference")), key=lambda r: abs(r["difference"]))
         out["difference"] = (
@@ -343,9 +343,9 @@ def ranked_cells(view: GapView) -> pd.DataFrame:
         out[f"{shown.label}, 95 %"] = [
             interval(*ends).strip() for ends in zip(table[f"{side}_low"], table[f"{side}_high"], strict=True)
         ]
-        hidden = table[f"{side}_suppressed"]
-        told = [SUPPRESSED if h else f"{n:,}" for h, n in zip(hidden, table[f"{side}_n"], strict=True)]
-        out[f"{shown.label}, n"] = told if hidden.any() else table[f"{side}_n"]
+        suppressed = table[f"{side}_suppressed"]
+        told = [SUPPRESSED if s else f"{n:,}" for s, n in zip(suppressed, table[f"{side}_n"], strict=True)]
+        out[f"{shown.label}, n"] = told if suppressed.any() else table[f"{side}_n"]
     if "difference" in table:
         out["Difference"] = table["difference"]
     marks = [table[f"{last}_counts"], table[f"{last}_suppressed"], table[f"{last}_n"] == 0]
