@@ -11,9 +11,10 @@ from uge_core.arrays import IntArray
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.split import probe_classes
+from uge_core.graph.suppression import FEWEST
 
-FEWEST = 10
-"""Nodes without which a combination is left out."""
+FEWEST_COMBINED = 10
+"""Nodes of a combination under which it is left out."""
 
 
 def cross(a: Attribute, b: Attribute, policies: Mapping[str, str]) -> tuple[Attribute, str | None]:
@@ -32,13 +33,14 @@ def cross(a: Attribute, b: Attribute, policies: Mapping[str, str]) -> tuple[Attr
     both = (first >= 0) & (second >= 0)
     key = np.where(both, first * len(second_labels) + second, -1)
     size = np.bincount(key[both], minlength=len(first_labels) * len(second_labels))
-    kept = np.nonzero(size >= FEWEST)[0]
+    kept = np.nonzero(size >= FEWEST_COMBINED)[0]
     new = np.full(len(size), UNKNOWN)
     new[kept] = np.arange(len(kept))
     codes = np.where(both, new[key], UNKNOWN)
     codes[(a.codes == NOT_APPLICABLE) | (b.codes == NOT_APPLICABLE)] = NOT_APPLICABLE
     labels = tuple(f"{first_labels[k // len(second_labels)]} & {second_labels[k % len(second_labels)]}" for k in kept)
-    return Attribute(f"{a.name}+{b.name}", codes, labels, side=a.side), _left_out(size[(size > 0) & (size < FEWEST)])
+    few = size[(size > 0) & (size < FEWEST_COMBINED)]
+    return Attribute(f"{a.name}+{b.name}", codes, labels, side=a.side), _left_out(few)
 
 
 def _left_out(few: IntArray) -> str | None:

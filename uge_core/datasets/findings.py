@@ -16,7 +16,7 @@ import numpy.typing as npt
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.datasets.mixing import mixing
 from uge_core.datasets.tables import counted
-from uge_core.graph.association import FEWEST, PROXY, association
+from uge_core.graph.association import FEWEST_KNOWN, PROXY, association
 from uge_core.graph.graph import Attribute, Message
 
 SMALL_GROUP = 10
@@ -107,7 +107,7 @@ def _proxies(
 def _spread(a: Attribute) -> bool:
     """Whether an attribute has known values, and not nearly all the same."""
     known = int(a.sizes.sum())
-    return known >= FEWEST and int(a.sizes.max()) < _NEAR_CONSTANT * known
+    return known >= FEWEST_KNOWN and int(a.sizes.max()) < _NEAR_CONSTANT * known
 
 
 def _ratios(features: FloatArray, a: Attribute) -> list[tuple[int, float]]:

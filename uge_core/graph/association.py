@@ -8,15 +8,15 @@ from uge_core.graph.graph import Attribute
 
 PROXY = 0.95
 """Cramér's V (or the correlation ratio of a number) from which two columns say nearly the same."""
-FEWEST = 20
-"""Nodes on which an association is worth a number."""
+FEWEST_KNOWN = 20
+"""Nodes with a value of both attributes, under which an association is worth no number."""
 
 
 def association(a: Attribute, b: Attribute) -> float:
     """Cramér's V of two attributes over the nodes where both are known, corrected for its bias (Bergsma 2013)."""
     known = a.known & b.known
     n = int(known.sum())
-    if n < FEWEST:
+    if n < FEWEST_KNOWN:
         return 0.0
     size = a.num_values * b.num_values
     key = a.codes[known] * b.num_values + b.codes[known]

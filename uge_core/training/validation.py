@@ -25,7 +25,7 @@ from uge_core.training.config import RunConfig
 LOOKS = 40
 _TARGETS = 4096
 _CLASSES = 100
-_FEWEST = 10
+_FEWEST_OF_CLASS = 10  # nodes of a class in each half
 
 
 class Validation(Protocol):
@@ -166,7 +166,7 @@ class QuickProbe:
         """On classes with at least ten nodes in both halves, at most a hundred; None where fewer than two are left."""
         num = int(classes.max(initial=0)) + 1
         sizes = [np.bincount(classes[half], minlength=num) for half in (fit, look)]
-        enough = np.nonzero(np.minimum(*sizes) >= _FEWEST)[0]
+        enough = np.nonzero(np.minimum(*sizes) >= _FEWEST_OF_CLASS)[0]
         large = enough[np.argsort(-sizes[0][enough], kind="stable")][:_CLASSES]
         if len(large) < 2:
             return None

@@ -35,7 +35,7 @@ from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.registry import find, names
 from uge_core.runs.stored_run import StoredRun
 
-FEWEST = 10
+FEWEST_PROJECTED = 10
 """People under which there is nothing to project."""
 
 
@@ -93,8 +93,8 @@ def picture(run: StoredRun, method: str, sample: Sample, *, start: Picture | Non
         ConfigError: no such method, or too few people.
         StoreError: the embedding cannot be read, or the picture cannot be kept.
     """
-    if len(sample.nodes) < FEWEST:
-        raise ConfigError(f"{len(sample.nodes)} people cannot be projected; {FEWEST} at least are needed")
+    if len(sample.nodes) < FEWEST_PROJECTED:
+        raise ConfigError(f"{len(sample.nodes)} people cannot be projected; {FEWEST_PROJECTED} at least are needed")
     projection: Projection = find("explore.projection.methods", method)()
     begin = None if projection.at_once else start
     about = _about(run, method, sample, seed, begin.key if begin else None)
