@@ -4,7 +4,8 @@ import torch
 from reference import filtered
 
 from uge_core.debias.heads.filters import Filters
-from uge_core.debias.penalties.adversary import Adversary, Answer, Build
+from uge_core.debias.penalties.adversary import Adversary
+from uge_core.debias.penalties.discriminator import Answer, Build
 
 NAMES = ("weight0", "bias0", "weight1", "bias1", "scale", "shift")
 

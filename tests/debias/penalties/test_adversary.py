@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import discriminator_loss
 
-from uge_core.debias.penalties.adversary import Adversary, Answer, Build
+from uge_core.debias.penalties.adversary import Adversary
+from uge_core.debias.penalties.discriminator import Answer, Build
 
 STILL = Build(depth=1, width=5, steps=0, batch=0, learning_rate=0.01)
 LEARNING = Build(depth=1, width=8, steps=3, batch=32, learning_rate=0.01)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from reference import link_covariance as slow
 
-from uge_core.debias.penalties.adversary import Build
+from uge_core.debias.penalties.discriminator import Build
 from uge_core.debias.penalties.link_covariance import CovariantAdversary
 
 BUILD = Build(depth=0, width=1, steps=0, batch=0, learning_rate=0.01)

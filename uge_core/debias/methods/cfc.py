@@ -9,8 +9,9 @@ from uge_core.debias.base import Method
 from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.heads.base import Head
 from uge_core.debias.heads.filters import Filters
-from uge_core.debias.penalties.adversary import Adversary, Answer, Build
+from uge_core.debias.penalties.adversary import Adversary
 from uge_core.debias.penalties.base import Penalty
+from uge_core.debias.penalties.discriminator import Answer, Build
 from uge_core.plugin import Reference
 from uge_core.registry import option, register
 

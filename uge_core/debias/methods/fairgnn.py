@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from uge_core.debias.base import Method
 from uge_core.debias.bias_free import MethodInputs
-from uge_core.debias.penalties.adversary import Build
 from uge_core.debias.penalties.base import Penalty
+from uge_core.debias.penalties.discriminator import Build
 from uge_core.debias.penalties.link_covariance import CovariantAdversary
 from uge_core.graph.values import soft_values
 from uge_core.plugin import Reference

@@ -10,7 +10,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy, leaky_relu
 
-from uge_core.debias.penalties.adversary import Answer, Build
+from uge_core.debias.penalties.discriminator import Answer, Build
 from uge_core.row_products import plus, times
 
 _SLOPE = 0.2

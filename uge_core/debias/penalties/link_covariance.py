@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uge_core.arrays import FloatArray
-from uge_core.debias.penalties.adversary import Adversary, Answer, Build
+from uge_core.debias.penalties.adversary import Adversary
+from uge_core.debias.penalties.discriminator import Answer, Build
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
