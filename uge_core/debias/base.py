@@ -17,7 +17,7 @@ from uge_core.debias.edge_factors import EdgeFactors, NoFactors
 from uge_core.debias.heads.base import Head, NoHead
 from uge_core.debias.penalties.base import NoPenalty, Penalty
 from uge_core.debias.postprocess.base import Keep, Postprocess
-from uge_core.plugin import Info, Reference, describe
+from uge_core.plugin import Reference
 
 if TYPE_CHECKING:
     from uge_core.debias.bias_free import MethodInputs
@@ -59,13 +59,6 @@ class Method:
     color: ClassVar[str] = "#56B4E9"
     symbol: ClassVar[str] = "triangle-up"
     position: ClassVar[int] = 99
-
-    @classmethod
-    def info(cls) -> Info:
-        """Source, formula, what it supports and what it cannot do."""
-        from uge_core.debias.supports import supports
-
-        return describe(cls, supports(cls))
 
     @property
     def scored_by(self) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from uge_core import registry
 from uge_core.arrays import IntArray
+from uge_core.debias.base import Method
 from uge_core.debias.bias_free import MethodInputs
 from uge_core.debias.heads.base import NoHead
 from uge_core.debias.penalties.base import Ahead, NoPenalty
@@ -17,11 +18,14 @@ from uge_core.debias.postprocess.base import Keep
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.values import resolve_values
-
-if TYPE_CHECKING:
-    from uge_core.debias.base import Method
+from uge_core.plugin import Info, describe
 
 _PEOPLE = 12
+
+
+def describe_method(cls: type[Method]) -> Info:
+    """Source, formula, what it supports and what it cannot do."""
+    return describe(cls, supports(cls))
 
 
 def supports(cls: type[Method]) -> tuple[tuple[str, str], ...]:
@@ -77,8 +81,6 @@ def _slots(method: Method, known: MethodInputs) -> Iterator[str]:
 
 def overridden(method: Method, slot: str) -> bool:
     """Whether a method fills a slot with something of its own."""
-    from uge_core.debias.base import Method
-
     return getattr(type(method), slot) is not getattr(Method, slot)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from uge_core import registry
+from uge_core.debias.supports import describe_method
 from uge_core.plugin import Info, Reference
 
 
@@ -55,7 +56,7 @@ _SHARED = (
 def methods() -> tuple[Info, ...]:
     """The debiasing methods, the paper's first."""
     found = [registry.find("debias.methods", name) for name in registry.names("debias.methods")]
-    return tuple(m.info() for m in sorted(found, key=lambda m: m.position))
+    return tuple(describe_method(m) for m in sorted(found, key=lambda m: m.position))
 
 
 def backbones() -> tuple[Info, ...]:
