@@ -213,7 +213,8 @@ def test_the_gradient_is_autograds(negatives, graph, sigma, plain):
         w = torch.tensor(table.weight[table.group[u], table.group[v]]).double()
         total = total + 0.5 * (w * torch.nn.functional.softplus(-score(u, v))).mean()
         if negatives == "listed":
-            total = total + 0.5 * torch.nn.functional.softplus(score(drawn.source.numpy(), drawn.target.numpy())).mean()
+            u, v = drawn.listed.source.numpy(), drawn.listed.target.numpy()
+            total = total + 0.5 * torch.nn.functional.softplus(score(u, v)).mean()
             continue
         for (sources, _, _), block in zip(pairs.sides, drawn.blocks(3), strict=True):
             for s in range(sources.start, sources.stop):

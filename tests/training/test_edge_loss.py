@@ -124,7 +124,7 @@ def test_strangers_are_fresh_each_epoch_and_the_same_for_equal_seeds():
 
 @given(graphs(min_nodes=8))
 def test_listed_negatives_are_strangers_and_stay(graph):
-    listed = loss_of("cross-entropy", graph, negatives="listed").negatives
+    listed = loss_of("cross-entropy", graph, negatives="listed").negatives.listed
     edges = {(int(a), int(b)) for a, b in graph.edges.T} | {(int(b), int(a)) for a, b in graph.edges.T}
     for a, b in zip(listed.source.tolist(), listed.target.tolist(), strict=True):
         assert (a, b) not in edges and a != b

@@ -153,7 +153,7 @@ def test_listed_negatives_carry_the_weight_of_their_pair(drawn):
     z = embeddings(graph)
     built = loss_of("cross-entropy", graph, often, negatives="listed")
     loss, _ = built(z, 1, True)
-    listed = built.negatives
+    listed = built.negatives.listed
     # three lines per CSR entry, in order, but for sources without a stranger
     pairs = pairs_of(graph, often)
     entries = zip(pairs.sources.tolist(), pairs.rows[1].tolist(), strict=True)

@@ -14,12 +14,12 @@ from torch import Tensor
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.graph.scores import DOT, Scorer
 from uge_core.machine import cores
-from uge_core.training.edge_loss.negatives import Listed
 from uge_core.training.edge_loss.pairs import (
     NOBODY,
     Block,
     Cells,
     Factors,
+    ListedPairs,
     Pairs,
     Placed,
     Triples,
@@ -134,7 +134,7 @@ class CompiledPasses:
         return self.factored[k][1], offset
 
     def repel(
-        self, z: Tensor, cells: list[Cells], listed: Listed, want_loss: bool, loss: Tensor, gradient: Tensor
+        self, z: Tensor, cells: list[Cells], listed: ListedPairs, want_loss: bool, loss: Tensor, gradient: Tensor
     ) -> None:
         """See `Passes.repel`; the list is laid out by row, in both directions, as the observed pairs are."""
         start, source, neighbour, weight = listed.rows

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from uge_core.arrays import FloatArray, IntArray
 from uge_core.errors import ConfigError
-from uge_core.training.edge_loss.pairs import EMPTY_BLOCK, Block, Cells, Negatives, Pairs, Passes, Placed, to_device
+from uge_core.training.edge_loss.pairs import (
+    EMPTY_BLOCK,
+    Block,
+    Cells,
+    ListedPairs,
+    Negatives,
+    Pairs,
+    Passes,
+    Placed,
+    to_device,
+)
 
 
 def strangers(kind: str, pairs: Pairs, passes: Passes, block_size: int, num_negatives: int) -> Negatives:
@@ -99,22 +106,13 @@ class Listed:
                 "negatives = 'listed': every node is linked to every other, so there is no stranger to list"
             )
         self.nobody = [EMPTY_BLOCK for _ in pairs.sides]
-        self.num_nodes = pairs.num_nodes
-        self.source = torch.as_tensor(np.concatenate(source), device=passes.device)
-        self.target = torch.as_tensor(np.concatenate(target), device=passes.device)
-        self.weight = None
-        if weight:
-            own = np.concatenate(weight)
-            self.weight = torch.as_tensor(own / own.mean(), device=passes.device)
-
-    @cached_property
-    def rows(self) -> tuple[IntArray, npt.NDArray[np.int32], npt.NDArray[np.int32], FloatArray]:
-        """CSR of both directions: (N + 1,) starts, each entry's row, its other end, its weight or (0,) for 1 throughout."""
-        source, target = torch.cat([self.source, self.target]).numpy(), torch.cat([self.target, self.source]).numpy()
-        order = np.argsort(source, kind="stable")
-        start = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=self.num_nodes))])
-        weight = np.zeros(0, np.float32) if self.weight is None else self.weight.repeat(2).numpy()[order]
-        return start, source[order].astype(np.int32), target[order].astype(np.int32), weight
+        own = np.concatenate(weight) if weight else None
+        self.listed = ListedPairs(
+            torch.as_tensor(np.concatenate(source), device=passes.device),
+            torch.as_tensor(np.concatenate(target), device=passes.device),
+            None if own is None else torch.as_tensor(own / own.mean(), device=passes.device),
+            pairs.num_nodes,
+        )
 
     def blocks(self, epoch: int) -> Sequence[Block]:
         """None: the list stands for all."""
@@ -126,4 +124,4 @@ class Listed:
 
     def add(self, z: Tensor, cells: list[Cells], want_loss: bool, loss: Tensor, gradient: Tensor) -> None:
         """See `Negatives.add`."""
-        self.passes.repel(z, cells, self, want_loss, loss, gradient)
+        self.passes.repel(z, cells, self.listed, want_loss, loss, gradient)

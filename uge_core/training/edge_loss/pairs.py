@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.debias.bias_free import CellTable
-
-if TYPE_CHECKING:
-    from uge_core.training.edge_loss.negatives import Listed
 
 _CHUNK = 1 << 18
 
@@ -191,6 +189,32 @@ class Placed:
         return Placed(*(to_device(t, device) for t in self.parts))
 
 
+@dataclass(frozen=True, eq=False)
+class ListedPairs:
+    """Pairs of strangers that stay the same at every epoch.
+
+    Attributes:
+        source: (P,) their first nodes, on the device.
+        target: (P,) the other nodes.
+        weight: (P,) what each counts, 1 on average, or None.
+        num_nodes: N.
+    """
+
+    source: Tensor
+    target: Tensor
+    weight: Tensor | None
+    num_nodes: int
+
+    @cached_property
+    def rows(self) -> tuple[IntArray, npt.NDArray[np.int32], npt.NDArray[np.int32], FloatArray]:
+        """CSR of both directions: (N + 1,) starts, each entry's row, its other end, its weight or (0,) for 1 throughout."""
+        source, target = torch.cat([self.source, self.target]).numpy(), torch.cat([self.target, self.source]).numpy()
+        order = np.argsort(source, kind="stable")
+        start = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=self.num_nodes))])
+        weight = np.zeros(0, np.float32) if self.weight is None else self.weight.repeat(2).numpy()[order]
+        return start, source[order].astype(np.int32), target[order].astype(np.int32), weight
+
+
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """The tensor on a device; on the way to a GPU nobody waits for it."""
     pinned = tensor.pin_memory() if device.type == "cuda" else tensor
@@ -219,7 +243,7 @@ class Passes(Protocol):
         """
 
     def repel(
-        self, z: Tensor, cells: list[Cells], listed: Listed, want_loss: bool, loss: Tensor, gradient: Tensor
+        self, z: Tensor, cells: list[Cells], listed: ListedPairs, want_loss: bool, loss: Tensor, gradient: Tensor
     ) -> None:
         """Adds 1/2 mean softplus(s) over listed pairs to `loss`, and its gradient to `gradient`."""
 

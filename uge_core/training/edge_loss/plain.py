@@ -11,8 +11,17 @@ from torch import Tensor
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.graph.scores import DOT, Scorer
 from uge_core.training.edge_loss.compiled import CompiledPasses
-from uge_core.training.edge_loss.negatives import Listed
-from uge_core.training.edge_loss.pairs import Block, Cells, Factors, Pairs, Placed, Triples, chunks, to_device
+from uge_core.training.edge_loss.pairs import (
+    Block,
+    Cells,
+    Factors,
+    ListedPairs,
+    Pairs,
+    Placed,
+    Triples,
+    chunks,
+    to_device,
+)
 
 
 class TorchPasses:
@@ -100,7 +109,7 @@ class TorchPasses:
             gradient[k].index_add_(0, nodes, slope.T @ across[k, sources])
 
     def repel(
-        self, z: Tensor, cells: list[Cells], listed: Listed, want_loss: bool, loss: Tensor, gradient: Tensor
+        self, z: Tensor, cells: list[Cells], listed: ListedPairs, want_loss: bool, loss: Tensor, gradient: Tensor
     ) -> None:
         """See `Passes.repel`."""
         source, target, weight = listed.source, listed.target, listed.weight
