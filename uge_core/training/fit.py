@@ -1,4 +1,4 @@
-"""The one training loop: K members in lock-step over one graph.
+"""Trains K members in lock-step over one graph: builds them, runs the loop of `loop`, says what became of each.
 
 Members of an ensemble share graph, split, backbone kind, sizes and epochs; they differ in seed,
 method, lambda and sensitive attributes. Parameters carry a member axis, negatives are shared, weights
