@@ -21,7 +21,7 @@ from uge_core.explore.whatif.edits import MergeValues
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.machine import birth
 from uge_core.runs.uploads import list_uploads, save_upload
-from uge_core.training.checkpoint import Checkpoint, kept
+from uge_core.training.checkpoint import Checkpoint, checkpoints_in
 
 
 @pytest.mark.parametrize(("text", "days"), [("12h", 0.5), ("30d", 30), ("4w", 28), (" 0D ", 0)])
@@ -124,8 +124,8 @@ def test_the_checkpoint_of_a_run_at_work_or_of_a_job_that_waits_stays(store_copy
         )
     (only,) = [old for old in older_than(age("0d"), store) if old.what.startswith("checkpoint")]
     only.remove()
-    assert [record["runs"] for _, record in kept(store.checkpoints)] != [[over]]
-    assert {r for _, record in kept(store.checkpoints) for r in record["runs"]} == {running, waiting}
+    assert [record["runs"] for _, record in checkpoints_in(store.checkpoints)] != [[over]]
+    assert {r for _, record in checkpoints_in(store.checkpoints) for r in record["runs"]} == {running, waiting}
 
 
 def test_one_thing_that_cannot_go_does_not_keep_the_others(

@@ -126,7 +126,7 @@ def test_one_works_and_the_next_waits_and_cancelling_ends_both(town: Path, store
     (run_id,) = job.runs
     assert store.load(run_id).status == "interrupted"
     # what was reached is kept
-    assert [record["runs"] for _, record in checkpoint.kept(store.checkpoints)] == [[run_id]]
+    assert [record["runs"] for _, record in checkpoint.checkpoints_in(store.checkpoints)] == [[run_id]]
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
     grid: dict[str, Any] = {"methods": ["none", "uge-ok"], "sensitive": ["city"], "epochs": 3000}
     job_id = enqueue(plain_town, store, **grid)
     limit = time.monotonic() + 120
-    while not list(checkpoint.kept(store.checkpoints)):
+    while not list(checkpoint.checkpoints_in(store.checkpoints)):
         assert time.monotonic() < limit
         time.sleep(0.02)
     job = Queue(store).load(job_id)

@@ -18,7 +18,7 @@ from uge_core.explore.whatif.scenario import Scenarios, StoredScenario
 from uge_core.files import abandoned
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import list_uploads, made_from, remove_upload
-from uge_core.training.checkpoint import kept
+from uge_core.training.checkpoint import checkpoints_in
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
@@ -84,7 +84,7 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
     there = {run.id for run in runs}
     busy = {run.id for run in runs if run.status == "running"}
     busy |= {run_id for job in jobs if job.status not in OVER for run_id in job.runs}
-    needed = {path for path, record in kept(store.checkpoints) if busy.intersection(record["runs"])}
+    needed = {path for path, record in checkpoints_in(store.checkpoints) if busy.intersection(record["runs"])}
     files = {
         "copy of a .pt file": store.tensors.glob("*.npz"),
         "checkpoint": (path for path in store.checkpoints.glob("*.npz") if path not in needed),

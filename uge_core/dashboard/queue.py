@@ -349,7 +349,7 @@ def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
     doomed_runs, sentences = set(run_ids), []
     size = files = 0
     others: set[str] = set()
-    checkpoints = list(checkpoint.kept(store.checkpoints))
+    checkpoints = list(checkpoint.checkpoints_in(store.checkpoints))
     for run_id in run_ids:
         run = store.load(run_id)
         for path in run.folder.rglob("*") if run.folder.is_dir() else ():

@@ -20,7 +20,7 @@ from uge_core.progress import rounded
 from uge_core.runs import timing
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
-from uge_core.training.checkpoint import Checkpoint, drop, kept
+from uge_core.training.checkpoint import Checkpoint, checkpoints_in, drop
 from uge_core.training.config import RunConfig, split_names
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def resume(
     if run.config["method"] == EXTERNAL:
         raise StoreError(f"run {run_id} was not trained here, so there is nothing to resume; audit its file again")
     check_data(run, graph)
-    found = [record for _, record in kept(store.checkpoints) if run_id in record["runs"]]
+    found = [record for _, record in checkpoints_in(store.checkpoints) if run_id in record["runs"]]
     together = found[0]["runs"] if found else [run_id]
     runs = [r for r in map(store.find, together) if r]
     planned = [Planned(r.id, RunConfig.from_json(r.config)) for r in runs]
@@ -390,7 +390,7 @@ def _passes(
 
     left = {p.run_id: p for p in todo}
     passes = []
-    for _, record in kept(store.checkpoints):
+    for _, record in checkpoints_in(store.checkpoints):
         together = record["runs"]
         if record["deterministic"] == deterministic and set(together) <= set(left) and (len(together) == 1 or not solo):
             passes.append([left.pop(run_id) for run_id in together])

@@ -71,7 +71,7 @@ class Checkpoint:
         return _read(self.folder / f"{self.key}.{stage}.npz", whole=True)
 
 
-def kept(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+def checkpoints_in(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The checkpoints of a folder with their records, which name their `runs`."""
     for path in sorted(folder.glob("*.npz")) if folder.is_dir() else ():
         held = _read(path, whole=False)
