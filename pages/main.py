@@ -95,6 +95,7 @@ try:
     ui.first_start(store)
     with st.sidebar:
         choose(store)
+        ui.keep_queue_going(store)
         if words := ui.queue_words(store):
             st.page_link(runs, label=words, icon=":material/progress_activity:", help="Training jobs of this store.")
         st.caption(f":material/database: Runs in `{store.root}`")

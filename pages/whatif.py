@@ -247,7 +247,7 @@ def again() -> None:
         return
     card = ui.retraining(run, state["whatif_draft"], store)
     if card and card.can_cancel:
-        ui.queue_words(store)  # keeps the queue going
+        ui.keep_queue_going(store)
         st.fragment(run_every=1)(progress)()
         st.caption("It goes on when this page is closed.")
         return

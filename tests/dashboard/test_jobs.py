@@ -63,7 +63,7 @@ def until(store: RunStore, job_id: int, done: Callable[[Job], bool], seconds: fl
     limit = time.monotonic() + seconds
     while not done(job := Queue(store).load(job_id)):
         assert time.monotonic() < limit, (job, Queue(store).last_lines(job))
-        ui.queue_words(store)
+        ui.keep_queue_going(store)
         time.sleep(0.05)
     return job
 
@@ -144,7 +144,7 @@ def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
     os.kill(job.pid, signal.SIGKILL)
     while alive(job.pid, job.born):
         time.sleep(0.02)
-    ui.queue_words(store)
+    ui.keep_queue_going(store)
     # no sign of life for a moment says nothing yet
     assert Queue(store).load(job_id).status == "running"
     set_column(store, job_id, "beat", time.time() - 31)
@@ -240,7 +240,7 @@ def test_a_job_that_does_not_heed_its_cancelling_is_terminated(town: Path, store
     os.kill(job.pid, signal.SIGSTOP)
     ui.cancel(job_id, store)
     set_column(store, job_id, "cancel", time.time() - 11)
-    ui.queue_words(store)
+    ui.keep_queue_going(store)
     assert Queue(store).load(job_id).status == "cancelled"
     os.kill(job.pid, signal.SIGCONT)
     limit = time.monotonic() + 20

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from uge_core.dashboard.queue import forget as forget
     from uge_core.dashboard.queue import history_view as history_view
     from uge_core.dashboard.queue import jobs_view as jobs_view
+    from uge_core.dashboard.queue import keep_queue_going as keep_queue_going
     from uge_core.dashboard.queue import queue_words as queue_words
     from uge_core.dashboard.queue import reading as reading
     from uge_core.dashboard.queue import removal as removal

@@ -105,11 +105,14 @@ class JobsView:
     words: str
 
 
+def keep_queue_going(store: RunStore) -> None:
+    """Ends jobs whose process died, and starts a worker where jobs wait for one: any page that is open sees to it."""
+    Queue(store).supervise()
+
+
 def queue_words(store: RunStore) -> str:
-    """How many jobs run and wait, as "1 running, 2 queued"; empty where there are none. Keeps the queue going."""
-    queue = Queue(store)
-    queue.supervise()
-    return _words(queue.list())
+    """How many jobs run and wait, as "1 running, 2 queued"; empty where there are none."""
+    return _words(Queue(store).list())
 
 
 def jobs_view(store: RunStore) -> JobsView:

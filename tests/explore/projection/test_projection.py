@@ -367,7 +367,7 @@ def test_pictures_may_be_made_after_training(town: Path, store: RunStore) -> Non
     limit = time.monotonic() + 240
     while (job := Queue(store).load(number)).status in ("queued", "running"):
         assert time.monotonic() < limit, Queue(store).last_lines(job)
-        ui.queue_words(store)
+        ui.keep_queue_going(store)
         time.sleep(0.1)
     assert job.status == "finished", (job.reason, Queue(store).last_lines(job))
     assert "then UMAP" in ui.jobs_view(store).over[0].details
