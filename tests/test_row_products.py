@@ -71,6 +71,7 @@ def test_bits_depend_on_neither_threads_nor_who_computes(monkeypatch: pytest.Mon
         assert all(torch.equal(one, another) for one, another in zip(found[0], other, strict=True))
 
 
+@pytest.mark.slow
 def test_threads_to_come_have_the_callers_number() -> None:
     code = (
         "import torch, threading; from uge_core.row_products import times\n"
@@ -96,6 +97,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     assert run_alone(code) == "0"
 
 
+@pytest.mark.slow
 def test_many_may_be_the_first() -> None:
     code = (
         "import threading, torch; from uge_core.row_products import times; torch.set_num_threads(2)\n"

@@ -69,12 +69,12 @@ def run(graph, *configs, **kwargs):
 
 
 def shared_out(*whole):
-    """(backbone, methods): on `whole` all methods; elsewhere one of each slot, and with CI=true the others."""
+    """(backbone, methods): on `whole` all methods, on GCN one of each slot; with CI=true all on all."""
     others = tuple(m for m in METHODS if m not in EACH_SLOT)
     parts = [b for b in BACKBONES if b not in whole]
     return [
         *(pytest.param(b, METHODS, id=b) for b in whole),
-        *(pytest.param(b, EACH_SLOT, id=b) for b in parts),
+        *(pytest.param(b, EACH_SLOT, id=b, marks=[] if b == "gcn" else [pytest.mark.slow]) for b in parts),
         *(pytest.param(b, others, id=f"{b}-others", marks=pytest.mark.slow) for b in parts),
     ]
 

@@ -344,6 +344,7 @@ def test_calibrated_linear_attacker_is_scikit_learns_with_the_prior_put_back(cla
     assert ours == pytest.approx(theirs, abs=0.01)
 
 
+@pytest.mark.slow
 def test_after_what_it_needs_a_fit_imports_no_package_in_a_thread():
     # Two threads that were the first to import scikit-learn met half of it: "cannot import name 'clone'".
     code = """

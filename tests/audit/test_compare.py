@@ -62,6 +62,7 @@ def test_auc_equals_delongs_covariance_by_loops(num):
     assert found.p_value == pytest.approx(2 * stats.norm.sf(abs(value) / np.sqrt(variance)), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_intervals_agree_with_resampled_nodes():
     a, b = two_attackers(1)
     truth = a.truth
@@ -217,6 +218,7 @@ def false_alarms_of_ndcg(hubs, trials):
     return found / trials
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hubs", [False, True])
 def test_ndcg_is_not_said_to_differ_by_chance(hubs):
     # Lists taken as independent gave .17 in both.

@@ -117,6 +117,7 @@ def p_value(seed):
     return audit.find(metric="dp", variant="relative").p_value, audit.find(metric="dp", variant="thresholded").p_value
 
 
+@pytest.mark.slow
 def test_no_difference_is_found_no_more_often_than_it_says():
     """Embeddings that know no attribute: p is below .1 in a tenth of the trials at most, within Monte-Carlo error."""
     found = np.array([p_value(seed) for seed in range(60)])

@@ -78,6 +78,7 @@ def p_values(trials, shuffles, *, within):
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("within", [False, True])
 def test_no_difference_is_found_as_seldom_as_it_says(within):
     found = p_values(200, 99, within=within)

@@ -4,6 +4,7 @@ import copy
 import hashlib
 import io
 import json
+import os
 import shutil
 import tomllib
 from collections.abc import Iterator
@@ -79,12 +80,11 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """A copy with one leaf replaced."""
-    changed = copy.deepcopy(value)
-    inner = changed
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = new
+    """The same with one leaf replaced; what is beside its path is shared."""
+    if not path:
+        return new
+    changed = copy.copy(value)
+    changed[path[0]] = put(value[path[0]], path[1:], new)
     return changed
 
 
@@ -344,7 +344,8 @@ def test_a_difference_is_named_by_row_and_field(audits: dict[str, dict[str, Any]
     found = json.loads(record.canonical(audits["uge-c"]))
     assert record.first_difference(found, found) is None
     assert record.first_difference(found, audits["uge-c"]) is None
-    for path in leaves(found):
+    step = 1 if os.environ.get("CI") == "true" else 11
+    for path in list(leaves(found))[::step]:
         changed = put(found, path, "forged")
         said = record.first_difference(changed, found)
         if path[0] == "sha256":
@@ -566,6 +567,7 @@ def test_verify_says_all_rows_that_one_side_has_alone(audited: Path) -> None:
     assert "measured anew nothing" in done.stdout
 
 
+@pytest.mark.slow
 def test_verify_knows_which_version_of_the_audit_made_a_report(audited: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = json.loads((audited / "report.json").read_text())
     assert report["audit_version"] == version.VERSION == max(c.version for c in version.CHANGES)
@@ -616,6 +618,7 @@ def test_verify_knows_which_version_of_the_audit_made_a_report(audited: Path, mo
     assert done.returncode == 3 and "install a newer one" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_report_without_a_version_is_of_the_first(audited: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = json.loads((audited / "report.json").read_text())
     del report["audit_version"]

@@ -404,6 +404,7 @@ def test_errors_that_cannot_be_written_still_end_with_their_code() -> None:
     assert piped(f"{sys.executable} -m uge_core runs show nothing 2> /dev/full").returncode == 2
 
 
+@pytest.mark.slow
 def test_any_encoding_will_do(seeded: Path, tmp_path: Path) -> None:
     target = shutil.copytree(seeded, tmp_path / "store", ignore=shutil.ignore_patterns("*.sock"))
     store = uge.RunStore(target)
@@ -430,6 +431,7 @@ def test_debug_shows_the_traceback(town: Path, capsys: pytest.CaptureFixture[str
     assert code == 2 and "Traceback" in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_mid_training(town: Path, store_copy: Path) -> None:
     earlier = {r.id: r.audit for r in uge.RunStore(store_copy).list()}
     command = [sys.executable, "-m", "uge_core", "train", str(town), "--sensitive", "city", "--method", "uge-c"]

@@ -16,6 +16,7 @@ def verdicts(store: uge.RunStore, **options: int) -> dict[str, doctor.Check]:
     return {check.name: check for check in doctor.examine(store, **options)}
 
 
+@pytest.mark.slow
 def test_this_machine_is_fit(seeded: Path) -> None:
     found = verdicts(uge.RunStore(seeded))
     assert found["compiled kernels"].verdict == found["torch"].verdict == "ok"

@@ -133,7 +133,7 @@ def test_one_works_and_the_next_waits_and_cancelling_ends_both(town: Path, store
 def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
     plain_town: Path, store: RunStore, tmp_path: Path
 ) -> None:
-    grid: dict[str, Any] = {"methods": ["none", "uge-ok"], "sensitive": ["city"], "epochs": 3000}
+    grid: dict[str, Any] = {"methods": ["none", "uge-ok"], "sensitive": ["city"], "epochs": 800}
     job_id = enqueue(plain_town, store, **grid)
     limit = time.monotonic() + 120
     while not list(checkpoint.checkpoints_in(store.checkpoints)):
@@ -456,6 +456,7 @@ def test_the_curve_of_a_long_training_stays_small_and_begins_anew_with_a_pass(st
     assert pulse._losses == [(1, 0.5)]
 
 
+@pytest.mark.slow
 def test_a_job_that_trains_stored_runs_again_goes_on_where_it_was_cut_off(
     plain_town: Path, store: RunStore, work_here: Callable[[RunStore], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -510,6 +511,7 @@ def test_a_run_deleted_while_it_is_compared_leaves_no_comparison(
     assert not list(store.comparisons.glob("*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["city", "gender"])
 def test_a_comparison_takes_as_many_steps_as_it_said(
     changed: str, store_copy: Path, work_here: Callable[[RunStore], None], monkeypatch: pytest.MonkeyPatch

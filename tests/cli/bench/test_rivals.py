@@ -126,6 +126,7 @@ def test_what_no_method_could_serve_with_is_an_error_and_no_row(graph):
             rivals(graph, **{"sensitive": "gender", "entries": ["none"]} | wrong)
 
 
+@pytest.mark.slow
 def test_from_the_command_line(town, capsys, tmp_path):
     asked = ["rivals", str(town), "--sensitive", "gender", "--methods", "none", "--seeds", "0", "--epochs", "2"]
     assert run([*asked, "--rows", str(tmp_path / "rows.jsonl"), "--markdown"]) == 0

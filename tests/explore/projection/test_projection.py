@@ -361,7 +361,7 @@ def test_pictures_may_be_made_after_training(town: Path, store: RunStore) -> Non
 
     form = training_form(str(town), store)
     settings = form.settings(
-        backbone="node2vec", methods=["none"], epochs=5, seeds="7", device="cpu", projections=["umap"]
+        backbone="node2vec", methods=["none"], epochs=5, seeds="7", device="cpu", projections=["t-sne"]
     )
     number = ui.enqueue(form, settings, store)
     limit = time.monotonic() + 240
@@ -370,9 +370,9 @@ def test_pictures_may_be_made_after_training(town: Path, store: RunStore) -> Non
         ui.keep_queue_going(store)
         time.sleep(0.1)
     assert job.status == "finished", (job.reason, Queue(store).last_lines(job))
-    assert "then UMAP" in ui.jobs_view(store).over[0].details
+    assert "then t-SNE" in ui.jobs_view(store).over[0].details
     sample = draw_sample(uge.load(town))
-    assert find_picture(store.load(job.runs[0]), "umap", sample) is not None
+    assert find_picture(store.load(job.runs[0]), "t-sne", sample) is not None
 
 
 def view_of(store: RunStore, town: Path, size: int = 150) -> tuple[Any, Any]:

@@ -72,6 +72,7 @@ def gcn(store: uge.RunStore) -> uge.StoredRun:
     return next(r for r in store.list() if (r.config["backbone"], r.config["method"]) == ("gcn", "none"))
 
 
+@pytest.mark.slow
 def test_it_comes_up_answers_and_is_one_a_store(own: uge.RunStore) -> None:
     warm(own)
     run = gcn(own)
@@ -103,6 +104,7 @@ def test_it_comes_up_answers_and_is_one_a_store(own: uge.RunStore) -> None:
     assert ((own.root / "whatif").stat().st_mode & 0o077) == 0
 
 
+@pytest.mark.slow
 def test_kill_9_is_a_plain_message_and_another_process(own: uge.RunStore) -> None:
     ask(own, "hello")
     (pid,) = processes(own)
