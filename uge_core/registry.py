@@ -37,11 +37,22 @@ def register(cls: Any) -> Any:
 
 @cache
 def names(folder: str) -> tuple[str, ...]:
-    """The plug-ins of `folder` (``"backbones"``, ``"debias.methods"`` or ``"audit.attackers"``), sorted, nothing imported."""
+    """The plug-ins of `folder` (``"backbones"``, ``"debias.methods"`` or ``"audit.attackers"``), sorted, nothing imported.
+
+    Raises:
+        ConfigError: a file's name has hyphens, so that it could not be told from one with underscores.
+    """
     assert folder in _KINDS
     package = importlib.import_module(f"uge_core.{folder}")
-    found = (m.name for m in pkgutil.iter_modules(package.__path__))
-    return tuple(sorted(n.replace("_", "-") for n in found if n != "base" and n[0] != "_"))
+    files = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name != "base" and m.name[0] != "_"]
+    for file in files:
+        if "-" in file:
+            where = f"uge_core/{folder.replace('.', '/')}"
+            raise ConfigError(
+                f"{where}/{file}.py: the name of a {_KINDS[folder]}'s file has underscores, no hyphens; "
+                f"rename it to {file.replace('-', '_')}.py, and the {_KINDS[folder]} is called {file}"
+            )
+    return tuple(sorted(file.replace("_", "-") for file in files))
 
 
 def find(folder: str, name: str) -> Any:
