@@ -223,7 +223,8 @@ def test_the_number_is_shown_on_its_side_of_the_bound(tmp_path: Path) -> None:
 def test_the_block_of_a_record(tmp_path: Path) -> None:
     found = check(
         tmp_path,
-        "- {metric: auc, attribute: '*', direction: at_most, number: 0.62}\n- {metric: eo, attribute: shoe, direction: at_most, number: 0.1, optional: true}\n",
+        "- {metric: auc, attribute: '*', direction: at_most, number: 0.62}\n- {metric: eo, attribute: shoe, "
+        "direction: at_most, number: 0.1, optional: true}\n",
     )
     block = json.loads(json.dumps(found.to_json()))
     assert [r["rule"] for r in block["rules"]] == [1, 1, 1, 1, 2] and block["name"] == "policy.yaml"
@@ -259,6 +260,14 @@ HOSTILE = {
     "a rule that is a word": ("- auc", "rule 1: is a text"),
     "an unknown key": (f"- {{{GOOD}, threshold: 1}}", "rule 1: unknown key 'threshold'; allowed: metric"),
     "a near key": (f"- {{{GOOD}, min_m: 1}}", "Did you mean 'min_n'?"),
+    "a direction as a key": (
+        "- {metric: auc, at_most: 0.9}",
+        "rule 1: at_most is a direction, not a key; write direction: at_most, and the bound as number: 0.9",
+    ),
+    "a direction as a key, with text": (
+        "- {metric: auc, at_least: [x]}",
+        "write direction: at_least, and the bound as",
+    ),
     "a key that is a number": (f"- {{{GOOD}, 3: 1}}", "unknown key '3'"),
     "a key that is a list": (f"- {{{GOOD}, [a]: 1}}", "unhashable"),
     "a key twice": (f"- {{{GOOD}, number: 0.9}}", "line 1: key 'number' stands twice"),

@@ -52,6 +52,7 @@ _VARIANTS = ("standard", "held-out", None, "all-edges")
 _TO_BE_ASKED_FOR = ("as-coded", "planted-truth")
 _EXPOSURES = ("unseen", None, "seen")
 _OF_A_ROW = ("attribute", "attacker", "variant", "exposure")
+_DIRECTIONS = ("at_most", "at_least")
 _MOST_BYTES = 2**20
 
 
@@ -296,7 +297,7 @@ _FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "attacker": (_is_name, "an attacker's name"),
     "variant": (_is_name, "a variant's name"),
     "exposure": (_is_name, "seen or unseen"),
-    "direction": (lambda v: v in ("at_most", "at_least"), "at_most, at_least"),
+    "direction": (lambda v: v in _DIRECTIONS, ", ".join(_DIRECTIONS)),
     "number": (_is_number, "a finite number such as 0.6"),
     "unit": (_is_name, "a unit's name"),
     "min_n": (lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 1, "a whole number of 1 or more"),
@@ -312,6 +313,11 @@ def _rule(given: Any, where: str) -> Rule:
     if not isinstance(given, dict):
         raise ConfigError(f"{where}: is a {_kind(given)}; allowed: keys and values such as 'metric: auc'")
     for key, value in given.items():
+        if key in _DIRECTIONS:
+            number = f"{value:g}" if _is_number(value) else "0.6"
+            raise ConfigError(
+                f"{where}: {key} is a direction, not a key; write direction: {key}, and the bound as number: {number}"
+            )
         if key not in _FIELDS:
             raise ConfigError(f"{where}: {unknown_name('key', str(key)[:60], tuple(_FIELDS))}")
         holds, allowed = _FIELDS[key]
