@@ -3,6 +3,7 @@
 import argparse
 import ast
 import re
+from itertools import combinations
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,6 +25,8 @@ WRITTEN_BY_HAND = {name: text for name, text in PAGES.items() if name != "docs/m
 BLOCKS = [block for text in WRITTEN_BY_HAND.values() for block in re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL)]
 COMMANDS = [line for _, block in BLOCKS for line in block.splitlines() if line.startswith("uge ")]
 TARGETS = {target for text in WRITTEN_BY_HAND.values() for target in re.findall(r"(?:`|^)make ([a-z-]+)", text, re.M)}
+
+WRITE_ANEW = "run make docs"
 
 
 def section(page: str, heading: str) -> str:
@@ -123,7 +126,10 @@ def test_links_lead_somewhere(page: str) -> None:
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_named_code_is_there(page: str) -> None:
-    """Paths are of the checkout or of uge_core; what follows two colons is defined at the top of the file, or in its class."""
+    """Paths are of the checkout or of uge_core.
+
+    What follows two colons is defined at the top of the file, or in its class.
+    """
     named = re.findall(r"`([\w/.]+\.py)(?:::([\w.]+))?`", PAGES[page])
     assert named
     for file, name in named:
@@ -140,42 +146,42 @@ def test_named_code_is_there(page: str) -> None:
 
 @pytest.mark.parametrize("path", written_docs.written(), ids=lambda path: path.name)
 def test_what_follows_from_the_code_is_up_to_date(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == written_docs.written()[path], "make docs"
+    assert path.read_text(encoding="utf-8") == written_docs.written()[path], f"{path.name} is out of date: {WRITE_ANEW}"
 
 
 def test_backbones() -> None:
     rows = table("docs/training.md", "Backbones")
-    assert set(rows) == set(names("backbones"))
+    assert set(rows) == set(names("backbones")), WRITE_ANEW
     for name, row in rows.items():
         plugin = find("backbones", name)
-        assert row == [plugin.label, plugin.citation, plugin.loss]
+        assert row == [plugin.label, plugin.citation, plugin.loss], WRITE_ANEW
 
 
 def test_methods() -> None:
     rows = table("docs/training.md", "Methods")
-    assert set(rows) == set(names("debias.methods"))
+    assert set(rows) == set(names("debias.methods")), WRITE_ANEW
     for name, (label, what, lam) in rows.items():
         plugin = find("debias.methods", name)
-        assert label == plugin.label and len(what.split()) > 5, (
-            "a method's file begins with its label, a colon, what it does"
-        )
-        assert lam == (f"{plugin.default_lam:g}" if plugin.uses_lambda else "")
+        assert label == plugin.label, WRITE_ANEW
+        assert len(what.split()) > 5, f"{name}: a method's file begins with its label, a colon, what it does"
+        assert lam == (f"{plugin.default_lam:g}" if plugin.uses_lambda else ""), WRITE_ANEW
 
 
 def test_attackers() -> None:
     from uge_core.audit.leakage import DEFAULT_ATTACKERS
 
     rows = table("docs/training.md", "Attackers")
-    assert set(rows) == set(names("audit.attackers"))
+    assert set(rows) == set(names("audit.attackers")), WRITE_ANEW
     for name, (label, how) in rows.items():
-        assert label == find("audit.attackers", name).label and len(how.split()) > 5
+        assert label == find("audit.attackers", name).label, WRITE_ANEW
+        assert len(how.split()) > 5, f"{name}: an attacker's docstring begins with how it works"
     listed = " and ".join(f"`{name}`" for name in DEFAULT_ATTACKERS)
     assert f"Training audits with {listed}." in section("docs/training.md", "Attackers")
 
 
 def test_layouts() -> None:
     listed = {name: row[0] for name, row in table("docs/data.md", "Data layouts").items()}
-    assert listed == {x.name: x.summary for x in all_layouts()}
+    assert listed == {x.name: x.summary for x in all_layouts()}, WRITE_ANEW
 
 
 def test_exit_codes() -> None:
@@ -218,7 +224,10 @@ def test_every_method_has_a_mark_of_its_own():
     from uge_core.views.figures.tradeoff import _STATUS
 
     methods = [find("debias.methods", name) for name in names("debias.methods")]
-    assert len({(m.color, m.symbol) for m in methods}) == len({m.position for m in methods}) == len(methods)
+    for one, other in combinations(methods, 2):
+        both = f"of {one.name} and of {other.name}"
+        assert (one.color, one.symbol) != (other.color, other.symbol), f"color and symbol {both} are alike"
+        assert one.position != other.position, f"position {both} is {one.position}"
     for method in methods:
         for status in _STATUS.values():
             go.Scatter(marker={"symbol": method.symbol + status})  # raises for one it does not know

@@ -35,7 +35,7 @@ def test_every_plugin_says_all_there_is_to_say(folder, name):
 
 def test_the_docs_page_is_what_the_classes_say():
     page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
-    assert page == catalogue.markdown(), "uge methods --markdown > docs/methods.md"
+    assert page == catalogue.markdown(), "docs/methods.md is out of date: run make docs"
     for _, name in PLUGINS:
         assert f'<a id="{name}"></a>' in page
     assert "NIFTY" in page.split("## Left out", 1)[1] and page.count("```") % 2 == 0
