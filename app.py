@@ -19,7 +19,10 @@ PAINTED = 6.0  # seconds after which a browser that opened at once shows its fir
 
 
 def admitted(request: Any) -> bool:
-    """Whether who asks a JSON route has signed in, by the cookie the pages go by; all may where no sign-in is set up."""
+    """Whether who asks a JSON route has signed in, by the cookie the pages go by.
+
+    All may where no sign-in is set up.
+    """
     if not get_secrets_auth_section():
         return True
 

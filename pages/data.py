@@ -101,7 +101,8 @@ def sources() -> None:
             type=KINDS,
             max_upload_size=ui.LARGEST_MB,
             key=f"data_edges_{turn}",
-            help="A table with a header and two columns of ids; or a graph file (GraphML, GEXF, GML, PyG's .pt), which needs no second one.",
+            help="A table with a header and two columns of ids; or a graph file (GraphML, GEXF, GML, PyG's .pt), "
+            "which needs no second one.",
         )
         nodes = right.file_uploader(
             "Nodes: one row per person",
@@ -122,7 +123,8 @@ def sources() -> None:
             key="data_bring",
         )
         st.caption(
-            f":material/lock: Uploads lie in `{here}`, readable by you alone, until you delete them. Nothing leaves this machine."
+            f":material/lock: Uploads lie in `{here}`, readable by you alone, until you delete them. Nothing leaves "
+            "this machine."
         )
     with place:
         left, right = st.columns([3, 1], vertical_alignment="bottom")
@@ -148,7 +150,8 @@ def sources() -> None:
             "Name of a graph",
             key="data_asked",
             placeholder="sample:town, sample:titles or pyg:LastFMAsia",
-            help="Samples come with the package. pyg:NAME is fetched from its public host when you press Open, and kept in the store.",
+            help="Samples come with the package. pyg:NAME is fetched from its public host when you press Open, and "
+            "kept in the store.",
         )
         right.button(
             "Open",
@@ -403,7 +406,8 @@ def preview(pair: ui.TablePair, made: ui.TableMap, stamp: str) -> None:
     st.markdown(f":material/{icon}: **{found.joined:,} of {found.ids:,} ids in the edges are in the nodes.**")
     if found.orphans:
         st.caption(
-            f"{found.orphans:,} orphans, first: {plain(', '.join(found.first))}. Edges to them block the graph: choose another id "
+            f"{found.orphans:,} orphans, first: {plain(', '.join(found.first))}. Edges to them block the graph: "
+            "choose another id "
             "column (add one where nodes are known by their row alone), or add the nodes or remove the edges."
         )
     if found.repeated:
@@ -434,7 +438,8 @@ def write(folder: Path, made: ui.TableMap, ours: bool) -> None:
 def groups(view: ui.DataView) -> None:
     st.subheader(
         "Group sizes",
-        help="How many people each group has, before anything is measured on them. Small groups make every figure about them a matter of chance.",
+        help="How many people each group has, before anything is measured on them. Small groups make every figure "
+        "about them a matter of chance.",
     )
     share: Any = st.column_config.NumberColumn
     st.dataframe(
@@ -473,7 +478,8 @@ def groups(view: ui.DataView) -> None:
 def edges_between(view: ui.DataView) -> None:
     st.subheader(
         "Edges between groups",
-        help="Observed edges of each pair of groups over those that chance would give if the attribute had no influence.",
+        help="Observed edges of each pair of groups over those that "
+        "chance would give if the attribute had no influence.",
     )
     name = st.pills(
         "Attribute",
@@ -508,7 +514,8 @@ def edges_between(view: ui.DataView) -> None:
 def weights(view: ui.DataView) -> None:
     st.subheader(
         "Edge weights",
-        help="R~/R, what UGE-W multiplies each observed edge's loss by: its chance without the sensitive attributes over its chance with them.",
+        help="R~/R, what UGE-W multiplies each observed edge's loss by: its chance without the sensitive attributes "
+        "over its chance with them.",
     )
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     chosen = left.multiselect(
@@ -521,7 +528,8 @@ def weights(view: ui.DataView) -> None:
     alone = right.toggle(
         "One-attribute ratios",
         key="data_independence",
-        help="The product of each attribute's own ratio (independence=true in training): for many attributes, whose pairs of groups hold few edges.",
+        help="The product of each attribute's own ratio (independence=true in training): for many attributes, whose "
+        "pairs of groups hold few edges.",
     )
     try:
         found = weights_of(view, view.graph.fingerprint, tuple(chosen), alone)
@@ -599,7 +607,8 @@ def torch_file(name: str) -> None:
         st.error(f"**Blocking.** {plain(card.reason)}", icon=":material/block:")
         st.caption(f":material/build: {plain(card.remedy or '')}")
     st.info(
-        "A file of torch. A process of its own reads it, tensors alone: objects in it are never loaded. The numbers are kept "
+        "A file of torch. A process of its own reads it, "
+        "tensors alone: objects in it are never loaded. The numbers are kept "
         "in the store beside the runs, until the upload is deleted or the store is purged.",
         icon=":material/info:",
     )

@@ -28,7 +28,8 @@ exposure = row.segmented_control(
     format_func=lambda e: EXPOSURES[e],
     key="exposure",
     bind="query-params",
-    help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method that did looks better than it is.",
+    help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method "
+    "that did looks better than it is.",
 )
 attacker = row.segmented_control(
     "Attacker",

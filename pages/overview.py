@@ -32,14 +32,17 @@ if not found.num_runs:
     st.write(
         "`sample:town` is a made-up town of 2,000 people that comes with the app. Put your own folder in its place: "
         "`edges.csv` (two columns of node ids) and `nodes.csv` (an id and one column per attribute), or another "
-        "layout of docs/data.md. `uge data inspect FOLDER` shows how it is read; in a checkout `uge` is `.venv/bin/uge`."
+        "layout of docs/data.md. `uge data inspect FOLDER` shows how it is read; in a checkout `uge` is "
+        "`.venv/bin/uge`."
     )
 else:
     if found.shipped:
         count, version = found.shipped
         st.info(
-            f"**This is the sample audit.** {'Its one run' if count == 1 else f'Its {count} runs'} came with the app (version {version}, trained on a CPU) and are "
-            "about `sample:town`, a made-up town of 2,000 people whose bias-free graph is known. They are not about your data.",
+            f"**This is the sample audit.** {'Its one run' if count == 1 else f'Its {count} runs'} came with the "
+            f"app (version {version}, trained on a CPU) and are "
+            "about `sample:town`, a made-up town of 2,000 people whose "
+            "bias-free graph is known. They are not about your data.",
             icon=":material/school:",
         )
         with st.expander("A two-minute path through it", icon=":material/route:", expanded=count == found.num_runs):
@@ -58,7 +61,9 @@ else:
             "Run": st.column_config.TextColumn(pinned=True, width="medium"),
             "Treated": st.column_config.CheckboxColumn(help="The run was debiased for this attribute."),
             "Exposure": st.column_config.TextColumn(
-                help="unseen: measured on people whose values training did not see; seen: on people whose values it saw, so the run may look better than it is; not read: training reads no attribute; not known: an embedding from elsewhere."
+                help="unseen: measured on people whose values training did not see; seen: on people whose values it "
+                "saw, so the run may look better than it is; not read: training reads no attribute; not known: "
+                "an embedding from elsewhere."
             ),
             "Micro-F1": number(
                 "↓ Micro-F1", format="%.3f", help="Share of right answers of the strongest attacker; lower is better."
@@ -68,7 +73,8 @@ else:
             "AUC": number(
                 "↓ AUC",
                 format="%.3f",
-                help="Of two people with different values, how often the strongest attacker picks the right one; lower is better, 0.5 is a coin.",
+                help="Of two people with different values, how often the strongest attacker picks the right one; "
+                "lower is better, 0.5 is a coin.",
             ),
             "random AUC": number("random AUC", format="%.3f", help="The same attacker on random embeddings."),
             "people": number("n people", format="%d", help="People the attacker was tested on."),

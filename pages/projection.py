@@ -194,7 +194,8 @@ def pictures(view: ui.ProjectionView) -> None:
     st.caption(plain(view.caption))
     if density:
         st.caption(
-            "Contours: equal density of people, smoothed, from a tenth of the highest on; as little evidence as the points."
+            "Contours: equal density of people, smoothed, from a tenth of "
+            "the highest on; as little evidence as the points."
         )
     st.caption(plain(view.limits))
     if color.startswith("confidence"):

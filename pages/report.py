@@ -32,7 +32,8 @@ with st.expander("Title, author and purpose", icon=":material/edit:"):
         st.text_area(
             "Purpose and scope",
             max_chars=5000,
-            help="What the embedding is for, what the audit covers, and what it does not. It goes into the report as you type it.",
+            help="What the embedding is for, what the audit covers, and what it does not. It goes into the report "
+            "as you type it.",
         ),
     )
 if not runs:
@@ -72,7 +73,8 @@ for column, (name, (label, mime, words)) in zip(columns, kinds.items(), strict=T
         help="No Chromium or Chrome was found on this machine; take HTML, which prints well." if missing else words,
     )
 st.caption(
-    "Aggregates only: no format holds a node, but for those that a chosen scenario names. Each prints the SHA-256 of every record."
+    "Aggregates only: no format holds a node, but for those that a chosen scenario names. Each prints the SHA-256 "
+    "of every record."
 )
 
 if st.toggle("Preview", help="The HTML file as it will be; charts included."):

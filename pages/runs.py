@@ -72,7 +72,8 @@ def grid_form() -> None:
     spec = left.text_input(
         "Graph",
         key="runs_data",
-        help="A sample (sample:town, sample:titles), a folder or file on this machine, or pyg:NAME, which is fetched from its public host.",
+        help="A sample (sample:town, sample:titles), a folder or file on this machine, or pyg:NAME, which is "
+        "fetched from its public host.",
     )
     right.button("Read again", icon=":material/refresh:", on_click=form_of.clear, width="stretch")
     st.session_state["runs_graph"] = spec
@@ -136,7 +137,8 @@ def grid_form() -> None:
             "",
             key="runs_lams",
             placeholder="0.1, 0.5, 1.9",
-            help="Weights of the penalty, with commas; empty takes each method's default. Larger hides more and costs more link quality.",
+            help="Weights of the penalty, with commas; empty takes each method's default. Larger hides more and "
+            "costs more link quality.",
         )
     seeds = second.text_input(
         "Seeds", "0", key="runs_seeds", help="With commas, one run each; three or more show how far chance goes."
@@ -211,7 +213,8 @@ def measure(settings: dict[str, Any]) -> None:
         icon=":material/speed:",
         on_click=begin_measuring,
         args=(settings,),
-        help="Trains each method for a few epochs and attacks one attribute, through the queue. Nothing but the speed is kept.",
+        help="Trains each method for a few epochs and attacks one attribute, through the queue. Nothing but the "
+        "speed is kept.",
     )
 
 
@@ -249,7 +252,8 @@ def draw(card: Any) -> None:
                 st.plotly_chart(
                     ui.loss_figure(card.losses, dark=st.context.theme.type == "dark"),
                     config=ui.CHART_CONFIG,
-                    alt=f"Mean loss of the runs that train now: {before:.4f} at epoch {first}, {now:.4f} at epoch {last}",
+                    alt="Mean loss of the runs that train now: "
+                    f"{before:.4f} at epoch {first}, {now:.4f} at epoch {last}",
                     key=f"losses_{card.id}",
                 )
         elif card.can_cancel:
@@ -437,7 +441,8 @@ def pairing(before: str, after: str, view: Any) -> None:
             icon=":material/join_inner:",
             on_click=pair,
             args=(before, after),
-            help="Attacks both on the same people and ranks the same links, so that what makes them hard cancels: smaller differences show. Through the queue, for as long as two audits' attacks.",
+            help="Attacks both on the same people and ranks the same links, so that what makes them hard cancels: "
+            "smaller differences show. Through the queue, for as long as two audits' attacks.",
         )
 
 

@@ -146,7 +146,10 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
 
 
 def draw_ahead(view: ui.TradeoffView, dark: bool) -> None:
-    """What the slider can show next, drawn while the reader looks at the page; the method that is chosen comes first."""
+    """What the slider can show next, drawn while the reader looks at the page.
+
+    The method that is chosen comes first.
+    """
     until = time.monotonic() + AHEAD
     for point in sorted(view.points, key=lambda p: p.series != state.get("method")):
         if point.lam is not None:
@@ -196,7 +199,8 @@ exposure = middle.segmented_control(
     format_func=lambda e: EXPOSURES[e],
     key="on",
     bind="query-params",
-    help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method that did looks better than it is.",
+    help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method "
+    "that did looks better than it is.",
 )
 view = ui.tradeoff_view(
     store,

@@ -263,7 +263,8 @@ def again() -> None:
         key="whatif_again",
         icon=":material/model_training:",
         on_click=train_it,
-        help="Keeps these edits as a scenario and puts a job into the queue; run A and the new run are then compared in pairs.",
+        help="Keeps these edits as a scenario and puts a job into the queue; run A and the new run are then "
+        "compared in pairs.",
     )
 
 

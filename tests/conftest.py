@@ -113,7 +113,10 @@ def chromium() -> str:
 
 
 def write_town(folder: Path, num_nodes: int = 200, seed: int = 0, known: int = 3) -> Path:
-    """A small graph as edges.csv and nodes.csv: city and gender shape the links, age has gaps; `known` of them are there."""
+    """A small graph as edges.csv and nodes.csv: city and gender shape the links, age has gaps.
+
+    `known` of them are there.
+    """
     rng = np.random.default_rng(seed)
     city, gender = rng.integers(0, 3, num_nodes), rng.integers(0, 2, num_nodes)
     age = rng.choice(["young", "old", ""], num_nodes, p=[0.5, 0.4, 0.1])
@@ -171,7 +174,10 @@ def store_copy(seeded: Path, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def work_here(monkeypatch: pytest.MonkeyPatch) -> Callable[[RunStore], None]:
-    """Works off a store's queue in this process, where what a job does is asked and not who does it; no other begins."""
+    """Works off a store's queue in this process, where what a job does is asked and not who does it.
+
+    No other begins.
+    """
     from uge_core.dashboard.jobs import worker
     from uge_core.dashboard.jobs.queue import Queue
 

@@ -152,7 +152,9 @@ def softplus(x):
 
 
 def cross_entropy(z, edges, weight, offset, block, num_users=None, own=None):
-    """The loss of `uge_core.training.edge_loss.loss` for one shared block per side, by loops. weight, offset: functions of (u, v).
+    """The loss of `uge_core.training.edge_loss.loss` for one shared block per side, by loops.
+
+    Weight, offset: functions of (u, v).
 
     own: whole numbers, how often each edge stands; None: once.
     """
@@ -568,7 +570,10 @@ def negative_binomial(seen, mean, size):
 
 
 def discriminator_loss(x, soft, layers):
-    """Mean cross-entropy of a perceptron over the entropy of the mean label. layers: [(weight, bias)]; rows of 0 in `soft` take no part."""
+    """Mean cross-entropy of a perceptron over the entropy of the mean label. layers: [(weight, bias)].
+
+    Rows of 0 in `soft` take no part.
+    """
     losses, shares, n = [], [0.0] * len(soft[0]), 0
     for row, label in zip(x, soft, strict=True):
         if sum(label) == 0:

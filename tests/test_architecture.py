@@ -127,7 +127,10 @@ def test_light_commands_load_no_torch(arguments: list[str], tmp_path: Path) -> N
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    code = "import sys, uge_core, uge_core.dashboard; print(sorted({'torch', 'streamlit', 'pandas', 'numpy'} & set(sys.modules)))"
+    code = (
+        "import sys, uge_core, uge_core.dashboard; print(sorted({'torch', 'streamlit', 'pandas', 'numpy'} & "
+        "set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 

@@ -31,8 +31,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # SHA-256 of the bits that every processor gives, of inputs made of whole numbers.
 SCORES, PROBABILITIES = "8dab408640b2b65e", "3906cee8eb0027a1"
 
-# Kernels for a processor of 2008 and of 2013, and one thread or two; the third is this machine's own. What numba, torch,
-# OpenBLAS, MKL, numpy and the C library choose by the processor is chosen for them.
+# Kernels for a processor of 2008 and of 2013, and one thread or two; the third is this machine's own. What numba,
+# torch, OpenBLAS, MKL, numpy and the C library choose by the processor is chosen for them.
 SWITCHES = {
     "SSE": {
         "NUMBA_CPU_NAME": "x86-64",

@@ -1,7 +1,7 @@
 """Processes of ours beside the one that asked: one for each purpose, with a log, and a note of who it is.
 
-The dashboard neither trains nor loads torch. A worker of its queue does, and outlives it; a what-if process answers, and
-ends with it.
+The dashboard neither trains nor loads torch. A worker of its queue does, and outlives it; a what-if process answers,
+and ends with it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ class Progress:
     """Where a long job stands, or a remark on it.
 
     Attributes:
-        stage: "training", "auditing", "projecting", "comparing", "fetching", or "note" for a remark that is to be shown.
+        stage: "training", "auditing", "projecting", "comparing", "fetching", or "note" for a remark that is to be
+            shown.
         done: epochs, runs or bytes done.
         total: epochs, runs or bytes in all.
         text: what is being done, or the remark, for people.

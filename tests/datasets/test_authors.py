@@ -84,7 +84,8 @@ def test_rows_of_minus_one_are_items(write, about_files):
     [
         (
             {"p_edge.csv.gz": "Src,Dst\n0,4\n-1,2\n"},
-            "p_edge.csv.gz: 2 edges name a node that does not exist, first: line 2 ('0', '4'), line 3 ('-1', '2'); allowed: 0 to 3, the row numbers of p_node_attribute.csv counted from 0",
+            "p_edge.csv.gz: 2 edges name a node that does not exist, first: line 2 ('0', '4'), line 3 ('-1', '2'); "
+            "allowed: 0 to 3, the row numbers of p_node_attribute.csv counted from 0",
         ),
         ({"p_edge.csv.gz": "Src,Dst\n0,1\n0,x\n1.5,2\n"}, "first: line 3 ('0', 'x'), line 4 ('1.5', '2')"),
         ({"p_edge.csv.gz": "Src,Dst\n0,1\n0,\n"}, "p_edge.csv.gz: 1 row with nothing in column 'Dst', first: line 3"),
@@ -92,11 +93,13 @@ def test_rows_of_minus_one_are_items(write, about_files):
         ({"p_edge.csv.gz": "0,1,1.0\n1,2,1.0\n"}, "p_edge.csv.gz: seems to have no header line: line 1 holds '0', '1'"),
         (
             {"p_edge.csv.gz": "0,1,1\n1,2,1\n"},
-            "p_edge.csv.gz: column '1' stands twice in the header; rename one of the two, or write a header as the first line if there is none",
+            "p_edge.csv.gz: column '1' stands twice in the header; rename one of the two, or write a header as the "
+            "first line if there is none",
         ),
         (
             {"p_node_attribute.csv": "1.0,0,26\n0.0,1,26.0\n"},
-            "p_node_attribute.csv: seems to have no header line: line 1 holds '1.0', '0', '26', which look like data, not like column names; write a header as the first line, such as gender,region,AGE",
+            "p_node_attribute.csv: seems to have no header line: line 1 holds '1.0', '0', '26', which look like "
+            "data, not like column names; write a header as the first line, such as gender,region,AGE",
         ),
         ({"p_node_label.csv": "Label\n0\n1\n"}, "p_node_label.csv: 2 rows, but p_node_attribute.csv has 4"),
         ({"p_node_attribute.csv": "g,h\n-1,-1\n0,1\n1,0\n0,0\n"}, "p_node_attribute.csv: rows of -1 are items"),

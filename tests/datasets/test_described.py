@@ -313,7 +313,8 @@ FILES = "edges: friends.csv\nnodes: people.csv\n"
         ),
         (
             FILES + "separator: ';'\nsides: {column: region, users: Q}\n",
-            "dataset.yaml: sides.users: 'Q' must be the value of some nodes and not of all; found in region: 'N', 'S', 'W'",
+            "dataset.yaml: sides.users: 'Q' must be the value of some nodes "
+            "and not of all; found in region: 'N', 'S', 'W'",
         ),
     ],
 )

@@ -67,7 +67,8 @@ def test_two_regions_in_one_folder(write):
     [
         (
             {"region_job_2_relationship.txt": "5\t7\n"},
-            "1 row of 1 dropped, as one end has no row in region_job_2.csv.gz; none is left: do the two files belong together?",
+            "1 row of 1 dropped, as one end has no row in region_job_2.csv.gz; none is left: do the two files "
+            "belong together?",
         ),
         (
             {"region_job_2_relationship.txt": "1,6\n"},

@@ -100,7 +100,8 @@ REFUSED = {
     ),
     "mixed encodings": (
         {"nodes.csv": "id,g\n1,Köln\n2,".encode() + b"Z\xfcrich\n3,a\n", "edges.csv": EDGES},
-        "nodes.csv: line 3 is not UTF-8 text but other lines are, so that two encodings are mixed; save the whole file as UTF-8",
+        "nodes.csv: line 3 is not UTF-8 text but other lines are, so that two encodings are mixed; save the whole "
+        "file as UTF-8",
     ),
     "Latin-1": (
         {"nodes.csv": b"id,g\n1,a\n2,Z\xfcrich\n3,a\n", "edges.csv": EDGES},
@@ -144,7 +145,8 @@ REFUSED = {
     ),
     "a zip that climbs": (
         {"graph.zip": archive(**CLIMBING)},
-        "{folder}: no recognised layout. Found: graph.zip; graph.zip is an archive, which is not opened: unpack it into a folder of its own",
+        "{folder}: no recognised layout. Found: graph.zip; graph.zip is an archive, which is not opened: unpack it "
+        "into a folder of its own",
     ),
     "a tar.gz that climbs": (
         {"graph.TAR.gz": tarball(**CLIMBING)},

@@ -89,7 +89,8 @@ ONE_M = {"users.dat": USERS, "movies.dat": MOVIES, "ratings.dat": RATINGS}
     [
         (
             {**ONE_M, "ratings.dat": RATINGS + "9::7::1::1\n"},
-            "ratings.dat: 1 edge names a node that does not exist, first: line 4 ('9', '7'); allowed: the 3 users of users.dat and the 3 movies of movies.dat",
+            "ratings.dat: 1 edge names a node that does not exist, first: line 4 ('9', '7'); allowed: the 3 users "
+            "of users.dat and the 3 movies of movies.dat",
         ),
         (
             {**ONE_M, "ratings.dat": "1,7,5,1\n"},

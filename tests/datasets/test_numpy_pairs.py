@@ -48,7 +48,8 @@ def npz() -> bytes:
         ),
         (
             {"r_edges.npy": npy(np.array([[0, 5], [1, 1]]))},
-            "r_edges.npy: 1 edge with a node that does not exist, first: column 1 (5, 1); allowed: 0 to 2, the positions in r_sens.npy",
+            "r_edges.npy: 1 edge with a node that does not exist, first: column 1 (5, 1); allowed: 0 to 2, the "
+            "positions in r_sens.npy",
         ),
         ({"r_edges.npy": npy(np.array([[0.5], [1]]))}, "r_edges.npy: found numbers that are not whole"),
         (

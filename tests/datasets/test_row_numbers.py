@@ -45,7 +45,8 @@ def test_minus_one_is_a_class(write):
     [
         (
             {"german_edges.txt.gz": "0.0 4.0\n"},
-            "german_edges.txt.gz: 1 edge names a node that does not exist, first: line 1 ('0.0', '4.0'); allowed: 0 to 3",
+            "german_edges.txt.gz: 1 edge names a node that does not "
+            "exist, first: line 1 ('0.0', '4.0'); allowed: 0 to 3",
         ),
         ({"german_edges.txt.gz": "0.0 1.0\n0.5 1.0\n"}, "first: line 2 ('0.5', '1.0')"),
         ({"german_edges.txt.gz": "0.0,1.0\n"}, "german_edges.txt.gz: line 1 has 1 fields separated by ' ', expected 2"),

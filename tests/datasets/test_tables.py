@@ -264,12 +264,14 @@ def test_values_that_look_alike_are_said(write, values, examples, about_files):
         (
             "1,a\n2,b\n3,a\n4,b",
             "1,2\n3,4\n2,3",
-            "nodes.csv: seems to have no header line: line 1 holds '1', 'a', which look like data, not like column names; write a header as the first line, such as id,attribute1",
+            "nodes.csv: seems to have no header line: line 1 holds '1', 'a', which look like data, not like column "
+            "names; write a header as the first line, such as id,attribute1",
         ),
         (
             "id,g\n1,a\n2,b\n3,a\n",
             "1,2\n2,3\n",
-            "edges.csv: seems to have no header line: line 1 holds '1', '2', which look like data, not like column names; write a header as the first line, such as source,target",
+            "edges.csv: seems to have no header line: line 1 holds '1', '2', which look like data, not like column "
+            "names; write a header as the first line, such as source,target",
         ),
         ("id,g\nx,a\ny,b\nz,a\n", "x,y,5\ny,z,6\n", "edges.csv: seems to have no header line: line 1 holds 'x', 'y'"),
         (
@@ -281,7 +283,8 @@ def test_values_that_look_alike_are_said(write, values, examples, about_files):
         (
             "x\ny\nz\n",
             "source,target\nx,y\ny,z\n",
-            "nodes.csv: seems to have no header line: line 1 holds 'x', which looks like data, not like a column name; write a header as the first line, such as id",
+            "nodes.csv: seems to have no header line: line 1 holds 'x', which looks like data, not like a column "
+            "name; write a header as the first line, such as id",
         ),
     ],
 )
@@ -342,7 +345,8 @@ def ids(n: int) -> str:
         ("none", "nodes.csv: column 'none' has no value; an attribute needs at least two groups"),
         (
             "score",
-            "nodes.csv: column 'score' is continuous (300 different numbers); an attribute has at most 50 values: bin it first, for instance at 29.9, 59.8, 89.7, 119.6",
+            "nodes.csv: column 'score' is continuous (300 different numbers); an attribute has at most 50 values: "
+            "bin it first, for instance at 29.9, 59.8, 89.7, 119.6",
         ),
         ("WORD", "nodes.csv: column 'word' has 300 different values; an attribute has at most 200: group them first"),
     ],
@@ -364,7 +368,9 @@ GOOD = "id,g\n1,a\n2,b\n3,a\n"
         (
             GOOD,
             "source,target\n1,2\n9,1\n2,8\n2,7\n6,6\n",
-            "edges.csv: 4 edges name a node that does not exist, first: line 3 ('9', '1'), line 4 ('2', '8'), line 5 ('2', '7'); allowed: the 3 ids in column 'id' of nodes.csv, compared as text (7 and 7.0 differ); add the nodes or remove these rows",
+            "edges.csv: 4 edges name a node that does not exist, first: line 3 ('9', '1'), line 4 ('2', '8'), line "
+            "5 ('2', '7'); allowed: the 3 ids in column 'id' of nodes.csv, compared as text (7 and 7.0 differ); "
+            "add the nodes or remove these rows",
         ),
         (
             GOOD,
@@ -422,7 +428,10 @@ def test_weights_that_are_all_the_same_must_be_weights_too(write, weight, words)
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
 def test_a_card_can_name_utf_16(write, encoding):
-    card = f"edges: {{file: e.csv, source: source, target: target}}\nnodes: {{file: n.csv, id: id}}\nencoding: {encoding}\n"
+    card = (
+        f"edges: {{file: e.csv, source: source, target: target}}\nnodes: {{file: n.csv, id: id}}\nencoding: "
+        f"{encoding}\n"
+    )
     tables = {"e.csv": TRIANGLE.encode(encoding), "n.csv": "id,g\na,\u00e9\nb,y\nc,y\n".encode(encoding)}
     assert load(write({"dataset.yaml": card, **tables})).attribute("g").labels == ("y", "\u00e9")
 

@@ -1,4 +1,7 @@
-"""What axe finds on each page, light and dark: nothing beyond what Streamlit itself brings; and every chart has words."""
+"""What axe finds on each page, light and dark: nothing beyond what Streamlit itself brings.
+
+And every chart has words.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -45,7 +48,8 @@ def test_nothing_of_ours(scheme: str, server: Any, visit: Callable[..., Any], se
                     faults.append((page, broken["id"], target, node["html"][:300], node["failureSummary"][:400]))
         charts = tab.locator("[data-testid=stPlotlyChart]")
         words = charts.evaluate_all(
-            "all => all.map(c => (c.closest('[aria-label]') || c.querySelector('[aria-label]'))?.getAttribute('aria-label') || '')"
+            "all => all.map(c => (c.closest('[aria-label]') || "
+            "c.querySelector('[aria-label]'))?.getAttribute('aria-label') || '')"
         )
         faults += [(page, "chart without words", "", "", "")] * sum(not w.strip() for w in words)
     assert not faults, "\n".join(map(str, faults))

@@ -93,7 +93,10 @@ def test_a_box_around_people_is_compared_with_everybody(server: Any, visit: Visi
     plots = tab.locator(".js-plotly-plot")
     expect(plots).to_have_count(2)
     expect(tab.get_by_text("Draw around people")).to_be_visible()
-    drawn = "() => [...document.querySelectorAll('.js-plotly-plot')].map(g => (g._fullData || []).reduce((n, t) => n + t.x.length, 0))"
+    drawn = (
+        "() => [...document.querySelectorAll('.js-plotly-plot')].map(g => (g._fullData || []).reduce((n, t) => "
+        "n + t.x.length, 0))"
+    )
     assert tab.evaluate(drawn) == [200, 200]
     # WebGL is there: each picture has its canvases, and no more than two are on the page.
     assert tab.evaluate("() => document.querySelectorAll('.js-plotly-plot .gl-canvas-focus').length") == 2

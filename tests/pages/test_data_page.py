@@ -214,7 +214,8 @@ def test_the_address_opens_a_graph_and_never_fetches(monkeypatch: pytest.MonkeyP
 
 def test_the_web_process_stays_without_torch(tmp_path: Path) -> None:
     code = (
-        "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], default_timeout=60);"
+        "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], "
+        "default_timeout=60);"
         "app.run(); app.switch_page('data.py').run(); app.button(key='data_sample:town').click().run();"
         "assert app.header[0].value == 'town' and not app.exception, app.exception;"
         "print(sorted({'torch', 'sklearn', 'numba'} & set(sys.modules)))"

@@ -74,7 +74,8 @@ def test_twenty_steps_by_keyboard(server: Any, visit: Callable[..., Any]) -> Non
     assert tab.evaluate("() => [...document.querySelectorAll('.js-plotly-plot')].map(p => p.marked)") == [True]
     expect(tab.get_by_test_id("stException")).to_have_count(0)
     print(
-        f"\nlambda step: median {np.median(times):.0f} ms, p95 {np.quantile(times, 0.95):.0f} ms, worst {max(times):.0f} ms"
+        f"\nlambda step: median {np.median(times):.0f} ms, p95 {np.quantile(times, 0.95):.0f} ms, worst "
+        f"{max(times):.0f} ms"
     )
     assert np.quantile(times, 0.95) < 5 * 300
 
@@ -107,7 +108,8 @@ def test_numbers_follow_the_drag_and_the_charts_its_end(server: Any, visit: Call
     expect(tab.locator(".live output")).to_have_text("1.7")
     expect(tab.get_by_test_id("stException")).to_have_count(0)
     print(
-        f"\nredraw while dragging: {len(times)} frames, median {np.median(times):.0f} ms, p95 {np.quantile(times, 0.95):.0f} ms"
+        f"\nredraw while dragging: {len(times)} frames, median {np.median(times):.0f} ms, p95 "
+        f"{np.quantile(times, 0.95):.0f} ms"
     )
     assert len(times) >= 10 and np.quantile(times, 0.95) < 5 * 100
 

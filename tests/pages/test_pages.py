@@ -126,8 +126,10 @@ def test_a_store_that_cannot_be_read_is_a_sentence(
 
 def test_the_web_process_stays_without_torch(store_copy: Path) -> None:
     code = (
-        "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], default_timeout=60);"
-        "app.run(); titles = {'leakage': 'Leakage', 'fairness': 'Fairness', 'tradeoff': 'Trade-off', 'method': 'Method'};"
+        "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], "
+        "default_timeout=60);"
+        "app.run(); titles = {'leakage': 'Leakage', 'fairness': "
+        "'Fairness', 'tradeoff': 'Trade-off', 'method': 'Method'};"
         "seen = [(app.switch_page(p + '.py').run().title[0].value, t) for p, t in titles.items()];"
         "assert all(a == b for a, b in seen) and not app.exception, app.exception;"
         "app.switch_page('projection.py').run(); assert len(app.get('plotly_chart')) == 2 and not app.exception;"

@@ -451,12 +451,14 @@ def test_a_store_where_nothing_can_be_written_is_read(seeded: Path) -> None:
     for path in (place, *place.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
     code = (
-        "import os, sys; import uge_core.dashboard as ui; from uge_core.runs.store import RunStore; store = RunStore(sys.argv[1]);"
+        "import os, sys; import uge_core.dashboard as ui; from uge_core.runs.store import RunStore; store = "
+        "RunStore(sys.argv[1]);"
         "ui.queue_words, ui.keep_queue_going, ui.overview; store.list();"
         "os.geteuid() or (os.setgid(65534), os.setuid(65534));"  # root may write anywhere
         "assert not os.access(store.root, os.W_OK);"
         "ui.keep_queue_going(store);"
-        "print(len(store.list()), len(store.list()[0].audit['rows']) > 0, ui.queue_words(store), len(ui.overview(store).table) > 0)"
+        "print(len(store.list()), len(store.list()[0].audit['rows']) > 0, ui.queue_words(store), "
+        "len(ui.overview(store).table) > 0)"
     )
     try:
         done = subprocess.run(

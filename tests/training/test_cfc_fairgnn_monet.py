@@ -147,7 +147,8 @@ def test_soft_values_are_the_posterior_of_who_is_not_known():
     np.testing.assert_array_equal(soft[~hidden], np.eye(3)[truth[~hidden]])
     np.testing.assert_allclose(soft.sum(1), 1, rtol=1e-5)
     assert (soft[hidden].max(1) < 1).any() and (soft[hidden].argmax(1) == truth[hidden]).mean() > 0.6
-    # by hand for one of them: shares of the values times, for each neighbour whose value is known, R with two pseudo-edges
+    # by hand for one of them: shares of the values times, for each neighbour whose value is known, R with two
+    # pseudo-edges
     person, known = 0, np.where(hidden, -1, truth)
     u, v = np.concatenate([graph.edges, graph.edges[::-1]], axis=1)
     sizes = np.bincount(known[known >= 0], minlength=3)

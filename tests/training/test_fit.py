@@ -36,7 +36,8 @@ def trains(graph, backbone, methods):
     for m in refused:
         with pytest.raises(ConfigError, match="bipartite"):
             run(graph, config(graph, m, backbone))
-    # BPR's strangers and walks are others each epoch, so that losses are noisy; half of LINE's columns meet contexts alone
+    # BPR's strangers and walks are others each epoch, so that losses are noisy; half of LINE's columns meet contexts
+    # alone
     epochs = {"mf": 40, "deepwalk": 40, "line": 80}.get(backbone, 20)
     # UGE-ORK's fine kernels see each of ninety people as a crowd of one, which holds the start back
     slow = {"uge-ork": 80}

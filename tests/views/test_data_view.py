@@ -350,7 +350,8 @@ def test_a_file_of_torch_is_read_by_a_worker_and_shown_without_torch(tmp_path: P
     assert view.graph.fingerprint == whole.fingerprint and view.graph.columns == whole.columns
     assert ui.training_form(spec, store).attributes == {"gender": 2}
     code = (
-        "import sys, uge_core as uge, uge_core.dashboard as ui; view = ui.data_view(sys.argv[1], uge.RunStore(sys.argv[2]));"
+        "import sys, uge_core as uge, uge_core.dashboard as ui; view = ui.data_view(sys.argv[1], "
+        "uge.RunStore(sys.argv[2]));"
         "print(view.name, 'torch' in sys.modules)"
     )
     done = subprocess.run(

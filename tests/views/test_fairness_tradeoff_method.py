@@ -479,8 +479,8 @@ def test_three_verdicts(store: RunStore) -> None:
     assert "Chance alone would give about 0.040. It cannot be told from chance (p = 0.3)." in view.sides[0].sentence
     assert view.sides[1].sentence.startswith("Not enough evidence") and view.change == ""
     assert (
-        view.title
-        == "Demographic parity: no difference between city groups is shown in No debiasing, not enough evidence in the other"
+        view.title == "Demographic parity: no difference between city groups is shown "
+        "in No debiasing, not enough evidence in the other"
     )
 
 

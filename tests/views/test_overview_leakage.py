@@ -225,7 +225,8 @@ def test_sentences_tell_data_sets_apart(store: RunStore) -> None:
 def test_the_first_page_loads_nothing_that_measures(seeded: Path) -> None:
     code = (
         "import sys; import uge_core.dashboard as ui; store = ui.RunStore(sys.argv[1]);"
-        "ui.frame(store); ui.overview(store); ui.keep_queue_going(store); ui.queue_words(store); ui.history_view(store);"
+        "ui.frame(store); ui.overview(store); ui.keep_queue_going(store); ui.queue_words(store); "
+        "ui.history_view(store);"
         "print(sorted({'torch', 'sklearn', 'numba', 'plotly', 'scipy.stats', 'scipy.optimize'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, str(seeded)], capture_output=True, text=True, check=True)

@@ -30,7 +30,8 @@ class Cell:
     Attributes:
         a: the first group's value.
         b: the second group's; null where cells are single groups, as on a bipartite graph.
-        value: mean predicted probability, or mean NDCG@10, in [0, 1]; null without a pair or target, or where it is withheld.
+        value: mean predicted probability, or mean NDCG@10, in [0, 1]; null without a pair or target, or where it is
+            withheld.
         n: node pairs (DP), edges (EO) or targets (NDCG) in the cell; 0 where it is withheld.
         ci_low: lower end of its interval, or null.
         ci_high: upper end of its interval, or null.
@@ -59,11 +60,13 @@ class Row:
 
     Attributes:
         metric: what was measured, a name in `METRICS`.
-        attribute: whose leakage or gap it is, "gender+region" of a crossing of two; for the bias-free NDCG what the graph is freed of.
+        attribute: whose leakage or gap it is, "gender+region" of a crossing of two; for the bias-free NDCG what the
+            graph is freed of.
         attacker: who tried to read the attribute, a name from ``registry.names("audit.attackers")``, or "worst", the
             strongest, which the note names.
         variant: "standard", "as-coded" (the authors' script), "held-out", "planted-truth" (the bias-free
-            graph of generated data), "all-edges"; of DP and EO also "ratio", "weighted-sd", "worst-vs-overall", "test-set", "thresholded" and "relative".
+            graph of generated data), "all-edges"; of DP and EO also "ratio", "weighted-sd", "worst-vs-overall",
+            "test-set", "thresholded" and "relative".
         exposure: "seen" or "unseen" (had training read the tested nodes' values?); None counts as both.
         value: the number; null where the evidence is insufficient.
         ci_low: lower end of a 95 % interval.

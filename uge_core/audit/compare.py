@@ -158,7 +158,8 @@ def compare_embeddings(
 ) -> Comparison:
     """Differences A - B in leakage and held-out NDCG@10.
 
-    Rows of the same exposure are compared; an embedding that read no attribute, or of which nobody knows, counts as both.
+    Rows of the same exposure are compared; an embedding that read no attribute, or of which nobody knows, counts as
+    both.
 
     Args:
         a: the first.
@@ -282,7 +283,8 @@ def paired_seeds(values_a: Sequence[float], values_b: Sequence[float]) -> Paired
     """
     if len(values_a) != len(values_b) or len(values_a) < 2:
         raise ConfigError(
-            f"{len(values_a)} and {len(values_b)} values; a paired interval over seeds needs the same seeds on both sides, two at least"
+            f"{len(values_a)} and {len(values_b)} values; a paired interval over seeds needs the same seeds on both "
+            "sides, two at least"
         )
     a, b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
     k = len(a)

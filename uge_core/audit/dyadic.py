@@ -213,7 +213,8 @@ class Apart:
         high: upper end.
         expected: its mean where all cells have the same mean.
         expected_ratio: the mean of exp(-it), which is min / max where it is a difference of logarithms.
-        p_value: (1 + how many of B draws of that case reach it, or the least level at which the interval holds 0) / (B + 1).
+        p_value: (1 + how many of B draws of that case reach it, or the least level at which the interval holds 0) / (B
+            + 1).
     """
 
     low: float

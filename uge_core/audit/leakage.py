@@ -48,7 +48,8 @@ class Prediction:
         truth: (n,) int64 classes.
         classes: (K,) the classes seen in training, ascending.
         train_size: (K,) how many training nodes each has.
-        probability: (n, K) of each class, as the attacker gives it, rounded to 40 bits, so that people with equal evidence are tied.
+        probability: (n, K) of each class, as the attacker gives it, rounded to 40 bits, so that people with equal
+            evidence are tied.
         label: (n,) the predicted class.
         calibrated: (n, K) of each class, calibrated; None where too few nodes could be set aside for it.
         note: how the attacker was limited, or None.
@@ -195,8 +196,8 @@ class ClassArea:
         value: area under the ROC curve, in [0, 1].
         num_in: tested nodes of the class.
         num_out: tested nodes of others.
-        influence: (n,) each tested node's influence on the area (DeLong et al., Biometrics 1988), with the n / (n - 1) of
-            a sample variance on either side, so that their squares add up to the area's variance.
+        influence: (n,) each tested node's influence on the area (DeLong et al., Biometrics 1988), with the n / (n - 1)
+            of a sample variance on either side, so that their squares add up to the area's variance.
     """
 
     label: int

@@ -111,7 +111,10 @@ def _ndcg_gap(job: AuditRequest, found: ndcg.GroupMeans, labels: tuple[str, ...]
     top, bottom = max(counted, key=lambda c: c.value or 0.0), min(counted, key=lambda c: c.value or 0.0)
     assert top.value is not None and bottom.value is not None
     estimate = Estimate(top.value - bottom.value, found.apart.low, min(found.apart.high, 1.0))
-    words = f"highest {top.name} {top.value:.3g} ({top.n:,} lists), lowest {bottom.name} {bottom.value:.3g} ({bottom.n:,} lists)"
+    words = (
+        f"highest {top.name} {top.value:.3g} ({top.n:,} lists), lowest {bottom.name} {bottom.value:.3g} "
+        f"({bottom.n:,} lists)"
+    )
     return make_row(
         "ndcg_gap",
         estimate,

@@ -80,7 +80,8 @@ METRICS: Mapping[str, Metric] = {
             sentence="How often an attacker who sees only the embedding names a person's value correctly.",
             formula=r"\text{Micro-F1} = \frac{1}{n} \sum_{i=1}^{n} \mathbf{1}[\hat a_i = a_i]",
             limits=(
-                "With one value a person it is plain accuracy. Always answering the commonest value can score high, so it is read "
+                "With one value a person it is plain accuracy. Always answering the commonest value can score high, "
+                "so it is read "
                 "beside the majority rate. Low under these attackers is no proof that nothing can be read."
             ),
         ),
@@ -97,7 +98,8 @@ METRICS: Mapping[str, Metric] = {
             position=3,
             sentence="How often the attacker is right, with each value counting the same however rare it is.",
             formula=r"\frac{1}{C} \sum_{c=1}^{C} \frac{|\{i: a_i = c, \hat a_i = c\}|}{|\{i: a_i = c\}|}",
-            limits="Guessing gives 1/C. It does not say which values are read; a rare one moves it as much as a common one.",
+            limits="Guessing gives 1/C. It does not say which values are read; "
+            "a rare one moves it as much as a common one.",
         ),
         Metric(
             "auc",
@@ -115,7 +117,8 @@ METRICS: Mapping[str, Metric] = {
             sentence="Of two people with different values, how often the attacker picks the right one.",
             formula=r"\text{AUC} = \frac{1}{C} \sum_{c=1}^{C} \Pr[s_c(i) > s_c(j) \mid a_i = c,\, a_j \neq c]",
             limits=(
-                "A coin gets 0.5 whatever the sizes of groups. Below 0.5 an attacker would turn the answers round, so pages show the "
+                "A coin gets 0.5 whatever the sizes of groups. Below 0.5 an attacker would turn the answers round, "
+                "so pages show the "
                 "distance from 0.5. It is a mean over values: one value can be read well while the others are not."
             ),
         ),
@@ -130,9 +133,11 @@ METRICS: Mapping[str, Metric] = {
             short="usable information (bits)",
             unit="bits",
             position=4,
-            sentence="How many bits about a person's value the attacker's probabilities carry beyond knowing how common each value is.",
+            sentence="How many bits about a person's value the attacker's probabilities carry beyond knowing how "
+            "common each value is.",
             formula=r"\frac{1}{n} \sum_{i=1}^{n} \bigl(\log_2 p(a_i \mid z_i) - \log_2 p(a_i)\bigr)",
-            limits="It is what this attacker can use, a lower bound of what the embedding holds. Below 0 the attacker is worse than the shares.",
+            limits="It is what this attacker can use, a lower bound of what the embedding holds. Below 0 the "
+            "attacker is worse than the shares.",
         ),
         Metric(
             "ndcg_at_10",
@@ -149,7 +154,8 @@ METRICS: Mapping[str, Metric] = {
             leads=True,
             sentence="How well the embedding ranks a person's held-out links among 100 candidates.",
             formula=r"\text{NDCG@10} = \frac{1}{|U|} \sum_{u \in U} \frac{\sum_{k=1}^{10} y_{u,k} / \log_2(k+1)}{\max_\pi \sum_{k=1}^{10} y_{u,\pi(k)} / \log_2(k+1)}",
-            limits="It rewards links as they were observed, also those that exist only for the sensitive attribute; the bias-free one does not.",
+            limits="It rewards links as they were observed, also those that exist only for the sensitive attribute; "
+            "the bias-free one does not.",
         ),
         Metric(
             "ndcg_at_10_bias_free",
@@ -163,9 +169,11 @@ METRICS: Mapping[str, Metric] = {
             unit="ndcg",
             position=5,
             leads=True,
-            sentence="The same ranking, with each link counting as much as it would in a graph without the sensitive attributes' influence.",
+            sentence="The same ranking, with each link counting as much as it would in a graph without the "
+            "sensitive attributes' influence.",
             formula=r"\frac{\sum_u W_u\, \text{NDCG}_u}{\sum_u W_u}, \quad w_e = \tilde R / R",
-            limits="It takes the paper's model for granted: links are drawn from a structural graph, re-routed by a ratio R of the attributes.",
+            limits="It takes the paper's model for granted: links are drawn from a structural graph, re-routed by a "
+            "ratio R of the attributes.",
         ),
         Metric(
             "ndcg_gap",
@@ -212,7 +220,8 @@ METRICS: Mapping[str, Metric] = {
             sentence="How different the mean predicted probability of a link is between pairs of groups.",
             formula=r"\text{DP} = \max_{c} \mu_c - \min_{c} \mu_c, \quad \mu_{ab} = \frac{1}{n_{ab}} \sum_{(u,v) \in ab} \sigma(z_u \cdot z_v)",
             limits=(
-                f"It is about link predictions here, not about any later decision. Cells with under {MIN_PAIRS} pairs are left out and listed. "
+                f"It is about link predictions here, not about any later decision. Cells with under {MIN_PAIRS} "
+                "pairs are left out and listed. "
                 "The largest of many noisy cells is above 0 by chance; the page says what chance alone would give."
             ),
         ),
@@ -230,7 +239,8 @@ METRICS: Mapping[str, Metric] = {
             leads=True,
             sentence="How different the predicted probability of links that do exist is between pairs of groups.",
             formula=r"\text{EO} = \max_{c} \tau_c - \min_{c} \tau_c, \quad \tau_{ab} = \frac{1}{m_{ab}} \sum_{(u,v) \in E_{ab}} \sigma(z_u \cdot z_v)",
-            limits=f"E are the held-out links as observed, so a bias in who is linked stays in the yardstick. Cells with under {MIN_EDGES} links are left out and listed.",
+            limits="E are the held-out links as observed, so a bias in who is linked stays in the yardstick. Cells "
+            f"with under {MIN_EDGES} links are left out and listed.",
         ),
     )
 }

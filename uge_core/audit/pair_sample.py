@@ -5,8 +5,9 @@ r"""DP, EO and relative DP as DeBayes measures them: on held-out edges beside pa
 P are the held-out edges, M a sample of pairs that have no edge in any part of the graph, which count r
 each. Thresholded, p is 1 for scores above the threshold that half the held-out edges and sampled pairs
 reach, each kind weighing half, else 0: DeBayes' quantile at the rate of edges, of a balanced set, as among
-all pairs so few are edges that a handful of the sampled ones would decide. Relative DP is how well a pair's score tells its cell from the others, max_c AUC_c, the area weighted as the pairs are;
-with F a score's place among all pairs, 0 to 1, and W_c the weight of a cell of all W,
+all pairs so few are edges that a handful of the sampled ones would decide. Relative DP is how well a pair's score tells
+its cell from the others, max_c AUC_c, the area weighted as the pairs are; with F a score's place among all pairs, 0 to
+1, and W_c the weight of a cell of all W,
 
     AUC_c = (W mean_c F - W_c / 2) / (W - W_c)
 

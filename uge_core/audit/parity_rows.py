@@ -132,7 +132,10 @@ def _test_set_rows(
 
 
 def _relative(job: AuditRequest, groups: _Groups, table: parity.ParityCells) -> Row:
-    """The cell that a pair's score tells best from the others; the interval holds for all cells at once (Bonferroni)."""
+    """The cell that a pair's score tells best from the others.
+
+    The interval holds for all cells at once (Bonferroni).
+    """
     name, labels, table = groups.name, groups.labels, groups.without_small(table)
     kept = np.nonzero(table.n >= parity.MIN_PAIRS)[0]
     given: dict[str, Any] = {
@@ -147,7 +150,10 @@ def _relative(job: AuditRequest, groups: _Groups, table: parity.ParityCells) -> 
     area = (table.mean[kept] - part / 2) / (1 - part)
     best = int(area.argmax())
     a, b = labels[table.a[kept[best]]], "" if table.b is None else f"-{labels[table.b[kept[best]]]}"
-    words = f"how well a pair's score tells cell {a}{b} ({groups.told(int(table.n[kept[best]])):,} pairs) from the others, an AUC"
+    words = (
+        f"how well a pair's score tells cell {a}{b} ({groups.told(int(table.n[kept[best]])):,} pairs) from the "
+        "others, an AUC"
+    )
     noise = dyadic.cell_noise(table.sides, table.own, table.n, kept, seed=job.seed)
     if noise is None:
         return make_row("dp", Estimate(float(area[best])), words, job.notes.get(name), **given)
@@ -189,7 +195,8 @@ def _rows(
     if found.highest is not None and found.lowest is not None:
         top, bottom = cells[found.highest], cells[found.lowest]
         notes.append(
-            f"highest {top.name} {top.value:.3g} ({top.n:,} {unit}), lowest {bottom.name} {bottom.value:.3g} ({bottom.n:,} {unit})"
+            f"highest {top.name} {top.value:.3g} ({top.n:,} {unit}), lowest {bottom.name} {bottom.value:.3g} "
+            f"({bottom.n:,} {unit})"
         )
     else:
         notes.append(f"fewer than two cells have {minimum} {unit}")

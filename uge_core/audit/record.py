@@ -1,7 +1,8 @@
 """The record of an audit, `uge-audit/1`: its shape, its canonical bytes and its SHA-256.
 
 The shape is one JSON schema (draft 2020-12), `uge-audit-1.json` beside this file, which `runs.schema` makes from the
-dataclasses; a record is checked against that very file. Two records that say the same have the same canonical bytes, however
+dataclasses; a record is checked against that very file. Two records that say the same have the same canonical bytes,
+however
 they were written: UTF-8 text, keys sorted by code point, no spaces, letters as themselves, integers
 as such, floats as Python's shortest decimal that reads back the same, -0.0 as 0.0. NaN and infinities
 are refused: what cannot be measured is null. `sha256` is the SHA-256 of the canonical bytes of the
@@ -218,7 +219,10 @@ def _fault(error: Any, where: str) -> Iterator[str]:
                 inside = f"{where}.{key}" if where else key
                 yield f"{inside}: is no field of {NAME}; allowed: {', '.join(known)}"
         case "minimum" | "maximum":
-            yield f"{place}: found {value}; allowed: {schema.get('minimum', -math.inf)} to {schema.get('maximum', math.inf)}"
+            yield (
+                f"{place}: found {value}; allowed: {schema.get('minimum', -math.inf)} to "
+                f"{schema.get('maximum', math.inf)}"
+            )
         case "type":
             types = schema["type"]
             yield f"{place}: found {_brief(value)}; allowed: {types if isinstance(types, str) else ' or '.join(types)}"

@@ -77,14 +77,17 @@ def audit_embedding(
             gives the "unseen" rows of their leakage, and of NDCG.
         bias_free: by name of what the graph is freed of ("region", "gender+region"), what each
             held-out edge counts; a row `ndcg_at_10_bias_free` each.
-        calibrated: the sigmoid of a score is trained as the chance of a link; False under BPR, say, and the rows say so.
-        score: of a pair of nodes, a name that `scores.scorer` knows, for NDCG, DP and EO; leakage is of the vectors as they are.
+        calibrated: the sigmoid of a score is trained as the chance of a link; False under BPR, say, and the rows say
+            so.
+        score: of a pair of nodes, a name that `scores.scorer` knows, for NDCG, DP and EO; leakage is of the vectors as
+            they are.
         notes: by attribute, a remark for the embedding's rows.
         twin_notes: the same for the twin's rows.
         floors: kept between audits of one sweep, so that random embeddings are attacked once.
         seed: keys resampling and the order of ties.
         parts: what to measure, of `PARTS`.
-        quick: no permutation test, no probe as coded, no DP and EO of the test set, and above 20,000 nodes DP on a sample of the pairs.
+        quick: no permutation test, no probe as coded, no DP and EO of the test set, and above 20,000 nodes DP on a
+            sample of the pairs.
         threshold: DP and EO count links predicted at this probability and more, in place of the mean probability.
         progress: called with what is being done and the share done.
 

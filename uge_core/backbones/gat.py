@@ -21,8 +21,8 @@ class GAT(Backbone):
     r"""z_v = sum_{u in N(v) + v} a_uv W x_u + b, a_uv = softmax_u(leaky_relu(s . W x_u + t . W x_v)), in two layers.
 
     8 heads of 8, ELU, then one head of d. Paper: App. A, widths 64 and 16; slope 0.2. X as for GCN. On
-    a directed graph N(v) are the nodes with an edge into v. Shapes: X (N, F), W1 (F, heads * width), W2 (heads * width, d);
-    embeddings (K, N, d).
+    a directed graph N(v) are the nodes with an edge into v. Shapes: X (N, F), W1 (F, heads * width), W2 (heads * width,
+    d); embeddings (K, N, d).
 
     Departures: no dropout.
 

@@ -60,5 +60,6 @@ def say_trust(args: argparse.Namespace) -> None:
     """Says what the figures of --embeddings with --split-seed rest on."""
     if args.split_seed is not None:
         remark(
-            f"held-out NDCG@10 is right only if training left out the test edges of split seed {args.split_seed}, as uge train does"
+            f"held-out NDCG@10 is right only if training left out the test edges of split seed {args.split_seed}, "
+            "as uge train does"
         )

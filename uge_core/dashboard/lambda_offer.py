@@ -55,7 +55,9 @@ def lambda_offer(view: TradeoffView, series: str, lam: float) -> LambdaOffer:
 
 
 def enqueue_lambda(offer: LambdaOffer, store: RunStore) -> int:
-    """Puts it into the queue and returns the job's number at once; what waits or is trained already is not asked for again.
+    """Puts it into the queue and returns the job's number at once.
+
+    What waits or is trained already is not asked for again.
 
     Raises:
         StoreError: the offer was refused, or the store cannot be written.

@@ -362,7 +362,8 @@ def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
     for path, runs in held:
         size, others = size + path.stat().st_size, others | set(runs) - doomed_runs
     sentences.append(
-        f"{len(run_ids)} run{'s' * (len(run_ids) != 1)} with audit, history and settings, {files} files: embeddings, twins, masks and projections"
+        f"{len(run_ids)} run{'s' * (len(run_ids) != 1)} with audit, history and settings, {files} files: "
+        "embeddings, twins, masks and projections"
     )
     if held:
         also = f", which hold {len(others)} other interrupted runs too" if others else ""
@@ -371,7 +372,8 @@ def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
         )
     if doomed := list(store.scenarios_of(store.last_of(run_ids)).values()):
         sentences.append(
-            f"{len(doomed)} scenario{'s' * (len(doomed) != 1)} ({', '.join(doomed)}), as no other run of their graph is left"
+            f"{len(doomed)} scenario{'s' * (len(doomed) != 1)} ({', '.join(doomed)}), as no other run of their "
+            "graph is left"
         )
     sentences.append(f"{size / 1e6:.1f} MB in all. The data the runs were trained on stay where they are.")
     return tuple(sentences)

@@ -48,8 +48,10 @@ def retrain_offer(run_id: str, scenario: Scenario, store: RunStore) -> RetrainOf
     low, high = (getattr(trains, end) + (getattr(audit, end) if audit else 0.0) for end in ("low", "high"))
     with_twin = ", with its twin" if run.config.get("exposure") == "both" else ""
     words = (
-        f"Run A's settings and seed, from the start, on the edited graph ({config_words(run.config, 'method', 'sensitive', 'backbone', 'seed', 'epochs', typed=False)}"
-        f"{with_twin}): {between(low, high)}{' with its audit' if audit else '; its audit comes on top'}, by {trains.source}."
+        "Run A's settings and seed, from the start, on the edited graph "
+        f"({config_words(run.config, 'method', 'sensitive', 'backbone', 'seed', 'epochs', typed=False)}"
+        f"{with_twin}): {between(low, high)}{' with its audit' if audit else '; its audit comes on top'}, by "
+        f"{trains.source}."
     )
     return RetrainOffer(words, None)
 
@@ -103,7 +105,8 @@ def retrain(run_id: str, scenario: Scenario, store: RunStore) -> int:
 def _settings(run: StoredRun, scenario: Scenario) -> dict[str, Any]:
     if run.config["method"] == EXTERNAL:
         raise ConfigError(
-            "this embedding came from elsewhere, so nothing is known that could train it again; choose as run A one that was trained here"
+            "this embedding came from elsewhere, so nothing is known that could train it again; choose as run A one "
+            "that was trained here"
         )
     source = source_of(run)
     if source.get("scenario"):
@@ -112,7 +115,8 @@ def _settings(run: StoredRun, scenario: Scenario) -> dict[str, Any]:
         raise ConfigError(_IN_VAIN)
     if run.config.get("warm_from") is not None:
         raise ConfigError(
-            "this run began from another's end, so that training it from its seed would change more than the edits; choose as run A one that was trained from its seed"
+            "this run began from another's end, so that training it from its seed would change more than the edits; "
+            "choose as run A one that was trained from its seed"
         )
     return settings_like(run) | {"scenario": scenario.to_json(), "like": run.id}
 

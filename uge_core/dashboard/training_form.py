@@ -309,7 +309,10 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
         )
     trains, audits = expected(form.graph, [p.config for p in todo], settings["device"], store)
     low, high = trains.low + audits.low, trains.high + audits.high
-    busy = f"; the upper figure counts what else this machine does now (load {timing.load_average():.0f} on {_count(cores(), 'core')})"
+    busy = (
+        f"; the upper figure counts what else this machine does now (load {timing.load_average():.0f} on "
+        f"{_count(cores(), 'core')})"
+    )
     # Where audits are most of it, what is not known of them matters most.
     source = max((trains, audits), key=lambda s: (not s.known, s.high)).source
     return TimeEstimate(
@@ -317,7 +320,8 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
         stored,
         low,
         high,
-        f"{_count(len(todo), 'run')} to train: {between(low, high)}, audits (about {between(audits.low, audits.high)}) and "
+        f"{_count(len(todo), 'run')} to train: {between(low, high)}, audits (about "
+        f"{between(audits.low, audits.high)}) and "
         f"twins included, by {source}{busy if timing.load_average() > cores() else ''}.{already}",
         known=trains.known and audits.known,
     )
@@ -354,7 +358,10 @@ def _sum(spans: Sequence[Span]) -> Span:
 
 
 def expected_again(run: StoredRun, store: RunStore) -> tuple[Span, Span | None]:
-    """How long training a stored run's settings once more takes, and its audit; None where no audit of its graph was timed."""
+    """How long training a stored run's settings once more takes, and its audit.
+
+    None where no audit of its graph was timed.
+    """
     data, config = run.dataset, RunConfig.from_json(run.config)
     nodes, edges, graph = data["num_nodes"], data["num_edges"], data["fingerprint"]
     measured = store.timings()

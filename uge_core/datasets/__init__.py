@@ -1,7 +1,7 @@
 """Reading graphs: `load` recognises a folder's layout and returns an `AttributedGraph`.
 
-Each layout is one file of `uge_core.datasets.layouts`; the first with all its files wins. A layout of which only some files are there
-gives its own error. ``pyg:NAME`` is fetched when it is first named, and is the only thing that reaches
+Each layout is one file of `uge_core.datasets.layouts`; the first with all its files wins. A layout of which only some
+files are there gives its own error. ``pyg:NAME`` is fetched when it is first named, and is the only thing that reaches
 another host. No pickle is ever loaded.
 """
 
@@ -80,7 +80,8 @@ def load(
         place = tensors_path(found.files["data"], tensors)
         if not place.exists():
             raise NotReadYet(
-                f"{found.files['data'].name}: a file of torch, which a process of its own reads first; open it on the Data page"
+                f"{found.files['data'].name}: a file of torch, which a process of its own reads first; open it on "
+                "the Data page"
             )
         found = replace(found, tensors=place)
     if attributes is None:

@@ -56,7 +56,8 @@ def _weight_column(
     if wrong.any():
         raise GraphError(
             f"{edges.file}: {counted(int(wrong.sum()), 'edge')} without a usable weight in column {name!r}, first: "
-            f"{edges.first_lines(wrong, *ends, name)}; {ALLOWED}; correct these cells, or rename the column to leave weights out"
+            f"{edges.first_lines(wrong, *ends, name)}; {ALLOWED}; correct these cells, or rename the column to "
+            "leave weights out"
         )
     if numbers[0] and (numbers == numbers[0]).all():
         return Column(edges.file, name, "weight", "the same for every edge"), None

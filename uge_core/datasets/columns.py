@@ -274,16 +274,26 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
             many.append(f"{column.name}: {cell.num_values:,}")
     messages: list[Message] = []
     if owners:
-        text = f"{table.file}: {counted(len(owners), 'column')} with another value for every node, an identifier and no group"
+        text = (
+            f"{table.file}: {counted(len(owners), 'column')} with another value for every node, an identifier "
+            "and no group"
+        )
         remedy = "leave it out of the features (ignore: in dataset.yaml)" if fed else "nothing to do; it is ignored"
         level: Literal["warning", "note"] = "warning" if fed else "note"
         messages.append(Message(level, "identifier-column", text, len(owners), tuple(owners[:5]), remedy))
     if codes:
-        text = f"{table.file}: {counted(len(codes), 'value')} that probably {'means' if len(codes) == 1 else 'mean'} that nothing was given, but {'counts' if len(codes) == 1 else 'count'} as {'a value' if len(codes) == 1 else 'values'}"
+        text = (
+            f"{table.file}: {counted(len(codes), 'value')} that probably "
+            f"{'means' if len(codes) == 1 else 'mean'} that nothing was given, but "
+            f"{'counts' if len(codes) == 1 else 'count'} as {'a value' if len(codes) == 1 else 'values'}"
+        )
         remedy = "declare it as missing: in dataset.yaml, or leave these cells empty"
         messages.append(Message("warning", "probable-missing-code", text, len(codes), tuple(codes[:5]), remedy))
     if many:
-        text = f"{table.file}: {counted(len(many), 'numeric column')} with more than {MANY_NUMBERS} values; as groups they need bins"
+        text = (
+            f"{table.file}: {counted(len(many), 'numeric column')} with more than {MANY_NUMBERS} values; as "
+            "groups they need bins"
+        )
         messages.append(Message("note", "many-values", text, len(many), tuple(many[:5]), BINS))
     return tuple(messages)
 

@@ -29,7 +29,10 @@ def half_stored(where: str, source: IntArray, target: IntArray) -> Message | Non
     up, down = source < target, source > target
     if up.any() == down.any():
         return None
-    text = f"{where}: every edge stands once, with the {'smaller' if up.any() else 'larger'} number first, and was taken for half of an undirected graph"
+    text = (
+        f"{where}: every edge stands once, with the {'smaller' if up.any() else 'larger'} number first, and was "
+        "taken for half of an undirected graph"
+    )
     remedy = "if edges have a direction, write them as CSV with a dataset.yaml that says directed: true"
     return Message("note", "half-stored", text, int((up | down).sum()), remedy=remedy)
 
@@ -48,8 +51,10 @@ def about_directions(name: str, directions: DirectionArray) -> Message:
     """The note on a directed graph."""
     one_way = int(np.count_nonzero(directions))
     text = (
-        f"{name}: directed, {one_way:,} of {counted(len(directions), 'edge')} one way; messages of GCN, GAT and SGC follow "
-        "directions, the rest (loss, R and R~, split, NDCG, DP, EO) is over unordered pairs, as a dot product has no direction"
+        f"{name}: directed, {one_way:,} of {counted(len(directions), 'edge')} one way; "
+        "messages of GCN, GAT and SGC follow "
+        "directions, the rest (loss, R and R~, split, NDCG, DP, EO) is over unordered pairs, as a dot product has "
+        "no direction"
     )
     remedy = "--set direction=ignore lets messages run both ways"
     return Message("note", "directed", text, one_way, remedy=remedy)

@@ -64,7 +64,10 @@ def _small_groups(name: str, attributes: Sequence[Attribute]) -> tuple[Message, 
     ]
     if not found:
         return ()
-    text = f"{name}: {counted(len(found), 'group')} of fewer than {SMALL_GROUP} nodes; their figures are mostly chance, and people in them can be told apart"
+    text = (
+        f"{name}: {counted(len(found), 'group')} of fewer than {SMALL_GROUP} nodes; their figures are mostly "
+        "chance, and people in them can be told apart"
+    )
     shown = tuple(said for _, said in sorted(found, key=lambda f: f[0])[:_SHOWN])
     return (Message("warning", "small-groups", text, len(found), shown, "merge small groups, or bin a number"),)
 
@@ -74,7 +77,10 @@ def _empty_cells(name: str, edges: IntArray, num_users: int | None, attribute: A
     bare = mixing(edges, num_users, attribute).empty
     if not bare:
         return ()
-    text = f"{name}: {counted(len(bare), 'pair')} of groups of {attribute.name} without an edge; their weight cannot be estimated"
+    text = (
+        f"{name}: {counted(len(bare), 'pair')} of groups of {attribute.name} without an edge; their weight "
+        "cannot be estimated"
+    )
     # That nobody of a small group knows anybody of another says something about its people.
     small = {v for v, n in zip(attribute.labels, attribute.sizes, strict=True) if n < SMALL_GROUP}
     shown = tuple(f"{a} - {b}" for a, b in bare if not small.intersection((a, b)))[:_SHOWN]
@@ -90,14 +96,20 @@ def _proxies(
     messages = []
     pairs = [(v, a, b) for a, b in combinations(usable, 2) if a.side == b.side and (v := association(a, b)) >= PROXY]
     if pairs:
-        text = f"{name}: {counted(len(pairs), 'pair')} of attributes that say nearly the same; debiasing one leaves it readable through the other"
+        text = (
+            f"{name}: {counted(len(pairs), 'pair')} of attributes that say nearly the same; debiasing one leaves "
+            "it readable through the other"
+        )
         shown = tuple(f"{a.name} and {b.name}: Cramér's V {v:.3f}" for v, a, b in pairs[:_SHOWN])
         remedy = "treat both jointly (--sensitive A,B), or leave one out with --attributes"
         messages.append(Message("warning", "proxy-attributes", text, len(pairs), shown, remedy))
     if features is not None:
         close = [(r, f, a) for a in usable for f, r in _ratios(features, a)]
         if close:
-            text = f"{name}: {counted(len(close), 'feature')} nearly give an attribute away; a model that reads features reads it there"
+            text = (
+                f"{name}: {counted(len(close), 'feature')} nearly give an attribute away; a model that reads "
+                "features reads it there"
+            )
             shown = tuple(f"{feature_names[f]} by {a.name}: correlation ratio {r:.3f}" for r, f, a in close[:_SHOWN])
             remedy = "leave these columns out of the features (ignore: in dataset.yaml)"
             messages.append(Message("warning", "proxy-features", text, len(close), shown, remedy))

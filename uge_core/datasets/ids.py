@@ -29,7 +29,8 @@ def node_index(nodes: Table, column: str) -> pd.Index:
     twice = ids.duplicated().to_numpy()
     if twice.any():
         raise GraphError(
-            f"{nodes.file}: {count(twice, 'row')} repeat{'s' if twice.sum() == 1 else ''} an id of column {column!r}, first: "
+            f"{nodes.file}: {count(twice, 'row')} repeat{'s' if twice.sum() == 1 else ''} an id of column "
+            f"{column!r}, first: "
             f"{nodes.first_lines(twice, column)}; each node must stand once, keep one row of each"
         )
     index: pd.Index = pd.Index(ids)
@@ -44,7 +45,8 @@ def by_id(edges: Table, column: str, ids: pd.Index) -> IntArray:
     """
     cells = edges.frame[column]
     _refuse_empty(edges, column)
-    # Ids stand once, so that those of the nodes are the first codes. An index would hash Python objects, which takes long.
+    # Ids stand once, so that those of the nodes are the first codes. An index would hash Python objects, which takes
+    # long.
     codes = pd.factorize(pd.concat([pd.Series(ids), cells]))[0][len(ids) :]
     return np.where(codes < len(ids), codes, -1).astype(np.int64)
 

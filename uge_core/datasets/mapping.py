@@ -77,7 +77,8 @@ class TableMap:
         target: the column with the other.
         id: the column of the nodes that the ends refer to.
         columns: the other columns of the nodes.
-        sides: "one" kind of node; "items": the target is an item that no file describes; "column": a column of the nodes tells.
+        sides: "one" kind of node; "items": the target is an item that no file describes; "column": a column of the
+            nodes tells.
         side_column: that column.
         users: its value for people.
         weight: the column with edge weights, or None.

@@ -119,7 +119,8 @@ def read_table(
     header = list(names) if names is not None else [h.strip() for h in _split(path, first_line, sep)]
     if len(header) > MOST_COLUMNS:
         raise GraphError(
-            f"{path.name}: line 1 has {len(header):,} fields; a table has at most {MOST_COLUMNS:,} columns, keep those you need"
+            f"{path.name}: line 1 has {len(header):,} fields; a table has at most {MOST_COLUMNS:,} columns, keep "
+            "those you need"
         )
     repeated = [h for h, n in Counter(header).items() if n > 1]
     if repeated:
@@ -134,7 +135,8 @@ def read_table(
     seen = len(_split(path, first_line, sep)) if quoted else first_line.count(sep[0]) + 1
     if names is not None and seen != width:
         raise GraphError(
-            f"{path.name}: line 1 has {(seen - 1) // step + 1} fields separated by {sep!r}, expected {len(header)}: {_listed(header)}"
+            f"{path.name}: line 1 has {(seen - 1) // step + 1} fields separated by {sep!r}, expected {len(header)}: "
+            f"{_listed(header)}"
         )
     if names is None and len(_split(path, second_line, sep)) > width + 1:
         raise GraphError(f"{path.name}: {_too_long(2, width)}")  # pandas would cut this row to the header's length
@@ -324,7 +326,8 @@ def refuse_headless(table: Table, cells: Sequence[str], header: str) -> None:
     """
     found = ", ".join(map(repr, cells))
     raise GraphError(
-        f"{table.file}: seems to have no header line: line 1 holds {found}, which {'looks' if len(cells) == 1 else 'look'} "
+        f"{table.file}: seems to have no header line: line 1 holds {found}, which "
+        f"{'looks' if len(cells) == 1 else 'look'} "
         f"like data, not like {'a column name' if len(cells) == 1 else 'column names'}; "
         f"write a header as the first line, such as {header}"
     )
@@ -371,7 +374,8 @@ def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
         raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
     if not decoded[0].strip():
         raise GraphError(
-            f"{path.name}: {'is empty' if not head.strip() else 'the first line is empty'}; a header or a first row is needed"
+            f"{path.name}: {'is empty' if not head.strip() else 'the first line is empty'}; a header or "
+            "a first row is needed"
         )
     return decoded
 
@@ -395,7 +399,10 @@ def _sort(dtype: Any) -> str:
 
 
 def _without_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """`frame` without empty rows; in a table of one column, where an empty row is a missing value, only the last ones."""
+    """`frame` without empty rows.
+
+    In a table of one column, where an empty row is a missing value, only the last ones.
+    """
     blank = frame.iloc[:, 0].isna().to_numpy()
     if not blank.any():
         return frame

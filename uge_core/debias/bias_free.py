@@ -8,8 +8,8 @@ With a the full attribute combination of a node and A its non-sensitive part,
 so the weight of UGE-W, Eq. (6), is R~/R = X_ab / E_ab, where X_ab = E~_AB n_a n_b / (n~_A n~_B) is
 what the non-sensitive rate expects in cell (a, b). Here: ordered pairs with self-pairs, N^2 in all
 (bipartite: users x items); each training edge counted in both directions, by its weight where edges
-have weights (E_ab and |E| are then sums of weights); edges held out are never seen. Nodes whose value is missing under ``exclude`` leave n_a and N^2; a pair with such a node has
-weight 1 and offset 0.
+have weights (E_ab and |E| are then sums of weights); edges held out are never seen. Nodes whose value is missing under
+``exclude`` leave n_a and N^2; a pair with such a node has weight 1 and offset 0.
 
 ``shrinkage`` adds pseudo-edges that follow the bias-free rate (a gamma-Poisson estimate): 0 for
 weights, as the paper; 2 for offsets, which an empty cell would make infinite.
@@ -113,8 +113,8 @@ class CellTable:
         offset: (G + 1, G + 1) float32 added to a pair's logit while training, for positives and negatives.
         uncovered_mass: see `Counts.uncovered_mass`.
         thin_mass: see `Counts.thin_mass`.
-        node_offset: (N, G + 1) float32 a node's own part of its pairs' offsets, by the other end's group: the offset of a
-            pair is offset[g_u, g_v] + node_offset[u, g_v] + node_offset[v, g_u]; None for 0 throughout.
+        node_offset: (N, G + 1) float32 a node's own part of its pairs' offsets, by the other end's group: the offset of
+            a pair is offset[g_u, g_v] + node_offset[u, g_v] + node_offset[v, g_u]; None for 0 throughout.
         notes: what its owner should be told.
     """
 
@@ -357,8 +357,9 @@ def joint_weights(part: Partition, counts: Counts, shrinkage: float) -> CellTabl
 def weight_cells(inputs: MethodInputs, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
     """UGE-W's table, Eq. (6): weight R~/R, offset 0.
 
-    With independence the weights are scaled to mean 1 over the training edges between nodes with values (an edge counts by
-    its own weight), as a product of one-attribute ratios does not preserve the mass; without it they are left as they are.
+    With independence the weights are scaled to mean 1 over the training edges between nodes with values (an edge counts
+    by its own weight), as a product of one-attribute ratios does not preserve the mass; without it they are left as
+    they are.
     """
     if not independence:
         return joint_weights(*inputs.joint(item_cells), shrinkage)

@@ -23,9 +23,9 @@ def sensitive_groups(inputs: MethodInputs) -> IntArray:
 class FairSteps:
     r"""All single steps along training edges, both ways, by the block of neighbours they lead to.
 
-    A block is the neighbours of one node u, those it has an edge to, that belong to one group c. A rule gives each block of u a share m_uc of
-    u's steps, and each neighbour an appeal f within its block. Against a step of a plain walk, which goes to v in
-    proportion to w_uv, a step of such a walk goes to v
+    A block is the neighbours of one node u, those it has an edge to, that belong to one group c. A rule gives each
+    block of u a share m_uc of u's steps, and each neighbour an appeal f within its block. Against a step of a plain
+    walk, which goes to v in proportion to w_uv, a step of such a walk goes to v
 
         m_uc S_u f_v / (sum over the block of w_uv' f_v'),   S_u = sum of w_uv' over all of u's neighbours
 

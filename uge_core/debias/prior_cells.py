@@ -6,8 +6,8 @@ at random. A pair is drawn as a stranger q_ij times as often as it would be seen
     q_ij = (r_i + r_j) / 2,   r_i = (degree of i) / (strangers of i),
 
 so with a prior P the loss is right where the logit is z_i . z_j + logit P_ij - log q_ij (case-control sampling:
-Prentice and Pyke, Biometrika 66, 1979). log q has no exact form offset[g_i, g_j] + node_offset[i, g_j] + node_offset[j, g_i].
-Nodes are put into classes of like r, within which log q is taken as linear in log r; that is at most 1/8 of the
+Prentice and Pyke, Biometrika 66, 1979). log q has no exact form offset[g_i, g_j] + node_offset[i, g_j] + node_offset[j,
+g_i]. Nodes are put into classes of like r, within which log q is taken as linear in log r; that is at most 1/8 of the
 classes' width squared off. Under BPR the rate cancels, as the ends are compared for one source and strangers are
 drawn evenly.
 """

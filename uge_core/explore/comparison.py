@@ -99,7 +99,8 @@ def _common(both: Sequence[_Member], field: str) -> Any:
     first, second = (getattr(m, field) for m in both)
     if first is not None and second is not None and first != second:
         raise ConfigError(
-            f"{both[0].name} has {field} = {first}, {both[1].name} has {second}; a paired comparison needs the same people and links, train one again with the other's"
+            f"{both[0].name} has {field} = {first}, {both[1].name} has {second}; a paired comparison needs the same "
+            "people and links, train one again with the other's"
         )
     return second if first is None else first
 
@@ -139,7 +140,8 @@ def compare_seeds(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> Comparison:
     sides = [_by_seed(runs) for runs in (a, b)]
     if list(sides[0]) != list(sides[1]):
         raise ConfigError(
-            f"seeds {_listed(sides[0])} against {_listed(sides[1])}; a paired comparison needs the same seeds on both sides"
+            f"seeds {_listed(sides[0])} against {_listed(sides[1])}; a paired comparison "
+            "needs the same seeds on both sides"
         )
     if len({run.dataset["fingerprint"] for runs in sides for run in runs.values()}) > 1:
         raise ConfigError("the runs were trained on different data; compare runs of one graph")
@@ -183,7 +185,10 @@ def _by_seed(runs: Sequence[StoredRun]) -> dict[tuple[int, int], StoredRun]:
 
 
 def _values(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, float]]:
-    """A run's measured numbers by what they are, then by exposure; an AUC below .5 is turned, so that seeds do not cancel."""
+    """A run's measured numbers by what they are, then by exposure.
+
+    An AUC below .5 is turned, so that seeds do not cancel.
+    """
     found: dict[tuple[Any, ...], dict[str | None, float]] = {}
     for row in run.rows:
         if row["value"] is not None and row["evidence"] == "ok":
@@ -225,7 +230,10 @@ def paired_path(store: RunStore, before: str, after: str) -> Path:
 
 
 def paired_record(store: RunStore, a: StoredRun, b: StoredRun) -> dict[str, Any] | None:
-    """The rows "A - B" that were measured in pairs, whichever was A then; None without, or where a run was trained again since."""
+    """The rows "A - B" that were measured in pairs, whichever was A then.
+
+    None without, or where a run was trained again since.
+    """
     for first, second, turned in ((a, b, False), (b, a, True)):
         try:
             record: dict[str, Any] = json.loads(paired_path(store, first.id, second.id).read_text(encoding="utf-8"))

@@ -218,7 +218,8 @@ class AttributedGraph:
         for a in self.attributes:
             if a.codes.shape != (self.num_nodes,) or a.codes.dtype != np.int64:
                 raise GraphError(
-                    f"{self.name}: attribute {a.name} needs {self.num_nodes} int64 codes, found {a.codes.dtype} {a.codes.shape}"
+                    f"{self.name}: attribute {a.name} needs {self.num_nodes} int64 codes, found {a.codes.dtype} "
+                    f"{a.codes.shape}"
                 )
             if len(a.codes) and a.codes.max() >= a.num_values:
                 raise GraphError(
@@ -234,7 +235,8 @@ class AttributedGraph:
         if weights is not None:
             if weights.shape != (self.num_edges,) or weights.dtype != np.float32:
                 raise GraphError(
-                    f"{self.name}: edge_weights needs {self.num_edges} float32 numbers, found {weights.dtype} {weights.shape}"
+                    f"{self.name}: edge_weights needs {self.num_edges} float32 numbers, found {weights.dtype} "
+                    f"{weights.shape}"
                 )
             wrong = ~(np.isfinite(weights) & (weights > 0))
             if wrong.any():
@@ -247,11 +249,13 @@ class AttributedGraph:
                 raise GraphError(f"{self.name}: edges of a bipartite graph have no direction; leave directions out")
             if directions.shape != (self.num_edges,) or directions.dtype != np.int8:
                 raise GraphError(
-                    f"{self.name}: directions needs {self.num_edges} int8 numbers, found {directions.dtype} {directions.shape}"
+                    f"{self.name}: directions needs {self.num_edges} int8 numbers, found {directions.dtype} "
+                    f"{directions.shape}"
                 )
             if (np.abs(directions) > 1).any():
                 raise GraphError(
-                    f"{self.name}: directions holds {directions.min()} to {directions.max()}; allowed: 1 (smaller end to "
+                    f"{self.name}: directions holds {directions.min()} to "
+                    f"{directions.max()}; allowed: 1 (smaller end to "
                     "larger), -1 (larger to smaller), 0 (both ways)"
                 )
 

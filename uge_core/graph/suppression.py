@@ -17,7 +17,10 @@ SUPPRESSED_LEGEND = "Suppressed: a group of under ten people, or under ten pairs
 
 
 def suppressed_sizes(a: Attribute) -> BoolArray:
-    """(G + 1,) whether a group's size is suppressed, and last the number of people without a value; items are no people."""
+    """(G + 1,) whether a group's size is suppressed, and last the number of people without a value.
+
+    Items are no people.
+    """
     sizes = np.append(a.sizes, a.unknown.sum())
     return suppress_complementary((sizes > 0) & (sizes < FEWEST) & (a.side != "items"), sizes)
 

@@ -54,7 +54,10 @@ class ImputationReport:
     @property
     def note(self) -> str:
         """One sentence for the rows of an audit."""
-        found = f"neighbours tell {self.attribute} right for {self.accuracy:.3f} of {self.n} masked nodes, majority {self.majority:.3f}"
+        found = (
+            f"neighbours tell {self.attribute} right for {self.accuracy:.3f} of {self.n} masked nodes, majority "
+            f"{self.majority:.3f}"
+        )
         how = (
             "missing values were imputed"
             if self.used

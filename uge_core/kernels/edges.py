@@ -53,7 +53,10 @@ def _fetch(typing, table, row, column):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def ahead(table, index, at):  # type: ignore[no-untyped-def]
-    """Asks for the row of a table that the entry `at` of `index` names; rows are read at random, and the wait was half the time."""
+    """Asks for the row of a table that the entry `at` of `index` names.
+
+    Rows are read at random, and the wait was half the time.
+    """
     if at < len(index):
         for column in range(0, table.shape[1], 16):
             _fetch(table, np.int64(index[at]), column)  # type: ignore[call-arg]
@@ -316,8 +319,8 @@ def rank_pairs(z, across, source, liked, other, group, weight, offset, node_offs
 
     x are the rows of `across`: `z` itself, or right factors.
 
-    `own` multiplies w, one number per triple; empty: 1 throughout. `node_offset` (N, G + 1) is the nodes' own part of the
-    offsets, or (0, 0).
+    `own` multiplies w, one number per triple; empty: 1 throughout. `node_offset` (N, G + 1) is the nodes' own part of
+    the offsets, or (0, 0).
     """
     d = z.shape[1]
     loss = 0.0

@@ -1,8 +1,9 @@
 """The compiled search for nearest neighbours, with the same ones on every processor.
 
-A library takes |x - y|^2 apart into |x|^2 - 2 x y + |y|^2 for a matrix product, and of many people with one vector those
-come first whose last bits happen to be lower. Here differences are squared and added in one order of the dimensions, and
-of equal distances the person who stands first is nearer. Layout as in `pair_kernel`: one column a person.
+A library takes |x - y|^2 apart into |x|^2 - 2 x y + |y|^2 for a matrix product, and of many people with one vector
+those come first whose last bits happen to be lower. Here differences are squared and added in one order of the
+dimensions, and of equal distances the person who stands first is nearer. Layout as in `pair_kernel`: one column a
+person.
 """
 
 from __future__ import annotations

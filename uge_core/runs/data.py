@@ -49,12 +49,17 @@ def check_data(run: StoredRun, graph: AttributedGraph, *, ids: bool = False) -> 
     if run.dataset["fingerprint"] != graph.fingerprint:
         if run.config["method"] == EXTERNAL:
             raise StoreError(
-                f"run {run.id} embeds other data than {graph.name} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); name the data it embeds with --data DATA, or audit its file again"
+                f"run {run.id} embeds other data than {graph.name} holds now (fingerprint "
+                f"{run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); name the data it embeds "
+                "with --data DATA, or audit its file again"
             )
         raise StoreError(
-            f"run {run.id} was trained on other data than {graph.name} holds now (fingerprint {run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); name the data it was trained on with --data DATA, or train again"
+            f"run {run.id} was trained on other data than {graph.name} holds now (fingerprint "
+            f"{run.dataset['fingerprint'][:12]}, found {graph.fingerprint[:12]}); name the data it was trained "
+            "on with --data DATA, or train again"
         )
     if ids and run.dataset.get("ids") not in (None, dataset_record(graph)["ids"]):
         raise StoreError(
-            f"run {run.id} was trained on a graph like {graph.name} whose nodes have other ids; name the data it was trained on with --data DATA, or run uge train on this graph first, which takes over its ids"
+            f"run {run.id} was trained on a graph like {graph.name} whose nodes have other ids; name the data it "
+            "was trained on with --data DATA, or run uge train on this graph first, which takes over its ids"
         )

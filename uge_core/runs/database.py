@@ -72,7 +72,9 @@ LEAD_HEAD = json.dumps({"metrics": _LISTED})[:-1]
 
 
 def leading(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The rows of an audit that lists of many runs show, of metrics that are `listed`; of leakage the strongest attacker's.
+    """The rows of an audit that lists of many runs show, of metrics that are `listed`.
+
+    Of leakage the strongest attacker's.
 
     Of an attribute without a row of the strongest, those of all attackers.
     """

@@ -24,7 +24,8 @@ def training_weights(
     """What a run's training made of its edges.
 
     Returns:
-        The training edges, (2, E), source first, and by name (E,) numbers of each: `weight`, what the method weighs it by,
+        The training edges, (2, E), source first, and by name (E,) numbers of each: `weight`, what the method weighs it
+            by,
         as R~/R, of methods that draw anew in the first epoch; or, where the method chooses the steps of walks,
         `step_chance` and `step_chance_back`, that a walk's first step from the source takes it, and from the target;
         and `edge_weight`, its own, where edges have any.

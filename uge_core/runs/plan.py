@@ -96,6 +96,7 @@ def plan(
     for key in options or {}:
         if key not in known_somewhere:
             raise ConfigError(
-                f"--set {key}: no such setting of these backbones and methods; allowed: {', '.join(sorted(known_somewhere))}"
+                f"--set {key}: no such setting of these backbones and methods; allowed: "
+                f"{', '.join(sorted(known_somewhere))}"
             )
     return list(planned.values())

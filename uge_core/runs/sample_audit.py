@@ -3,8 +3,8 @@
 Eleven lambdas of UGE-C (at 0 it is UGE-W), no debiasing, UGE-O and UGE-OK, three seeds each, GCN, region
 treated. `make` trains and audits them anew, ``make sample-audit`` in a checkout calls it; `measure_again`, where
 the audit alone changed, is ``python -m uge_core.runs.sample_audit audit``. To keep the file
-small the embeddings are rounded to six significant bits before they are audited, and what an encoder was trained to, which
-a What-if needs, is kept of seed 0 of `_ENCODERS`, whose embeddings are not rounded.
+small the embeddings are rounded to six significant bits before they are audited, and what an encoder was trained to,
+which a What-if needs, is kept of seed 0 of `_ENCODERS`, whose embeddings are not rounded.
 Each run says that it was shipped: ``dataset["shipped"]`` is the version that made it.
 
 The first page waits for the file to be unpacked. So arrays, which hardly get smaller, are only deflated, the

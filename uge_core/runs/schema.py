@@ -110,7 +110,10 @@ def schema() -> Schema:
             pattern=_HEX % 64,
         ),
     }
-    about = "The audit of one embedding of a graph's nodes: what it gives away, how unequal its predictions are, and at what cost."
+    about = (
+        "The audit of one embedding of a graph's nodes: what it gives away, how unequal its predictions are, "
+        "and at what cost."
+    )
     required = ["schema", "run_id", "dataset", "config", "rows", "sha256"]
     return {
         "$schema": Draft202012Validator.META_SCHEMA["$id"],

@@ -130,9 +130,11 @@ class RunStore:
             if row and row["status"] == "running" and row["pid"] != os.getpid() and alive(row["pid"], row["born"]):
                 raise StoreError(f"run {run_id} is being trained by process {row['pid']}; wait for it or stop it first")
             db.execute(
-                "INSERT INTO runs (id, status, created, pid, born, config, dataset) VALUES (?, 'running', ?, ?, ?, ?, ?)"
+                "INSERT INTO runs (id, status, created, pid, born, config, "
+                "dataset) VALUES (?, 'running', ?, ?, ?, ?, ?)"
                 " ON CONFLICT (id) DO UPDATE SET status = 'running', created = excluded.created, pid = excluded.pid,"
-                " born = excluded.born, reason = NULL, archived = NULL, config = excluded.config, dataset = excluded.dataset",
+                " born = excluded.born, reason = NULL, archived = NULL, config = excluded.config, dataset = "
+                "excluded.dataset",
                 (run_id, time.time(), os.getpid(), birth(os.getpid()), dumps(config), dumps(dataset)),
             )
             return self._tidy(run_id, lambda pid: pid != os.getpid() and birth(pid) is None)
@@ -359,7 +361,10 @@ class RunStore:
         return found
 
     def drop_scenarios(self, data: Collection[str]) -> Sequence[str]:
-        """Removes the scenarios of graphs with these fingerprints, wherever their edits stand; says which files went."""
+        """Removes the scenarios of graphs with these fingerprints, wherever their edits stand.
+
+        Says which files went.
+        """
         removed = []
         with self._guarded():
             for path in self.scenarios_of(data):
@@ -462,7 +467,8 @@ class RunStore:
         known = [r["id"] for r in db.execute("SELECT id FROM runs ORDER BY created DESC")] if db else []
         if not known:
             return RunNotFound(
-                f"no run {run_id!r}: the store {self.root} has no runs; train one with uge train, or name another store with --store"
+                f"no run {run_id!r}: the store {self.root} has no runs; train one with uge train, or name another "
+                "store with --store"
             )
         near = [k for k in known if run_id and k.startswith(run_id)][:3] or difflib.get_close_matches(run_id, known, 3)
         return RunNotFound(
@@ -547,7 +553,8 @@ class RunStore:
                 ("a newer", "update uge_core") if version > VERSION else ("an older", "open it with that version")
             )
             raise StoreError(
-                f"the store {self.root} was written by {age} version of uge_core (format {version}, this one reads {VERSION}); {remedy}, or name another store with --store DIR or $UGE_STORE"
+                f"the store {self.root} was written by {age} version of uge_core (format {version}, this one reads "
+                f"{VERSION}); {remedy}, or name another store with --store DIR or $UGE_STORE"
             )
         return version
 
@@ -556,7 +563,8 @@ class RunStore:
         folders = self.root / "runs"
         if folders.is_dir() and any(p.is_dir() for p in folders.iterdir()):
             raise StoreError(
-                f"the store {self.root} has runs but {self.root / 'store.sqlite'}, their list, is empty or gone; bring it back from a copy, or name another store with --store DIR or $UGE_STORE"
+                f"the store {self.root} has runs but {self.root / 'store.sqlite'}, their list, is empty or gone; "
+                "bring it back from a copy, or name another store with --store DIR or $UGE_STORE"
             )
 
     @contextmanager

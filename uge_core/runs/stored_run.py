@@ -30,7 +30,8 @@ class StoredRun:
         seconds: how long training took.
         device: what trained it.
         reason: why it failed or was interrupted, or what is damaged.
-        config: the run's canonical config; it and `dataset` are shared by all who list the run, and not to be written to.
+        config: the run's canonical config; it and `dataset` are shared by all who list the run, and not to be written
+            to.
         dataset: name, fingerprint, num_nodes, num_edges, `ids`, the SHA-256 of the node ids, and
             `source`, how to load it again.
         audited: it has an audit.

@@ -429,7 +429,10 @@ def _give_up(store: RunStore, run_id: str, error: BaseException) -> None:
 def _remarks(result: Fitted) -> Iterable[str]:
     """What people should know about a training: where it went on, advice, imputations, a split smaller than asked."""
     if result.diagnostics["resumed_at_epoch"]:
-        yield f"went on after epoch {result.diagnostics['resumed_at_epoch'][-1]}, from the checkpoint of a training that was cut off"
+        yield (
+            f"went on after epoch {result.diagnostics['resumed_at_epoch'][-1]}, from the checkpoint of a training "
+            "that was cut off"
+        )
     yield from result.diagnostics["advice"]
     yield from result.notes.values()
     yield from (f"{note} (the twin)" for note in result.twin_notes.values() if note not in result.notes.values())

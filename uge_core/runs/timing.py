@@ -2,8 +2,8 @@
 
 A pass of training and an audit leave their seconds in the store, beside the work they were: the numbers that
 all steps of the members hold (`Backbone.step_floats`), twins included; or what the attackers and pair counts of an
-audit cost by rule. Seconds over work is a rate. It holds for one graph, backbone and set of methods; where there is none
-of these, the next like it is taken and the range is wider. A machine that does other things is slower: a rate is
+audit cost by rule. Seconds over work is a rate. It holds for one graph, backbone and set of methods; where there is
+none of these, the next like it is taken and the range is wider. A machine that does other things is slower: a rate is
 stored as of a machine that does nothing else, by its load average, and an estimate's upper end counts the load of now.
 """
 

@@ -1,7 +1,7 @@
 """Files that were brought through the browser: a folder each below ``STORE/uploads``, for their user's eyes alone.
 
-A folder is written under a temporary name and renamed, so that there is never half an upload. Files keep their names, but
-for what a path could not hold; nothing in them is looked at here. They stay until they are removed.
+A folder is written under a temporary name and renamed, so that there is never half an upload. Files keep their names,
+but for what a path could not hold; nothing in them is looked at here. They stay until they are removed.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def upload_removal(name: str, store: RunStore) -> tuple[str, ...]:
     said = [f"{len(found.files)} files of {found.name} ({', '.join(found.files)}), {found.size / 1e6:.1f} MB"]
     if runs:
         said.append(
-            f"{runs} run{'s' * (runs != 1)} trained on it stay{'s' * (runs == 1)}, with their embeddings: delete them on the Runs page"
+            f"{runs} run{'s' * (runs != 1)} trained on it stay{'s' * (runs == 1)}, with their embeddings: delete "
+            "them on the Runs page"
         )
     if doomed := list(store.scenarios_of(_only_here(found.folder, store)).values()):
         said.append(f"{len(doomed)} scenario{'s' * (len(doomed) != 1)} of it: {', '.join(doomed)}")
@@ -169,7 +170,8 @@ def _checked(given: str) -> str:
     if not name.lower().endswith((*TABLES, *GRAPHS)):
         allowed = ", ".join((*TABLES[:3], TABLES[-1], *GRAPHS[:5]))
         raise GraphError(
-            f"{bare[:_LONGEST]}: files that can be uploaded end in {allowed}, tables and graphs also in .gz; save it as CSV UTF-8"
+            f"{bare[:_LONGEST]}: files that can be uploaded end in {allowed}, tables and graphs also in .gz; save "
+            "it as CSV UTF-8"
         )
     # Layouts go by the ending.
     ending = next(e for e in sorted((*TABLES, *GRAPHS), key=len, reverse=True) if name.lower().endswith(e))
@@ -203,7 +205,8 @@ def _write(path: Path, given: str, content: BinaryIO) -> None:
             size += len(piece)
             if size > most:
                 raise GraphError(
-                    f"{given}: is larger than {LARGEST_MB} MB, the most that can be uploaded; give the place of its folder on this machine instead"
+                    f"{given}: is larger than {LARGEST_MB} MB, the most that can be uploaded; give the place of its "
+                    "folder on this machine instead"
                 )
             file.write(piece)
     if not size:

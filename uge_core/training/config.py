@@ -22,8 +22,8 @@ from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.registry import build_options, check_option, find, found, option, unknown_name
 
-# Counts up when a change to training or audit changes numbers, so that an older run is not taken for the same; what of an
-# audit changed stands in `audit.version`.
+# Counts up when a change to training or audit changes numbers, so that an older run is not taken for the same; what of
+# an audit changed stands in `audit.version`.
 ENGINE = 6
 
 
@@ -31,7 +31,8 @@ ENGINE = 6
 class RunConfig:
     """Everything that decides a run's numbers but the data and the device. JSON calls `lam` "lambda".
 
-    `unknown` is kept for every method, as the audit reads it even where training does not. Settings describe themselves.
+    `unknown` is kept for every method, as the audit reads it even where training does not. Settings describe
+    themselves.
 
     Attributes:
         dataset: the graph's name.
@@ -142,7 +143,8 @@ class RunConfig:
                 )
             if int((a.sizes > 0).sum()) < 2:
                 raise ConfigError(
-                    f"sensitive = {n!r} has one value ({a.labels[0] if a.labels else 'none'}); two groups are needed to measure a difference"
+                    f"sensitive = {n!r} has one value ({a.labels[0] if a.labels else 'none'}); two groups are "
+                    "needed to measure a difference"
                 )
         if method_cls.reads_attributes and not names:
             known = ", ".join(a.name for a in graph.audited) or "none"

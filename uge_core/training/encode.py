@@ -28,7 +28,10 @@ def encoder_inputs(
     device: torch.device,
     trained_on: LinkSplit | None = None,
 ) -> Inputs:
-    """What the config's encoder sees of the graph; `trained_on`: the split it was trained with, where that is another."""
+    """What the config's encoder sees of the graph.
+
+    `trained_on`: the split it was trained with, where that is another.
+    """
     features = graph.features if backbone.uses_features else None
     directions = split.directions if config.direction == "follow" else None
     weights = own_weights(config, split, trained_on)

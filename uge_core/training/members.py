@@ -66,7 +66,8 @@ def cell_advice(member: Member) -> Iterator[str]:
     """What would make this member's tables better: thin cells, and copies of a sensitive attribute among the others."""
     if member.cells.thin_mass > 0.5:
         yield (
-            f"cells are thin: {member.cells.thin_mass:.0%} of the training edges lie where fewer than {THIN:g} are expected, "
+            f"cells are thin: {member.cells.thin_mass:.0%} of the training edges "
+            f"lie where fewer than {THIN:g} are expected, "
             "so ratios are mostly chance; use --set independence=true, or fewer or coarser attributes"
         )
     yield from member.cells.notes
@@ -76,7 +77,8 @@ def cell_advice(member: Member) -> Iterator[str]:
         sensitive, other = member.inputs.graph.attribute(s), member.inputs.graph.attribute(o.name)
         if sensitive.side == other.side and association(sensitive, other) >= PROXY:
             yield (
-                f"{other.name} says nearly the same as {sensitive.name} and counts as not sensitive, so {sensitive.name} stays "
+                f"{other.name} says nearly the same as {sensitive.name} and counts as not sensitive, so "
+                f"{sensitive.name} stays "
                 f"readable through it; use --sensitive {sensitive.name}+{other.name}, or leave it out with --attributes"
             )
 

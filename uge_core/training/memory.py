@@ -45,7 +45,8 @@ def memory_errors(members: int) -> Iterator[None]:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         raise OutOfMemory(
-            f"{members} run{'s' if members > 1 else ''} at once did not fit the memory; use fewer runs, a smaller --set dim, "
+            f"{members} run{'s' if members > 1 else ''} at once did not fit the "
+            "memory; use fewer runs, a smaller --set dim, "
             "or node2vec, which holds least"
         ) from error
 

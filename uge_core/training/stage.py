@@ -67,7 +67,10 @@ class Stage:
     def __init__(
         self, shared: Shared, members: Sequence[Member], starts: Sequence[End] | None, done: int, last: int
     ) -> None:
-        """Members that have `done` epochs behind them, those of the ends `starts`; without, they begin from their seeds."""
+        """Members that have `done` epochs behind them, those of the ends `starts`.
+
+        Without, they begin from their seeds.
+        """
         config, backbone, inputs = shared.config, shared.backbone, shared.inputs
         self.name = "cold" if starts is None else "warm"
         self.members, self.backbone, self.inputs, self.dim = members, backbone, inputs, config.dim

@@ -1,4 +1,7 @@
-"""What a step changes: parameters, Adam's moments, heads and streams of draws; begun, gone on from, kept and restored."""
+"""What a step changes: parameters, Adam's moments, heads and streams of draws.
+
+Begun, gone on from, kept and restored.
+"""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ class EdgesInTraining:
     """What a method made of the training edges.
 
     Attributes:
-        weight: (E_train,) what it weighs them by, in their cells and one by one; of a method that draws anew, in the first
-            epoch. None where a method chooses the steps of walks, as no edge has one weight then.
+        weight: (E_train,) what it weighs them by, in their cells and one by one; of a method that draws anew, in the
+            first epoch. None where a method chooses the steps of walks, as no edge has one weight then.
         chance: (2, E_train) there the chances that a walk's first step takes an edge, from its smaller end and from its
             larger; 0 where it does not run that way.
     """

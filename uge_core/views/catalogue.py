@@ -33,22 +33,29 @@ LEFT_OUT = (
             "arXiv:2102.13186",
         ),
         r"\mathbb{E}_u\, D\!\left( \text{enc}(u),\ \text{enc}(\tilde u) \right), \quad \tilde u = u\ \text{with its sensitive feature flipped}",
-        "Its fairness loss compares each node with itself in a counterfactual graph, where its sensitive feature is flipped. "
-        "Encoders here never see a sensitive feature, so the counterfactual is the same graph and the loss is 0 for every "
-        "embedding. Its random changes of other features and of edges are about stability and say nothing of the attribute.",
+        "Its fairness loss compares each node with itself in "
+        "a counterfactual graph, where its sensitive feature is flipped. "
+        "Encoders here never see a sensitive feature, so the counterfactual is "
+        "the same graph and the loss is 0 for every "
+        "embedding. Its random changes of other features and of edges "
+        "are about stability and say nothing of the attribute.",
     ),
 )
 
 _SHARED = (
-    "Every method trains with every backbone, alone or in one pass with others, on the CPU or a GPU; where it refuses a "
+    "Every method trains with every backbone, alone or in one pass "
+    "with others, on the CPU or a GPU; where it refuses a "
     "graph it says why. The score of a pair is the dot product of its two vectors, with every "
     "backbone; `cne` and `debayes` can be told to train and be audited on CNE's distance (`--set score=distance`).",
-    "Edge weights count in the loss and in R and R~. The loss, R and R~ are over unordered pairs; messages, walks and steps "
+    "Edge weights count in the loss and in R and R~. The "
+    "loss, R and R~ are over unordered pairs; messages, walks and steps "
     "follow directions (`--set direction=ignore`: both ways).",
-    "Missing values: `--unknown level` makes them a value of their own, `exclude` leaves those people out, `impute` draws "
+    "Missing values: `--unknown level` makes them a value of "
+    "their own, `exclude` leaves those people out, `impute` draws "
     "from neighbours. A method that reads attributes trains a twin that never saw the tested people's values "
     "(`--exposure both`), for the `unseen` rows.",
-    "A run that was cut off goes on from its checkpoint, on the same processor to the same bits, what discriminators and "
+    "A run that was cut off goes on from its checkpoint, on the same processor to the same bits, what "
+    "discriminators and "
     "heads had learnt included. Where there is a lambda, `sweep --lams` trains a path, with `--warm` from its middle.",
 )
 

@@ -97,7 +97,8 @@ def comparison_view(store: RunStore, before: str, after: str) -> ComparisonView:
     caption = (
         "A and B with their 95 % intervals over the people tested, for one training seed. B - A: "
         + (
-            "measured in pairs, on the same people and links, with Holm's p-values over all rows; rows without a p-value "
+            "measured in pairs, on the same people and links, with "
+            "Holm's p-values over all rows; rows without a p-value "
             "are not paired. "
             if record
             else "not paired, so that a difference is shown only where the two intervals do not meet. "
@@ -251,7 +252,8 @@ def _sentences(a: StoredRun, b: StoredRun, figures: Sequence[Mapping[str, Any]],
     if not figures:
         missing = [name for name, run in zip("AB", (a, b), strict=True) if not run.audited]
         yield (
-            f"Run {' and run '.join(missing)} {'has' if len(missing) == 1 else 'have'} no audit, so there are no figures to compare."
+            f"Run {' and run '.join(missing)} {'has' if len(missing) == 1 else 'have'} no audit, so there are no "
+            "figures to compare."
             if missing
             else "The two audits have no measure in common."
         )
@@ -263,7 +265,8 @@ def _sentences(a: StoredRun, b: StoredRun, figures: Sequence[Mapping[str, Any]],
         where = {"unseen": ", on values that training did not see", "seen": ", on values that training may have seen"}
         yield (
             f"{auc['_about']}: the strongest attacker picks the right one of two people with different values "
-            f"{_share(auc['A'])} of the time from A and {_share(auc['B'])} from B{where.get(auc['_exposure'], '')}; a coin "
+            f"{_share(auc['A'])} of the time from A "
+            f"and {_share(auc['B'])} from B{where.get(auc['_exposure'], '')}; a coin "
             f"gets 50 %. {auc['Shows']}."
         )
     ndcg = next((f for f in leads if f["_metric"] == "ndcg_at_10"), None)

@@ -1,8 +1,9 @@
 """A graph before anything is trained on it: messages, sizes of groups, edges between them, weights of edges.
 
 A group of under ten people, and a pair of groups with such a group or with under ten edges, is suppressed, and
-where that is one alone the next smallest as well, as totals would give it away. Edges between groups stand beside what chance alone would give (`uge_core.datasets.mixing`);
-weights are R~/R of all edges, where training takes those of its own edges alone (`uge_core.debias.bias_free`).
+where that is one alone the next smallest as well, as totals would give it away. Edges between groups stand beside what
+chance alone would give (`uge_core.datasets.mixing`); weights are R~/R of all edges, where training takes those of its
+own edges alone (`uge_core.debias.bias_free`).
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ class MixingView:
         attribute: whose groups.
         rows: the groups that are drawn, one a row.
         columns: the same, or the other side as a whole.
-        table: a, b, edges, expected and ratio (none where suppressed), counts ("yes", "suppressed" or "too few expected").
+        table: a, b, edges, expected and ratio (none where suppressed), counts ("yes", "suppressed" or "too few
+            expected").
         title: the finding.
         caption: what is drawn.
         alt: the drawing in words.
@@ -327,7 +329,10 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
         caption += f" Drawn are the {MOST_GROUPS - 1} largest groups; the table has all."
     if few := int((table["suppressed"] == _UNDER).sum()):
         its, it = ("its", "it") if few == 1 else ("their", "them")
-        caption += f" {few} {_UNDER}: {its} size is suppressed, as it could point at people, and figures about {it} are mostly chance."
+        caption += (
+            f" {few} {_UNDER}: {its} size is suppressed, as it could point at people, and figures about {it} "
+            "are mostly chance."
+        )
     for name in table.loc[table["suppressed"] == BESIDE, "group"]:
         caption += f" {name} is {BESIDE}."
     alt = f"Sizes of {a.name} groups. " + ", ".join(
@@ -386,7 +391,8 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
         if bottom is not top:
             title += f"; {_pair(bottom)} has {bottom['ratio']:.2f} times"
     caption = (
-        f"Each cell: edges observed over edges that chance would give without any influence of {a.name}, and n, the edges observed. "
+        f"Each cell: edges observed over edges that chance would give without any influence of {a.name}, and n, the "
+        "edges observed. "
         f"1 is chance; above it the groups seek each other, below it they keep apart. Of {graph.num_edges:,} edges, "
         f"{counted:,} join nodes whose value is known."
     )
@@ -449,18 +455,21 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
     except TooManyGroups as error:
         cells = weight_cells(evidence, shrinkage=0.0, independence=True, item_cells="none")
         remarks.append(
-            f"All attributes together form {error.num_groups:,} groups, too many for one table: shown is the product of "
+            f"All attributes together form {error.num_groups:,} groups, too many "
+            "for one table: shown is the product of "
             "one-attribute ratios (independence=true), which training needs to be told as well."
         )
     weight, health = cells.edge_weight(graph.edges).astype(np.float64), cells.diagnostics(graph.edges)
     if health["thin_mass"] > 0:
         remarks.append(
-            f"{_share(health['thin_mass'])} of the edges lie in pairs of groups where fewer than {THIN:g} are expected: there the weight "
+            f"{_share(health['thin_mass'])} of the edges lie in pairs of groups where fewer than {THIN:g} are "
+            "expected: there the weight "
             "is mostly chance. Fewer attributes, wider bins or one-attribute ratios help."
         )
     if health["uncovered_mass"] > 0:
         remarks.append(
-            f"{_share(health['uncovered_mass'])} of the edges of the bias-free graph fall between groups that have no edge here; no weight can bring them back."
+            f"{_share(health['uncovered_mass'])} of the edges of the bias-free graph fall between groups that have "
+            "no edge here; no weight can bring them back."
         )
     if graph.bipartite:
         remarks.append("Items form no cells here, so that all edges of a group of people weigh the same.")
@@ -472,7 +481,8 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
         f"{graph.num_edges:,} edges count like {size:,.0f}"
     )
     caption = (
-        f"R~/R of each of {graph.num_edges:,} edges, logarithmic: an edge above 1 is rarer than without the influence of {names} and counts more. "
+        f"R~/R of each of {graph.num_edges:,} edges, logarithmic: an edge above 1 is rarer than without the "
+        f"influence of {names} and counts more. "
         f"Training estimates the same from its own edges alone. "
         + (
             f"{beyond:.1%} lie beyond 1/16 to 16 and are in the outer bars."

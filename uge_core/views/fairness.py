@@ -207,7 +207,10 @@ def _side(run: StoredRun, label: str, row: Mapping[str, Any], metric: str) -> Ga
             f" (p = {row['p_value']:.2g})." if row.get("p_value") is not None else "."
         )
     if verdict == "not enough evidence":
-        text += " It has no interval, so chance cannot be told from more; audit the run again if it was audited by an earlier version."
+        text += (
+            " It has no interval, so chance cannot be told from more; audit the run again if it was audited by "
+            "an earlier version."
+        )
     return GapSide(run.id, label, method, verdict, text, ((top["a"], top["b"]), (bottom["a"], bottom["b"])))
 
 
@@ -326,7 +329,8 @@ def _remarks(
             out.append(f"{names[run.id]}: too few {unit} to count: {', '.join(shown)}{more}.")
         if "no calibration" in (row.get("note") or ""):
             out.append(
-                f"{names[run.id]}: not trained to tell the chance of a link, so the sigmoid of a score is no calibrated probability."
+                f"{names[run.id]}: not trained to tell the chance of a link, so the sigmoid of a score is no "
+                "calibrated probability."
             )
     if ranked:
         out.append(f"Drawn are the {len(groups)} groups with the most {unit}; the table ranks all cells.")

@@ -89,9 +89,12 @@ _GLOSSARY = {
     "Backbone": "The model that turns the graph into embeddings.",
     "Before and after": "The two runs that pages compare, chosen in the sidebar and kept in the address.",
     "Embedding": "A short vector for each node; whoever gets the vectors can run attackers on them.",
-    "Exposure": "Seen: training may have read the tested people's values. Unseen: a twin of the run was trained without them, and it is measured.",
-    "Floor": "What guessing would give: always the commonest value (majority), or the same attacker on random embeddings (random).",
-    "Interval": "95 %, over the people tested for one seed, or Student's t over several training seeds. The caption of each chart says which.",
+    "Exposure": "Seen: training may have read the tested people's values. Unseen: a twin of the run was trained "
+    "without them, and it is measured.",
+    "Floor": "What guessing would give: always the commonest value (majority), or the same attacker on random "
+    "embeddings (random).",
+    "Interval": "95 %, over the people tested for one seed, or Student's t over several training seeds. The caption "
+    "of each chart says which.",
     "Lambda (λ)": "How much a method's penalty counts beside the link loss.",
     "Not enough evidence": "Too few people, pairs or links to say anything. Never shown as zero.",
     "Pareto front": "The points that no other point beats on both axes.",

@@ -73,7 +73,10 @@ def overview(store: RunStore) -> Overview:
             if not run.audited
         ]
     )
-    first = f"uge sweep sample:town --sensitive region --methods none,uge-w,uge-c,uge-ok --epochs 300 --store {shlex.quote(str(store.root))}"
+    first = (
+        "uge sweep sample:town --sensitive region --methods none,uge-w,uge-c,uge-ok --epochs 300 --store "
+        f"{shlex.quote(str(store.root))}"
+    )
     versions = [str(run.dataset["shipped"]) for run in audited if run.dataset.get("shipped")]
     shipped = (len(versions), max(versions)) if versions else None
     return Overview(table, sentences(audited), waiting, len(audited), str(store.root), first, shipped)

@@ -228,7 +228,10 @@ def _picture(run: StoredRun, method: str, sample: Sample) -> Picture | None:
 
 
 def _frame(sides: Sequence[Panel]) -> tuple[tuple[int, int], int]:
-    """Half width and half height that hold all but the outermost 0.1 % of each picture; how many are outside at most."""
+    """Half width and half height that hold all but the outermost 0.1 % of each picture.
+
+    How many are outside at most.
+    """
     if not sides:
         return (1, 1), 0
     sizes = [np.abs(side.coordinates.astype(np.int32)) for side in sides]
@@ -334,8 +337,10 @@ def _fifths(values: npt.NDArray[np.float32]) -> Iterable[Group]:
 
 
 CONFIDENCE_NOTE = (
-    f"Probe confidence: the linear attacker's calibrated probability of a person's true value, cross-fitted in {FOLDS} folds of "
-    "the people drawn, so nobody's own value was learnt from. The embedding is the exported one, whose training may have seen it."
+    "Probe confidence: the linear attacker's calibrated probability of a person's true value, cross-fitted in "
+    f"{FOLDS} folds of "
+    "the people drawn, so nobody's own value was learnt from. The embedding is the exported one, whose training may "
+    "have seen it."
 )
 
 
@@ -355,7 +360,8 @@ def full_space(store: RunStore, data: ProjectionData, run_id: str, attribute: st
         rows = [r for r in rows if r["variant"] in (None, "standard")]
         out.append(_measured(label, about, matching_row(rows, "unseen") or matching_row(rows, "seen")))
     about = (
-        f"Share of the {NEAREST} nearest people in all dimensions with the same {attribute}; lower is better, chance is "
+        f"Share of the {NEAREST} nearest people in all dimensions "
+        f"with the same {attribute}; lower is better, chance is "
         "what neighbours drawn at random give. Alike neighbours also come from links between alike people."
     )
     label, near = f"↓ {NEAREST} nearest alike", alike(run, data.graph).get(attribute)
@@ -371,13 +377,15 @@ _MEASURED = (
         "auc",
         "worst",
         "↓ AUC, strongest",
-        "Of two people with different values, how often the strongest attacker picks the right one; lower is better, 0.5 is a coin.",
+        "Of two people with different values, how often the strongest attacker picks the right one; lower is "
+        "better, 0.5 is a coin.",
     ),
     (
         "micro_f1",
         "linear",
         "↓ Micro-F1, linear",
-        "Share of right answers of the linear attacker; lower is better. Its balanced classes can put it below the majority, so a low one is not low leakage: read AUC beside it.",
+        "Share of right answers of the linear attacker; lower is better. Its balanced classes can put it below the "
+        "majority, so a low one is not low leakage: read AUC beside it.",
     ),
 )
 
@@ -489,8 +497,10 @@ def selection_view(data: ProjectionData, nodes: Sequence[int], attribute: str) -
     people["neighbours"] = graph.degree[first]
     table = pd.DataFrame([{k: v for k, v in row.items() if k[0] != "_"} for row in rows])
     caption = (
-        f"{m:,} of the {len(chosen):,} selected and {n:,} of the {len(drawn):,} drawn have a {attribute}. Shares with Wilson's 95 % interval; "
-        f"p by the exact hypergeometric test, two-sided, adjusted over the groups (Holm). Groups of under {FEWEST} are suppressed. "
+        f"{m:,} of the {len(chosen):,} selected and {n:,} of the {len(drawn):,} drawn have a {attribute}. Shares "
+        "with Wilson's 95 % interval; "
+        f"p by the exact hypergeometric test, two-sided, adjusted over the groups (Holm). Groups of under {FEWEST} "
+        "are suppressed. "
         "A selection made by eye is described here; it tests no run."
     )
     return SelectionView(
@@ -538,5 +548,6 @@ def _stands_out(rows: Sequence[Mapping[str, Any]], m: int, n: int, attribute: st
     top = max(told, key=lambda r: abs(r["_difference"]))
     return (
         f"{text} {attribute} {top['Group']} is {100 * top['Share of the selected']:.1f} % of them {top['95 %']} "
-        f"and {100 * top['Share of everybody']:.1f} % of everybody: {top['Against everybody']} than a random selection would have."
+        f"and {100 * top['Share of everybody']:.1f} % of everybody: {top['Against everybody']} than a random "
+        "selection would have."
     )

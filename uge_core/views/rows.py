@@ -56,7 +56,10 @@ def as_shown(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def pair_as_shown(pair: Mapping[str, Any]) -> dict[str, Any]:
-    """A paired row with both AUCs turned to .5 and above; where one alone is turned, its difference was never tested."""
+    """A paired row with both AUCs turned to .5 and above.
+
+    Where one alone is turned, its difference was never tested.
+    """
     if pair["metric"] != "auc" or None in (pair["a"], pair["b"]) or min(pair["a"], pair["b"]) >= 0.5:
         return dict(pair)
     a, b = (max(v, 1 - v) for v in (pair["a"], pair["b"]))
@@ -68,7 +71,10 @@ def pair_as_shown(pair: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def attacker_labels(attackers: Collection[str]) -> dict[str, str]:
-    """Labels of attackers by name, the strongest of them first, then in the order of lists; an unknown one keeps its name."""
+    """Labels of attackers by name, the strongest of them first, then in the order of lists.
+
+    An unknown one keeps its name.
+    """
     labels = {"worst": "Strongest"} | {a.name: a.short or a.label.capitalize() for a in ordered_attackers()}
     labels |= {name: name for name in sorted(attackers) if name not in labels}
     return {name: label for name, label in labels.items() if name in attackers}

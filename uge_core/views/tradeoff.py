@@ -193,7 +193,10 @@ def _record(point: Point, x: Reading, y: Reading) -> dict[str, Any]:
 
 
 def _floors(metric: str, found: Sequence[Reading]) -> dict[str, float]:
-    """The lines of a chart's x axis: one value each, as all points share data and attackers; of a gap each has its own."""
+    """The lines of a chart's x axis: one value each, as all points share data and attackers.
+
+    Of a gap each has its own.
+    """
     if metric in ("dp", "eo"):
         return {}
     out = {}
@@ -230,7 +233,10 @@ def _title(table: pd.DataFrame, metric: str, attribute: str) -> str:
         return f"Only {best['run']} was measured this way: {number}, {quality}"
     if alike := sum(not _below(best, r) for r in rows) - 1:
         what = "least leakage" if metric in _LEAKAGE else f"lowest {label}"
-        text = f"{best['run']}: {what} of {attribute} measured, {number}, not distinguishable from {many(alike, 'other')}; {quality}"
+        text = (
+            f"{best['run']}: {what} of {attribute} measured, {number}, not distinguishable from "
+            f"{many(alike, 'other')}; {quality}"
+        )
     else:
         what = f"leaks {attribute} least" if metric in _LEAKAGE else f"has the smallest {label} of {attribute}"
         text = f"{best['run']} {what}: {number}, {quality}"
@@ -252,7 +258,8 @@ def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str) ->
     x = {
         "auc": f"AUC of the strongest attacker on {attribute}, on people whose values training {seen}",
         "micro_f1": f"Micro-F1 of the strongest attacker on {attribute}, on people whose values training {seen}",
-        "normalised": f"(Micro-F1 - majority) / (1 - majority) of the strongest attacker on {attribute}, on people whose values training {seen}",
+        "normalised": f"(Micro-F1 - majority) / (1 - majority) of the strongest attacker on {attribute}, on people "
+        f"whose values training {seen}",
         "dp": f"DP gap between {attribute} groups, of the exported embedding",
         "eo": f"EO gap between {attribute} groups, of the exported embedding",
     }[metric]
@@ -271,15 +278,16 @@ def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str) ->
     return (
         f"Across: {x} (n = {int(n):,} {unit}); left is better. Up: NDCG@10 of held-out links (n = {int(ranked):,} "
         f"ranked); up is better. Numbers on the points are λ. {intervals}. Solid: no other point is "
-        "better on both axes; hollow: one is, by more than the intervals; hollow with a dot: tied, the intervals do not tell."
-        + chance
+        "better on both axes; hollow: one is, by more than the "
+        "intervals; hollow with a dot: tied, the intervals do not tell." + chance
     )
 
 
 def _alt(table: pd.DataFrame, metric: str, attribute: str) -> str:
     label = TRADEOFF_METRICS[metric]
     words = [
-        f"{r['run']}: {label} {r['value']:.3f}{interval(r['value_low'], r['value_high'])}{_by_chance(r, metric)}, NDCG@10 {r['ndcg']:.3f}"
+        f"{r['run']}: {label} {r['value']:.3f}{interval(r['value_low'], r['value_high'])}{_by_chance(r, metric)}, "
+        f"NDCG@10 {r['ndcg']:.3f}"
         f"{interval(r['ndcg_low'], r['ndcg_high'])}, {r['status']}."
         for r in records(table)
     ]
@@ -302,7 +310,8 @@ def _remarks(left_out: int, otherwise: int, table: pd.DataFrame, exposure: str, 
         )
     if len(table) and exposure == "seen" and metric in _LEAKAGE:
         out.append(
-            "Methods that read the tested people's values look better here than they are; Unseen values are the fair comparison."
+            "Methods that read the tested people's values look better here than they are; Unseen values are the "
+            "fair comparison."
         )
     return out
 
@@ -462,8 +471,10 @@ def _bars(view: TradeoffView, point: Point, plain: Point | None) -> LeakageView:
     words = [f"{r['attribute']}, {r['run']}: {r['value']:.3f}{interval(r['ci_low'], r['ci_high'])}." for r in rows]
     title = f"What {point.label} gives away of every attribute"
     caption = (
-        f"{TRADEOFF_METRICS[metric]} of the strongest attacker, from zero. Whiskers as in the chart above; hatched: the interval "
-        "reaches a floor, or there is none. Ticks: what always answering the commonest value gives (majority) and what random embeddings give (random)."
+        f"{TRADEOFF_METRICS[metric]} of the strongest attacker, from zero. Whiskers as in the chart above; hatched: "
+        "the interval "
+        "reaches a floor, or there is none. Ticks: what always answering the commonest value gives (majority) and "
+        "what random embeddings give (random)."
     )
     if seen:
         names = ", ".join(dict.fromkeys(seen))

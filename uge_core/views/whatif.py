@@ -28,7 +28,8 @@ TIER_WORDS: Mapping[str, str] = {
 _WHO = {"worst": "strongest attacker"}
 EMPTY = "Not enough evidence"
 _NO_TWIN = (
-    "No rows of unseen values: they are measured on the twin, whose parameters are not kept, so that it cannot be re-encoded. "
+    "No rows of unseen values: they are measured on the twin, whose parameters are not kept, so that it cannot be "
+    "re-encoded. "
     "The run trained again has a twin of its own."
 )
 
@@ -166,7 +167,8 @@ def _sentences(pairs: Sequence[Mapping[str, Any]]) -> Sequence[str]:
             continue
         said.add(about)
         what = {
-            "auc": f"how often the {_WHO.get(before['attacker'] or '', str(before['attacker']) + ' attacker')} tells two people apart (AUC; a coin gets 0.500)",
+            "auc": f"how often the {_WHO.get(before['attacker'] or '', str(before['attacker']) + ' attacker')} "
+            "tells two people apart (AUC; a coin gets 0.500)",
             "dp": "largest gap in predicted links between groups (DP)",
             "eo": "largest gap on links that are there (EO)",
         }[before["metric"]]
@@ -185,7 +187,8 @@ def _sentences(pairs: Sequence[Mapping[str, Any]]) -> Sequence[str]:
             "Higher": "; it is higher, the intervals do not overlap",
         }[verdict]
         out.append(
-            f"{before['attribute']}, {what}: {before['value']:.3f}{interval(before['ci_low'], before['ci_high'])} before, "
+            f"{before['attribute']}, {what}: {before['value']:.3f}{interval(before['ci_low'], before['ci_high'])} "
+            "before, "
             f"{after['value']:.3f}{interval(after['ci_low'], after['ci_high'])} after (n = {after['n']:,}){ends}."
         )
     return out
@@ -363,8 +366,10 @@ def ego_view(answer: Mapping[str, Any], attribute: str | None) -> EgoView:
         if lightest["weight"] == heaviest["weight"]:
             title = f"All edges of {who} weigh {lightest['weight']:.2f}"
     caption = (
-        f"{many(len(nodes), 'node')} and {many(len(edges), 'edge')}; larger markers are the chosen nodes. Width: the weight R~/R"
-        f"{f' of {treated}' if treated else ''}, which is 1 where the sensitive values change nothing; held-out edges are dotted. "
+        f"{many(len(nodes), 'node')} and {many(len(edges), 'edge')}; larger markers are the chosen nodes. Width: "
+        "the weight R~/R"
+        f"{f' of {treated}' if treated else ''}, which is 1 where the sensitive values change nothing; held-out "
+        "edges are dotted. "
         "Where a node stands means nothing."
     )
     if answer["left_out"]:

@@ -76,7 +76,8 @@ def test_what_cannot_serve_is_listed_with_the_reason_and_the_others_go_on(graph)
 def test_what_is_measured_is_not_measured_again(graph, measured, tmp_path):
     rows = tmp_path / "rows.jsonl"
     lines = measured[0].read_text().splitlines()
-    # Nobody's figure: had it been measured anew, it would have changed. The last line is cut as a killed process leaves it.
+    # Nobody's figure: had it been measured anew, it would have changed. The last line is cut as a killed process leaves
+    # it.
     marked = json.loads(lines[0]) | {"ndcg": 0.123}
     rows.write_text("\n".join([json.dumps(marked), *lines[1:4], lines[4][:20]]) + "\n")
     again = rivals(graph, "gender", entries=["uge-c:1.9", "none"], seeds=[0, 1], options=FEW | {"dim": 2}, rows=rows)

@@ -158,7 +158,8 @@ def test_no_training_code_is_loaded(town, vectors, store):
     code = (
         "import sys; from uge_core.cli.main import run; code = run(sys.argv[1:]);"
         "print(code, sorted({'torch', 'torch_geometric', 'streamlit'} & set(sys.modules)),"
-        "sorted(m for m in sys.modules if m in ('uge_core.training.fit', 'uge_core.training.edge_loss.loss')), file=sys.stderr)"
+        "sorted(m for m in sys.modules if m in ('uge_core.training.fit', 'uge_core.training.edge_loss.loss')), "
+        "file=sys.stderr)"
     )
     command = [
         sys.executable,

@@ -226,12 +226,14 @@ REFUSED = {
     "unknown ids": (
         "z.csv",
         table([*IDS, "x", "y"], np.vstack([Z, Z[:2]])),
-        "z.csv: 2 of the 202 ids of the file are no node, first: 'x', 'y'; take these rows out, or leave them out with --unknown-ids drop",
+        "z.csv: 2 of the 202 ids of the file are no node, first: 'x', 'y'; take these rows out, or leave them out "
+        "with --unknown-ids drop",
     ),
     "missing and unknown ids": (
         "z.csv",
         table(["x", *IDS[1:]]),
-        "z.csv: 1 of the 200 nodes of town have no row, first: 'p0'; 1 of the 200 ids of the file are no node, first: 'x'",
+        "z.csv: 1 of the 200 nodes of town have no row, first: 'p0'; "
+        "1 of the 200 ids of the file are no node, first: 'x'",
     ),
     "ids with blanks": ("z.npz", npz(z=Z, ids=np.array([f"{i} " for i in IDS])), "remove the blanks"),
     "an empty id": ("z.csv", table(ids=["", *IDS[1:]]), "z.csv: 1 row without an id, first: row 1"),

@@ -29,7 +29,8 @@ def layers(state, k=0):
 
 def test_who_knows_the_shares_alone_is_at_minus_1():
     # 1 of 4 nodes has value 0. A linear discriminator of weight 0 and bias (log 1/4, log 3/4) loses
-    # -(1/4) log 1/4 - (3/4) log 3/4 = H on average, so the penalty is -H / H = -1; the node without a value is not asked.
+    # -(1/4) log 1/4 - (3/4) log 3/4 = H on average, so the penalty is -H / H = -1; the node without a value is not
+    # asked.
     penalty = adversary([0, 1, -1, 1, 1], build=Build(0, 1, 0, 0, 0.01))
     penalty.restore({"0.0": torch.zeros(2, 2), "0.1": torch.tensor([math.log(1 / 4), math.log(3 / 4)])})
     z = torch.randn(5, 2, generator=generator(), requires_grad=True)

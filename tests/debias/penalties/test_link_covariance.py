@@ -21,7 +21,8 @@ def test_by_hand():
     # mean of s y = 10/4, of s 1/2, of y 4: C = 5/2 - 2 = 1/2.
     z = torch.tensor([[1.0], [3.0]])
     assert float(penalty([[1, 0], [0, 1]]).covariance(z)) == pytest.approx(1 / 2)
-    # users a b with z = 1 and 3, one item of 2: scores 2 and 6, by value a: mean of s y 1, of s 1/2, of y 4: -1; by b +1
+    # users a b with z = 1 and 3, one item of 2: scores 2 and 6, by value a: mean of s y 1, of s 1/2, of y 4: -1; by b
+    # +1
     z = torch.tensor([[1.0], [3.0], [2.0]])
     assert float(penalty([[1, 0], [0, 1], [0, 0]], num_users=2).covariance(z)) == pytest.approx(2)
 

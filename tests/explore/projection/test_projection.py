@@ -185,7 +185,10 @@ def test_people_without_a_value_take_no_part() -> None:
 
 
 def test_near_people_are_not_said_to_be_alike_by_chance():
-    """Everyone is asked, so that each is also counted in the shares of those near; as independent shares 9 % to 14 % missed."""
+    """Everyone is asked, so that each is also counted in the shares of those near.
+
+    As independent shares 9 % to 14 % missed.
+    """
     everyone, missed = np.arange(200), 0
     for seed in range(200):
         rng = np.random.default_rng(seed)

@@ -14,7 +14,10 @@ from uge_core.training.fit import fit
 
 @pytest.fixture(scope="session")
 def encoders(town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with trained runs of every backbone for graphs of people, treated and not; without audits, which take long."""
+    """A store with trained runs of every backbone for graphs of people, treated and not.
+
+    Without audits, which take long.
+    """
     root = tmp_path_factory.mktemp("whatif") / "store"
     graph, store = uge.load(town), uge.RunStore(root)
     for backbone in ("gcn", "gat", "sgc", "node2vec"):

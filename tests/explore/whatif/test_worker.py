@@ -133,7 +133,10 @@ def test_kill_9_is_a_plain_message_and_another_process(own: uge.RunStore) -> Non
 
 
 def test_it_ends_with_the_process_it_is_for(own: uge.RunStore) -> None:
-    code = "import sys, uge_core as uge; from uge_core.explore.whatif.client import ask; print(ask(uge.RunStore(sys.argv[1]), 'hello'))"
+    code = (
+        "import sys, uge_core as uge; from uge_core.explore.whatif.client import ask; "
+        "print(ask(uge.RunStore(sys.argv[1]), 'hello'))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, str(own.root)], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
     )

@@ -45,8 +45,8 @@ class Attacker(ABC):
             machine of 2024. Estimates of time follow it where nothing was measured; a guess will do.
         learns_twice: cheap enough to learn once more from all training nodes after it was calibrated
             on the nodes that the first fit left out; else the first fit, on nine tenths, attacks.
-        needs: modules that `inputs` and `fit` import. They are imported before attackers run side by side, as of two threads that
-            import one package at once one can meet half of it.
+        needs: modules that `inputs` and `fit` import. They are imported before attackers run side by side, as of two
+            threads that import one package at once one can meet half of it.
     """
 
     name: ClassVar[str]

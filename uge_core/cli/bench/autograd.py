@@ -86,7 +86,10 @@ class SharedBlock(Rival):
         self.draws = np.random.default_rng([config.split_seed, 32])
 
     def loss(self, z: Tensor) -> Tensor:
-        """The loss of embeddings z (N, d) with a block drawn by this call. Each edge once: both directions are alike."""
+        """The loss of embeddings z (N, d) with a block drawn by this call.
+
+        Each edge once: both directions are alike.
+        """
         total = 0.5 * (self.weight * softplus(-(z[self.ends[0]] * z[self.ends[1]]).sum(1))).mean()
         for first, last, low, high in self.sides:
             size = min(self.block_size, high - low)

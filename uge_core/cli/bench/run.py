@@ -146,7 +146,8 @@ def _warnings(load_average: float | None) -> list[str]:
     if load_average is None or load_average < _BUSY * cores():
         return []
     return [
-        f"the machine was not quiet: load average {load_average:.1f} on {cores()} cores at the start. Ratios may be off, "
+        f"the machine was not quiet: load average {load_average:.1f} on "
+        f"{cores()} cores at the start. Ratios may be off, "
         "those of short epochs to long ones first; run it again when nothing else runs"
     ]
 

@@ -27,7 +27,8 @@ def add(parsers: Parsers) -> None:
         "audit",
         run,
         help="audit a stored run or a file of embeddings, or compare two",
-        description="Shows or computes the audit of a stored run, or of embeddings from elsewhere, which become a run of "
+        description="Shows or computes the audit of a stored run, "
+        "or of embeddings from elsewhere, which become a run of "
         "the store; with --against, what two of them differ by.",
     )
     one.add_argument("run_id", metavar="RUN_ID", nargs="?", help="with --against several of one method, as ID,ID")
@@ -42,7 +43,8 @@ def add(parsers: Parsers) -> None:
         "--attackers",
         type=text_list,
         metavar="X,Y",
-        help=f"measure anew with these: {', '.join(a.name for a in ordered_attackers())}, or all (default: the stored audit)",
+        help=f"measure anew with these: {', '.join(a.name for a in ordered_attackers())}, or all (default: the "
+        "stored audit)",
     )
     one.add_argument(
         "--crossings",
@@ -65,7 +67,8 @@ def add(parsers: Parsers) -> None:
     one.add_argument(
         "--score",
         metavar="S",
-        help="of --embeddings: a pair's score, dot (default), cosine, or distance as CNE's (distance:3 with another sigma_2)",
+        help="of --embeddings: a pair's score, dot (default), cosine, "
+        "or distance as CNE's (distance:3 with another sigma_2)",
     )
     one.add_argument(
         "--split-seed", type=whole_number, metavar="S", help="of --embeddings: its training used this split of ours"

@@ -15,7 +15,8 @@ def add(parsers: Parsers) -> None:
         "report",
         run,
         help="write audits as HTML, PDF, JSON or CSV",
-        description="One offline file per format, all from the same stored audits; each prints the SHA-256 of every record.",
+        description="One offline file per format, all from the same "
+        "stored audits; each prints the SHA-256 of every record.",
     )
     one.add_argument("runs", nargs="+", metavar="RUN", help="ids of audited runs")
     one.add_argument("--out", required=True, metavar="PATH", help="a folder, or a file whose ending says the format")

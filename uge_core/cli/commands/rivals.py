@@ -31,7 +31,8 @@ def add(parsers: Parsers) -> None:
         "rivals",
         run,
         help="train and audit all methods beside one another",
-        description="One table of what each method hides of an attribute, from whom, and what it costs: its default lambda, "
+        description="One table of what each method hides of an attribute, "
+        "from whom, and what it costs: its default lambda, "
         "the same split, several seeds. A method that cannot serve this graph is listed with the reason.",
     )
     data_arguments(one)

@@ -52,7 +52,8 @@ def add(parsers: Parsers) -> None:
         "archive",
         archive,
         help="put runs out of sight, or bring them back",
-        description="An archived run is left out of lists and of the dashboard's choices. Nothing of it is removed, it can "
+        description="An archived run is left out of lists and of "
+        "the dashboard's choices. Nothing of it is removed, it can "
         "still be named by its id, and training the same again brings it back.",
     )
     one.add_argument("run_ids", nargs="+", metavar="RUN_ID")

@@ -18,7 +18,8 @@ def add(parsers: Parsers) -> None:
         "purge",
         purge,
         help="remove what is older than an age",
-        description="Removes runs with their embeddings, uploads, scenarios, finished jobs and checkpoints, and says what "
+        description="Removes runs with their embeddings, uploads, scenarios, "
+        "finished jobs and checkpoints, and says what "
         "was removed; what is at work stays.",
     )
     one.add_argument("--older-than", required=True, metavar="AGE", help="12h, 30d, 4w; 0d for everything")

@@ -16,7 +16,8 @@ def add(parsers: Parsers) -> None:
         "verify",
         run,
         help="check that a report still says what was measured",
-        description="Compares a report's SHA-256, shape and policy with its content, then audits the stored run again and "
+        description="Compares a report's SHA-256, shape and policy with "
+        "its content, then audits the stored run again and "
         "names the first difference.",
     )
     one.add_argument(

@@ -1,8 +1,8 @@
 """The queue of jobs: a row each in the store, one worker process a device, the rest wait.
 
-A job is one sweep, or the pictures of stored runs. It is queued, running, then finished, failed, cancelled or interrupted. Its worker
-leaves a sign of life twice a second; a job without one for 30 s whose process is gone is interrupted,
-and may be resumed from its checkpoints. A process is known by its number and its time of birth, as
+A job is one sweep, or the pictures of stored runs. It is queued, running, then finished, failed, cancelled or
+interrupted. Its worker leaves a sign of life twice a second; a job without one for 30 s whose process is gone is
+interrupted, and may be resumed from its checkpoints. A process is known by its number and its time of birth, as
 numbers are used again. Nothing here imports torch, so the dashboard may use all of it.
 """
 
@@ -122,7 +122,10 @@ class Queue:
         return jobs[0]
 
     def claim(self, lane: str) -> Job | None:
-        """Takes the first job that waits in `lane` for this process; None, and the lane is free, where there is none."""
+        """Takes the first job that waits in `lane` for this process.
+
+        None, and the lane is free, where there is none.
+        """
         with self.store.writing() as db:
             row = db.execute(
                 "SELECT id FROM jobs WHERE status = 'queued' AND lane = ? ORDER BY id LIMIT 1", (lane,)
@@ -133,7 +136,8 @@ class Queue:
                 return None
             now = time.time()
             db.execute(
-                "UPDATE jobs SET status = 'running', started = ?, ended = NULL, beat = ?, cancel = NULL, pid = ?, born = ?,"
+                "UPDATE jobs SET status = 'running', started = ?, ended = "
+                "NULL, beat = ?, cancel = NULL, pid = ?, born = ?,"
                 " reason = NULL, remedy = NULL, progress = NULL WHERE id = ?",
                 (now, now, os.getpid(), birth(os.getpid()), row["id"]),
             )
@@ -148,7 +152,8 @@ class Queue:
         """Leaves a sign of life and where the job stands; says whether it is to be cancelled."""
         with self.store.writing() as db:
             row = db.execute(
-                "UPDATE jobs SET beat = ?, progress = ?, runs = ? WHERE id = ? AND status = 'running' AND pid = ? RETURNING cancel",
+                "UPDATE jobs SET beat = ?, progress = ?, runs = ? WHERE id = ? AND status = 'running' AND pid = ? "
+                "RETURNING cancel",
                 (time.time(), json.dumps(dict(progress)), json.dumps(list(runs)), job_id, os.getpid()),
             ).fetchone()
         # A job that is no longer this process's has been ended by somebody else.

@@ -13,7 +13,9 @@ KIND = "reading"
 
 
 def enqueue_reading(spec: str, store: RunStore) -> int:
-    """Puts the reading of a file into the queue and returns the job's number at once; one that waits already is not asked for again.
+    """Puts the reading of a file into the queue and returns the job's number at once.
+
+    One that waits already is not asked for again.
 
     Raises:
         GraphError: there is no such file.

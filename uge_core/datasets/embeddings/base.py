@@ -87,7 +87,8 @@ def place(
         if len(values) != graph.num_nodes:
             sides = f" ({graph.num_users:,} users, then {graph.num_items:,} items)" if graph.bipartite else ""
             raise EmbeddingError(
-                f"{path.name}: {counted(len(values), 'row')}, but {graph.name} has {graph.num_nodes:,} nodes{sides}; row i "
+                f"{path.name}: {counted(len(values), 'row')}, but {graph.name} has {graph.num_nodes:,} "
+                f"nodes{sides}; row i "
                 "must be the i-th node, or save the ids beside the numbers (CSV, Parquet, word2vec text or npz)"
             )
         return _numbers(path, values, lambda row: graph.ids([row])[0])
@@ -98,7 +99,8 @@ def place(
     if ids.duplicated().any() or twice.any():
         again = ids[ids.duplicated()] if ids.duplicated().any() else ids[at >= 0].reset_index(drop=True)[twice]
         raise EmbeddingError(
-            f"{path.name}: {counted(len(again), 'row')} with an id that stands further up, first: {_some(again)}; keep one row of each"
+            f"{path.name}: {counted(len(again), 'row')} with an id that stands further up, first: {_some(again)}; "
+            "keep one row of each"
         )
     missing = np.ones(len(known), dtype=bool)
     missing[at[at >= 0]] = False
@@ -107,7 +109,8 @@ def place(
     if (at < 0).any():
         if on_note:
             on_note(
-                f"{path.name}: {counted(int((at < 0).sum()), 'row')} left out, as {graph.name} has no such node, first: {_some(ids[at < 0])}"
+                f"{path.name}: {counted(int((at < 0).sum()), 'row')} left out, as {graph.name} has no such node, "
+                f"first: {_some(ids[at < 0])}"
             )
         values, ids, at = values[at >= 0], ids[at >= 0].reset_index(drop=True), at[at >= 0]
     numbers = _numbers(path, values, lambda row: str(ids.iloc[row]))
@@ -152,11 +155,13 @@ def _numbers(path: Path, values: npt.NDArray[Any], named: Callable[[int], str]) 
         out[start : start + step] = part
     if endless:
         raise EmbeddingError(
-            f"{path.name}: {counted(len(endless), 'row')} with NaN or infinite numbers, first: node {named(endless[0])}; mend them first"
+            f"{path.name}: {counted(len(endless), 'row')} with NaN or infinite numbers, first: node "
+            f"{named(endless[0])}; mend them first"
         )
     if large:
         raise EmbeddingError(
-            f"{path.name}: {counted(len(large), 'row')} with numbers beyond {LARGEST:g}, first: node {named(large[0])}; scale all rows down first"
+            f"{path.name}: {counted(len(large), 'row')} with numbers beyond {LARGEST:g}, first: node "
+            f"{named(large[0])}; scale all rows down first"
         )
     return out
 
@@ -164,14 +169,16 @@ def _numbers(path: Path, values: npt.NDArray[Any], named: Callable[[int], str]) 
 def _check_ids(path: Path, ids: pd.Series, known: pd.Index, graph: AttributedGraph) -> None:
     if not known.is_unique:
         raise EmbeddingError(
-            f"{graph.name} has {counted(int(known.duplicated().sum()), 'id')} that stand twice ({known[known.duplicated()][0]}), so rows of "
+            f"{graph.name} has {counted(int(known.duplicated().sum()), 'id')} that stand twice "
+            f"({known[known.duplicated()][0]}), so rows of "
             f"{path.name} cannot be matched by id; save it as .npy in the node table's order"
         )
     empty = ids.isna()
     if empty.any():
         row = int(np.argmax(empty.to_numpy()))
         raise EmbeddingError(
-            f"{path.name}: {counted(int(empty.sum()), 'row')} without an id, first: row {row + 1} of the rows; every row needs one"
+            f"{path.name}: {counted(int(empty.sum()), 'row')} without an id, first: row {row + 1} of the rows; "
+            "every row needs one"
         )
 
 

@@ -57,14 +57,16 @@ def _read_npz(path: Path, ids: Collection[str]) -> Vectors:
     else:
         held = ", ".join(sorted(arrays)[:5]) or "none"
         raise EmbeddingError(
-            f"{path.name}: found {len(arrays)} arrays ({held}); one is needed, or one called {_EMBEDDING!r}, with {_IDS!r} beside it on request"
+            f"{path.name}: found {len(arrays)} arrays ({held}); one is needed, or one called {_EMBEDDING!r}, with "
+            f"{_IDS!r} beside it on request"
         )
     check_shape(path, values.shape, values.dtype)
     if beside is None:
         return Vectors(values)
     if beside.shape != (len(values),) or beside.dtype.kind not in "USiu":
         raise EmbeddingError(
-            f"{path.name}: {_IDS!r} is {beside.dtype} of shape {beside.shape}; one text or whole number for each of the {len(values):,} rows is needed"
+            f"{path.name}: {_IDS!r} is {beside.dtype} of shape {beside.shape}; one text or whole number for each of "
+            f"the {len(values):,} rows is needed"
         )
     if beside.dtype.kind == "S":
         beside = np.char.decode(beside, "utf-8", "replace")

@@ -52,7 +52,8 @@ def _read_parquet(path: Path, ids: Collection[str]) -> Vectors:
     column = next((by_lower[n] for n in IDS if n in by_lower), None if columns[first].dtype.kind in "iuf" else first)
     if column is None:
         raise EmbeddingError(
-            f"{path.name}: no column of ids; found: {', '.join(list(columns)[:5])}; call it id (an index of pandas is no column: reset_index)"
+            f"{path.name}: no column of ids; found: {', '.join(list(columns)[:5])}; call it id (an index of pandas "
+            "is no column: reset_index)"
         )
     own = columns.pop(column)
     _check_width(path, len(columns))
@@ -81,7 +82,8 @@ def _matrix(path: Path, columns: Mapping[str, pd.Series], where: Any) -> npt.NDA
             row = int(np.argmax(wrong))
             found = "nothing" if pd.isna(cells.iloc[row]) else repr(str(cells.iloc[row]))
             raise EmbeddingError(
-                f"{path.name}: {counted(int(wrong.sum()), 'cell')} of column {name!r} without a number, first: {found} in {where(row)}; every row needs {len(columns)} numbers"
+                f"{path.name}: {counted(int(wrong.sum()), 'cell')} of column {name!r} without a number, first: "
+                f"{found} in {where(row)}; every row needs {len(columns)} numbers"
             )
     return out
 

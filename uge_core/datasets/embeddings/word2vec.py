@@ -46,7 +46,8 @@ def _read(path: Path, ids: Collection[str]) -> Vectors:
                 name, *cells = text.rsplit(None, dim)
                 if len(cells) != dim or _is_longer(name, ids):
                     raise EmbeddingError(
-                        f"{path.name}: line {line} has {len(text.split()) - 1} words after the id, line 1 says {dim} numbers; correct line 1 or this one"
+                        f"{path.name}: line {line} has {len(text.split()) - 1} words after the id, line 1 says "
+                        f"{dim} numbers; correct line 1 or this one"
                     )
                 try:
                     numbers.extend(map(float, cells))
@@ -58,14 +59,16 @@ def _read(path: Path, ids: Collection[str]) -> Vectors:
                 names.append(name)
     except UnicodeDecodeError:
         raise EmbeddingError(
-            f"{path.name}: is not UTF-8 text; word2vec's binary form is not read, save it as text (gensim: binary=False)"
+            f"{path.name}: is not UTF-8 text; word2vec's binary form is not read, save it as text (gensim: "
+            "binary=False)"
         ) from None
     except (OSError, EOFError, zlib.error) as e:
         why = "is damaged or cut off" if path.suffix == ".gz" else f"cannot be read ({e})"
         raise EmbeddingError(f"{path.name}: {why}; save it again") from None
     if len(names) != count:
         raise EmbeddingError(
-            f"{path.name}: line 1 says {counted(count, 'vector')}, {len(names):,} follow; the file is cut off or line 1 is wrong"
+            f"{path.name}: line 1 says {counted(count, 'vector')}, {len(names):,} follow; the file is cut off or "
+            "line 1 is wrong"
         )
     return Vectors(np.frombuffer(numbers, dtype=np.float64).reshape(-1, dim), pd.Series(names, dtype=object))
 

@@ -95,7 +95,8 @@ LAYOUTS = (
             Part(
                 "edges",
                 ("{}_edge.csv",),
-                "the header Src,Dst,Weight and one row per edge, the row numbers of {}_node_attribute.csv counted from 0",
+                "the header Src,Dst,Weight and one row per edge, "
+                "the row numbers of {}_node_attribute.csv counted from 0",
             ),
             Part("attributes", ("{}_node_attribute.csv",), "a header with the attributes' names and one row per node"),
             Part("features", ("{}_node_feature.csv",), optional=True),

@@ -195,7 +195,8 @@ class _Reader:
         if not users.any() or users.all():
             found = ", ".join(map(repr, nodes.frame[chosen].dropna().unique()[:5]))
             raise GraphError(
-                f"{self.path.name}: sides.users: {self.card.get('sides.users')!r} must be the value of some nodes and not of all; found in {chosen}: {found}"
+                f"{self.path.name}: sides.users: {self.card.get('sides.users')!r} must be the value of some nodes "
+                f"and not of all; found in {chosen}: {found}"
             )
         inside = users[source] == users[target]
         if inside.any():
@@ -237,8 +238,10 @@ class _Reader:
     def inside(self, edges: Table, wrong: npt.NDArray[np.bool_], ends: tuple[str, str]) -> GraphError:
         """The error about edges that stay on one side."""
         return GraphError(
-            f"{edges.file}: {counted(int(wrong.sum()), 'edge')} inside one side, first: {edges.first_lines(wrong, *ends)}; "
-            f"every edge of a bipartite graph joins a user ({ends[0]}) and an item ({ends[1]}), remove or correct these rows"
+            f"{edges.file}: {counted(int(wrong.sum()), 'edge')} inside one side, first: "
+            f"{edges.first_lines(wrong, *ends)}; "
+            "every edge of a bipartite graph joins a user "
+            f"({ends[0]}) and an item ({ends[1]}), remove or correct these rows"
         )
 
     def check_attributes(self, users: Table, items: Table | None) -> None:

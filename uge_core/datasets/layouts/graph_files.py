@@ -125,7 +125,10 @@ def _cell(value: object) -> str | None:
 
 
 def _edges(path: Path, ids: pd.Index, source: Any, target: Any, rows: list[Mapping[str, Any]]) -> NodeColumns:
-    """The roles of the edges' own attributes; an edge without a weight among others that have one weighs 1, as in GEXF."""
+    """The roles of the edges' own attributes.
+
+    An edge without a weight among others that have one weighs 1, as in GEXF.
+    """
     table, nested = _table(path, rows)
     own = table.frame.drop(columns=[c for c in table.names if c.lower() in _ENDS])
     weight = table.column(*WEIGHTS)

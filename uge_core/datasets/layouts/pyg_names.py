@@ -291,7 +291,8 @@ def _read_arrays(known: Known, found: Found, asked: Asked) -> AttributedGraph:
     target = target.reshape(-1)
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise GraphError(
-            f"{path.name}: {edge_key}: found {edges.dtype} of shape {edges.shape}; whole numbers of shape (M, 2) are needed"
+            f"{path.name}: {edge_key}: found {edges.dtype} of shape {edges.shape}; "
+            "whole numbers of shape (M, 2) are needed"
         )
     if target.dtype.kind not in "iufb":
         raise GraphError(f"{path.name}: {target_key}: found {target.dtype}; one number per node is needed")

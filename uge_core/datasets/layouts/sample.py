@@ -147,7 +147,8 @@ def _truth(record: Mapping[str, Any], recipe: Recipe, tables: list[Table], bias_
         codes = pd.Index(t.labels).get_indexer(pd.Index(table.frame[table.require(t.name)]))
         if (codes < 0).any():
             raise GraphError(
-                f"{table.file}: column {t.name} holds values that truth.json does not know; allowed: {', '.join(t.labels)}"
+                f"{table.file}: column {t.name} holds values that truth.json does not know; allowed: "
+                f"{', '.join(t.labels)}"
             )
         start = sizes[0] if t.side == "items" else 0
         full = np.full(sum(sizes), -1, np.int64)

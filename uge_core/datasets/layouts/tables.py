@@ -73,7 +73,10 @@ def guess_id(nodes: Table) -> str:
 
 
 def _named_id(nodes: Table) -> str | None:
-    """The column called like an id; of several the first that tells the nodes apart, as one called id may be an attribute."""
+    """The column called like an id.
+
+    Of several the first that tells the nodes apart, as one called id may be an attribute.
+    """
     named = [column for name in _IDS if (column := nodes.column(name)) is not None]
     apart = (column for column in named if len(named) > 1 and nodes.frame[column].is_unique)
     return next(apart, next(iter(named), None))

@@ -131,7 +131,8 @@ class Recipe:
         pairs = self.num_people * (self.num_items or (self.num_people - 1) / 2)
         if not 1 <= self.num_edges <= pairs / 2:
             raise ConfigError(
-                f"{self.name}: {self.num_edges:,} edges asked for among {pairs:,.0f} pairs; allowed: 1 to half the pairs"
+                f"{self.name}: {self.num_edges:,} edges asked for among {pairs:,.0f} "
+                "pairs; allowed: 1 to half the pairs"
             )
         known = {t.name: t for t in self.traits}
         for t in self.traits:
@@ -532,7 +533,10 @@ def _assign(recipe: Recipe, rng: np.random.Generator) -> list[IntArray]:
 def _structure(
     recipe: Recipe, group: IntArray, allowed: Float64, rng: np.random.Generator
 ) -> tuple[Structure, Float64]:
-    """The structural model, scaled so that P_M sums to the edges asked for over the pairs that can be edges; its mass."""
+    """The structural model, scaled so that P_M sums to the edges asked for over the pairs that can be edges.
+
+    Its mass.
+    """
     wanted = 2.0 * recipe.num_edges  # ordered pairs
     if recipe.structure == "kronecker":
         theta = np.array(recipe.initiator, dtype=float)
@@ -562,7 +566,8 @@ def _check_top(recipe: Recipe, top: float, way_out: str) -> None:
     """Refuses a structure with a probability above 1."""
     if top > 1:
         raise ConfigError(
-            f"{recipe.name}: {recipe.num_edges:,} edges need a structural probability of {top:.2f} between hubs, allowed: "
+            f"{recipe.name}: {recipe.num_edges:,} edges need a structural "
+            f"probability of {top:.2f} between hubs, allowed: "
             f"1; use fewer edges, more nodes or a {way_out}"
         )
 

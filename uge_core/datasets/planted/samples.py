@@ -293,7 +293,8 @@ def summary(planted: Planted) -> list[str]:
     lines = [
         f"{people}, {graph.num_edges:,} edges; degrees {degree.min()} to {degree.max()}, mean {degree.mean():.1f}",
         f"the bias-free graph: {planted.bias_free.shape[1]:,} edges, {both:,} of them observed too",
-        f"pairs with P_M R above 1, set to 1: {planted.clipped.pairs:,} ({planted.clipped.mass:.1f} expected edges lost); "
+        "pairs with P_M R above 1, set "
+        f"to 1: {planted.clipped.pairs:,} ({planted.clipped.mass:.1f} expected edges lost); "
         f"in the bias-free graph {planted.bias_free_clipped.pairs:,} ({planted.bias_free_clipped.mass:.1f})",
     ]
     for a, t in zip(graph.attributes, r.traits, strict=True):
@@ -324,7 +325,8 @@ def card(planted: Planted, command: str) -> str:
     lines = [
         f"# {r.name}: {what}, none of them real",
         "",
-        "A graph drawn by the generator of this package, so that the right answer is known. No real person is in it: every id, "
+        "A graph drawn by the generator of this package, so that the right answer is known. No real person is in "
+        "it: every id, "
         "attribute and edge comes from a random number generator, and resemblance of a group to a real one is made up.",
         "",
         "## Origin",
@@ -333,7 +335,8 @@ def card(planted: Planted, command: str) -> str:
         command,
         "```",
         "",
-        f"Structure: {r.structure}. Each edge has the probability P_M R, Eq. (3) of the paper; each edge of the bias-free graph "
+        f"Structure: {r.structure}. Each edge has the probability P_M R, Eq. (3) of the paper; each edge of the "
+        "bias-free graph "
         f"P_M R~, Eq. (4), where R~ is the mean of R in a cell of the attributes that are not sensitive. Sensitive are "
         f"{sensitive}. Attributes are independent of each other and of the structure.",
         "",
@@ -353,10 +356,12 @@ def card(planted: Planted, command: str) -> str:
         "",
         "## Known harms and limits",
         "",
-        "- The groups keep to themselves, or differ in taste, because the generator was told so; that says nothing about real people. "
+        "- The groups keep to themselves, or differ in taste, because the generator was told so; that says nothing "
+        "about real people. "
         "Do not quote it as a finding.",
         "- Gender has two values and age five bands for brevity; real data need more.",
-        "- It is easier than real data: attributes are independent, nothing is missing, and R depends on attributes alone. A method "
+        "- It is easier than real data: attributes are independent, nothing is missing, and R depends on attributes "
+        "alone. A method "
         "that works here may fail elsewhere.",
         "- Triangles are no more frequent than the degrees and groups make them.",
     ]

@@ -67,9 +67,9 @@ class CrossWalk(Method):
     of other groups among u's neighbours. Where u has neighbours of its own group alone, or of others alone, they get
     the whole. m is exact (l sparse products).
 
-    With real walks (backbone deepwalk) steps are drawn by w'. For every other backbone walks of one step in closed form:
-    the edge's term counts the mean of both directions' w'_uv S_u / w_uv, S_u the sum of u's w, whose mean over the
-    training edges, weighed by w, is 1 where none is directed.
+    With real walks (backbone deepwalk) steps are drawn by w'. For every other backbone walks of one step in closed
+    form: the edge's term counts the mean of both directions' w'_uv S_u / w_uv, S_u the sum of u's w, whose mean over
+    the training edges, weighed by w, is 1 where none is directed.
 
     On a directed graph a node's neighbours are those it has an edge to, walks that end see nobody after it, and an edge
     that runs one way counts that way alone.
@@ -114,7 +114,8 @@ class CrossWalk(Method):
         """Refuses bipartite graphs."""
         if inputs.graph.bipartite:
             raise ConfigError(
-                "crosswalk: every edge of a bipartite graph joins a person and an item, so groups of people have no boundary "
+                "crosswalk: every edge of a bipartite graph joins a person "
+                "and an item, so groups of people have no boundary "
                 "for walks to cross; use fairwalk, or a graph of people"
             )
 

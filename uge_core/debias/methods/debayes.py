@@ -43,10 +43,10 @@ class DeBayes(Scored):
     an item's is its popularity in each user group, which also stays under BPR. Where a backbone learns from walks
     the prior is still that of edges; pairs that meet need not be linked, so ``smoothing`` is at least a half there.
 
-    Departures: the dot product in place of the distance unless asked for; several attributes form joint groups, where the original adds
-    up a term per attribute, which has no short way to its optimum. Above 64 joint groups nearly all numbers of
-    neighbours are 0 or 1 and the prior would be the edges themselves, so ``auto`` then meets degrees and the groups'
-    totals, logit P_uv = t_u + t_v + w_{g_u g_v}.
+    Departures: the dot product in place of the distance unless asked for; several attributes form joint groups, where
+    the original adds up a term per attribute, which has no short way to its optimum. Above 64 joint groups nearly all
+    numbers of neighbours are 0 or 1 and the prior would be the edges themselves, so ``auto`` then meets degrees and the
+    groups' totals, logit P_uv = t_u + t_v + w_{g_u g_v}.
 
     Cannot: weigh edges: its prior counts every edge once, whatever it weighs. Groups of a few people make a prior that
     is sure of its edges, which is said.
@@ -128,8 +128,10 @@ def _notes(part: Partition, prior: Prior, inputs: MethodInputs) -> tuple[str, ..
         across = inputs.graph.bipartite
         few = [name(s.a) if across else f"{name(s.a)} with {name(s.b)}" for s in prior.saturated[:5]]
         out.append(
-            f"{len(prior.saturated)} pairs of groups hold links that the prior is sure of, as someone is linked to nearly "
-            f"all of a group ({', '.join(few)}{', ...' if len(prior.saturated) > 5 else ''}); a coarser attribute has fewer"
+            f"{len(prior.saturated)} pairs of groups hold links that the prior "
+            "is sure of, as someone is linked to nearly "
+            f"all of a group ({', '.join(few)}{', ...' if len(prior.saturated) > 5 else ''}); "
+            "a coarser attribute has fewer"
         )
     if prior.error > 1e-3:
         out.append(f"the prior misses one of its sums by {prior.error:.1%}")

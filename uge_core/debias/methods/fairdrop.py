@@ -97,7 +97,8 @@ class FairDrop(Method):
         """Refuses bipartite graphs, and draws that would leave no edge."""
         if inputs.graph.bipartite:
             raise ConfigError(
-                "fairdrop: every edge of a bipartite graph joins a person and an item, so none joins equal or different groups "
+                "fairdrop: every edge of a bipartite graph joins a person and an item, so none joins equal or "
+                "different groups "
                 "of people; use fairwalk, or a graph of people"
             )
         if not self._keep(inputs).any():

@@ -38,7 +38,8 @@ class FairGNN(Method):
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
             "E. Dai, S. Wang",
-            "Say No to the Discrimination: Learning Fair Graph Neural Networks with Limited Sensitive Attribute Information",
+            "Say No to the Discrimination: Learning Fair Graph "
+            "Neural Networks with Limited Sensitive Attribute Information",
             "WSDM",
             2021,
             "arXiv:2009.01454",

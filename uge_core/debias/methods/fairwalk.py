@@ -36,7 +36,8 @@ class Fairwalk(Method):
     S_u and S_uc the (weights of) edges of u, and those to group c: the chance of the step against a plain walk's. Their
     mean over the training edges, weighed by the edges' own weights, is 1 where none is directed.
 
-    On a directed graph a node's neighbours are those it has an edge to: an edge that runs one way counts w_{u->v} alone.
+    On a directed graph a node's neighbours are those it has an edge to: an edge that runs one way counts w_{u->v}
+    alone.
 
     Groups are the combinations of the sensitive attributes; people without a value are a group of their own. Under
     BPR the factor multiplies the whole pair.

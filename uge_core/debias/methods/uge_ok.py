@@ -20,8 +20,8 @@ class UGEOK(UGEO):
 
     MMD by random Fourier features of Gaussian kernels, drawn anew in each step (`moments=2`: first and second moments).
 
-    Cannot: tell apart distributions that agree at its four bandwidths, 0.1 to 3 times the median squared distance; groups of
-    a few people weigh little in the sum. Attributes are treated one by one, their combinations are not.
+    Cannot: tell apart distributions that agree at its four bandwidths, 0.1 to 3 times the median squared distance;
+    groups of a few people weigh little in the sum. Attributes are treated one by one, their combinations are not.
     """
 
     label: ClassVar[str] = "UGE-OK (ours)"

@@ -45,7 +45,8 @@ class MeanGap(Penalty):
         group: (N,) fine group, -1 for nodes outside (no part of any mean).
         coarse: (G,) non-sensitive group of each fine group.
         group_side: (G,) 0 or 1; on a bipartite graph only pairs across sides count.
-        pair_weighting: "pairs" (a cell weighs n_a n_b / N^2, the paper's sum) or "cells" (uniform, as the authors' code).
+        pair_weighting: "pairs" (a cell weighs n_a n_b / N^2, the paper's sum) or "cells" (uniform, as the authors'
+            code).
         norm: "squared" or "absolute" (the paper's text).
         estimator: "exact", or "sampled" (group pairs drawn each step).
         num_group_pairs: group pairs per step when sampled; 0 takes a tenth of the groups, as the paper.

@@ -218,5 +218,6 @@ def _keep(run: StoredRun, name: str, write: Callable[[IO[bytes]], Any]) -> None:
         write_atomically(run.folder / name, write)
     except OSError as error:
         raise StoreError(
-            f"run {run.id}: {name} cannot be kept in {run.folder} ({error.strerror or error}); see whether the run is still there and the disk has room"
+            f"run {run.id}: {name} cannot be kept in {run.folder} ({error.strerror or error}); see whether the run "
+            "is still there and the disk has room"
         ) from None

@@ -21,7 +21,10 @@ _PATIENCE = 300.0  # seconds for an answer: a first look at a large graph loads 
 
 
 class WhatifEnded(StoreError):
-    """The what-if process ended before it answered; the next question starts another one, so the same may be asked again."""
+    """The what-if process ended before it answered.
+
+    The next question starts another one, so the same may be asked again.
+    """
 
 
 def warm(store: RunStore) -> None:

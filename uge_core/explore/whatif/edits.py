@@ -74,7 +74,8 @@ class Places:
         if missing:
             more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
             raise ConfigError(
-                f"{self._name}: no node is called {', '.join(map(repr, missing[:_NAMED]))}{more}; ids are those of the node table"
+                f"{self._name}: no node is called {', '.join(map(repr, missing[:_NAMED]))}{more}; ids are those of "
+                "the node table"
             )
         return np.array([self._place[i] for i in ids], dtype=np.int64)
 
@@ -286,7 +287,8 @@ class ReweightEdges(Edit):
         object.__setattr__(self, "edges", _pairs(self.edges, directed=False))
         if not (math.isfinite(self.weight) and 0 < self.weight <= 1e6):
             raise ConfigError(
-                f"weight = {self.weight:g} is out of range; allowed: above 0, at most 1,000,000 (drop an edge instead of 0)"
+                f"weight = {self.weight:g} is out of range; allowed: above 0, at most 1,000,000 (drop an edge "
+                "instead of 0)"
             )
 
     @property

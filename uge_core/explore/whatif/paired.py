@@ -51,7 +51,8 @@ def compare_runs(
         one, other = getattr(first, field), getattr(second, field)
         if one != other:
             raise ConfigError(
-                f"run {a.id} has {field} = {one}, {b.id} has {other}; a paired comparison needs the same people and links"
+                f"run {a.id} has {field} = {one}, {b.id} has {other}; "
+                "a paired comparison needs the same people and links"
             )
     changed = edited_attributes(graph, edited)
     notes = []
@@ -61,7 +62,8 @@ def compare_runs(
         if twin is not None and changed & set(config.sensitive):
             twin = None
             notes.append(
-                f"{', '.join(sorted(changed & set(config.sensitive)))} was edited, so the twins did not miss the same people's values; "
+                f"{', '.join(sorted(changed & set(config.sensitive)))} was edited, so the twins did not miss the "
+                "same people's values; "
                 "only what is read from the exported embeddings is compared"
             )
         sides.append(

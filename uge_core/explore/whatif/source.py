@@ -74,6 +74,7 @@ def source_of(run: StoredRun) -> Mapping[str, Any]:
     source: Mapping[str, Any] = run.dataset.get("source") or {}
     if not source.get("spec"):
         raise StoreError(
-            f"run {run.id} was trained in Python on a graph without a place on disk; train it from a folder, or with the source argument"
+            f"run {run.id} was trained in Python on a graph without a place on disk; train it from a folder, or "
+            "with the source argument"
         )
     return source

@@ -133,7 +133,10 @@ class Weights:
         )
 
     def reasons(self, u: int, v: int) -> tuple[Reason, ...]:
-        """Why a pair weighs what it does: one cell, with independence one a sensitive attribute; none where a value is missing."""
+        """Why a pair weighs what it does: one cell, with independence one a sensitive attribute.
+
+        None where a value is missing.
+        """
         return tuple(r for t in self._tables if (r := t.reason(u, v)) is not None)
 
     def diagnostics(self) -> dict[str, float]:

@@ -218,7 +218,10 @@ class CompiledPasses:
         return source, liked, out
 
     def _map(self, work: Callable[[Any], Any], tasks: Iterable[Any], effort: float) -> list[Any]:
-        """What `work` gives for each task, on all cores; in turn where a task of so many entries is done before it is handed over."""
+        """What `work` gives for each task, on all cores.
+
+        In turn where a task of so many entries is done before it is handed over.
+        """
         return list(map(work, tasks) if effort < _WORTH else self.pool.map(work, tasks))
 
 

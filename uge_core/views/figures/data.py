@@ -190,7 +190,8 @@ def weights_figure(view: WeightsView, *, dark: bool = False) -> go.Figure:
                     "line": {"width": 0},
                     "pattern": {"shape": pattern, "size": 6, "fgcolor": paper(dark), "bgcolor": shade},
                 },
-                hovertemplate=f"{kind}: %{{y:,}} edges that weigh %{{customdata[0]:.2f}} to %{{customdata[1]:.2f}}<extra></extra>",
+                hovertemplate=f"{kind}: %{{y:,}} edges that weigh %{{customdata[0]:.2f}} to "
+                f"%{{customdata[1]:.2f}}<extra></extra>",
             )
         )
     figure.add_vline(x=0, line={"color": color, "width": 1.5, "dash": "dot"})

@@ -215,4 +215,7 @@ def _hatch(color: str, dark: bool) -> str:
 
 
 def _figure(inside: str, alt: str, dark: bool) -> str:
-    return f'{_STYLE}<div class="uge-light" role="figure" aria-label="{escape(alt)}" style="color: {ink(dark)}">{inside}</div>'
+    return (
+        f'{_STYLE}<div class="uge-light" role="figure" aria-label="{escape(alt)}" style="color: '
+        f'{ink(dark)}">{inside}</div>'
+    )

@@ -184,4 +184,7 @@ def projection_alt(data: ProjectionData, side: Panel, colours: Colouring) -> str
         f"{g.label} {f'{n:,}' if not hidden else f'under {FEWEST}' if n < FEWEST else SUPPRESSED}"
         for g, n, hidden in told
     )
-    return f"{data.sample.words} of run {side.label} as points in a plane, coloured by {colours.title}: {sizes}. The numbers below say what holds."
+    return (
+        f"{data.sample.words} of run {side.label} as points in a plane, coloured by {colours.title}: {sizes}. "
+        "The numbers below say what holds."
+    )

@@ -19,7 +19,8 @@ class PCA(Projection):
     label: ClassVar[str] = "PCA"
     at_once: ClassVar[bool] = True
     sentence: ClassVar[str] = (
-        "A shadow of the embedding along the two directions in which it spreads most; a difference along another is not seen."
+        "A shadow of the embedding along the two directions in "
+        "which it spreads most; a difference along another is not seen."
     )
 
     def place(
