@@ -10,8 +10,10 @@ import torch
 from strategies import attribute
 
 from uge_core import registry
+from uge_core.audit.leakage import Prediction
 from uge_core.backbones.deepwalk import DeepWalk
 from uge_core.debias.bias_free import CellTable, MethodInputs, offset_cells, weight_cells
+from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph, simple_edges
 from uge_core.graph.split import split_links
 from uge_core.graph.values import resolve_values
@@ -21,7 +23,6 @@ from uge_core.training.ensembles import ensembles
 from uge_core.training.fit import fit
 
 BACKBONES, METHODS = registry.names("backbones"), registry.names("debias.methods")
-PEOPLE_ALONE = ("crosswalk", "fairdrop")  # they speak of edges between people, of which a bipartite graph has none
 ADVERSARIES = ("cfc", "fairgnn")
 
 # Each way to take part in training once: table, offset, penalty, kernels and features, drawn edges of loss and of
@@ -103,6 +104,26 @@ def inputs(graph, sensitive=("gender",), unknown="level", edges=None, hidden=Non
     return MethodInputs(
         graph, edges, tuple(values[n] for n in sensitive), tuple(v for n, v in values.items() if n not in sensitive)
     )
+
+
+def refused(graph):
+    """The methods whose own check refuses a graph."""
+    found = []
+    for name in METHODS:
+        try:
+            registry.find("debias.methods", name)().check(inputs(graph), "cross-entropy")
+        except ConfigError:
+            found.append(name)
+    return tuple(found)
+
+
+def prediction(truth, label, probability=None, classes=(0, 1), train_size=None):
+    """What an attacker said of tested nodes; without probabilities it is sure of each label."""
+    truth, label, classes = np.asarray(truth), np.asarray(label), np.asarray(classes)
+    if probability is None:
+        probability = (label[:, None] == classes).astype(float)
+    sizes = np.full(len(classes), 99) if train_size is None else np.asarray(train_size)
+    return Prediction(truth, classes, sizes, probability, label)
 
 
 def path_graph():

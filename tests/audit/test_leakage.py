@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from strategies import attribute
+from toys import prediction
 
 from uge_core.audit import leakage
 from uge_core.audit.leakage import (
-    Prediction,
     attack,
     balanced_accuracy,
     macro_auc,
@@ -25,14 +25,6 @@ from uge_core.errors import ConfigError
 from uge_core.graph.split import probe_split
 from uge_core.kernels.logistic import fit_logistic
 from uge_core.registry import names
-
-
-def prediction(truth, label, probability=None, classes=(0, 1), train_size=None):
-    truth, label, classes = np.asarray(truth), np.asarray(label), np.asarray(classes)
-    if probability is None:
-        probability = (label[:, None] == classes).astype(float)
-    sizes = np.full(len(classes), 99) if train_size is None else np.asarray(train_size)
-    return Prediction(truth, classes, sizes, probability, label)
 
 
 def test_micro_f1_by_hand():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 from strategies import attribute
-from toys import ADVERSARIES, BACKBONES, METHODS, PEOPLE_ALONE, config, run, run_all, shared_out, shop, town
+from toys import ADVERSARIES, BACKBONES, METHODS, config, refused, run, run_all, shared_out, shop, town
 
 from uge_core import registry
 from uge_core.errors import ConfigError, TrainingDiverged
@@ -32,8 +32,9 @@ def test_every_method_trains_on_a_bipartite_graph(backbone, methods):
 
 def trains(graph, backbone, methods):
     """Losses fall, neighbours score higher than others, and who reads attributes has a twin."""
-    refused = PEOPLE_ALONE if graph.bipartite else ()
-    for m in refused:
+    not_served = refused(graph)
+    assert graph.bipartite or not not_served
+    for m in not_served:
         with pytest.raises(ConfigError, match="bipartite"):
             run(graph, config(graph, m, backbone))
     # BPR's strangers and walks are others each epoch, so that losses are noisy; half of LINE's columns meet contexts
@@ -42,7 +43,7 @@ def trains(graph, backbone, methods):
     # UGE-ORK's fine kernels see each of ninety people as a crowd of one, which holds the start back
     slow = {"uge-ork": 80}
     fitted = run_all(
-        graph, *(config(graph, m, backbone, epochs=max(epochs, slow.get(m, 0))) for m in methods if m not in refused)
+        graph, *(config(graph, m, backbone, epochs=max(epochs, slow.get(m, 0))) for m in methods if m not in not_served)
     )
     for f in fitted:
         # an adversary's part of the total rises as it learns

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
+from toys import refused, shop
 
 from uge_core.cli.main import run
 from uge_core.debias.supports import describe_method, overridden
@@ -44,7 +45,13 @@ def test_the_docs_page_is_what_the_classes_say():
 
 def test_what_is_supported_is_asked_of_the_code():
     said = {name: dict(describe_method(find("debias.methods", name)).supports) for name in names("debias.methods")}
-    assert {n for n, s in said.items() if s["Bipartite"].startswith("refused: ")} == {"crosswalk", "fairdrop"}
+    # what code refuses, the method's words say
+    own_words = {n: describe_method(find("debias.methods", n)).cannot for n in said}
+    not_served = {n for n, cannot in own_words.items() if any(c.startswith("serve bipartite graphs") for c in cannot)}
+    assert (
+        {n for n, s in said.items() if s["Bipartite"].startswith("refused: ")} == set(refused(shop())) == not_served
+    ), "a method that refuses bipartite graphs has a paragraph that begins with 'Cannot: serve bipartite graphs'"
+    assert {"crosswalk", "fairdrop"} <= not_served
     assert {n for n, s in said.items() if "steps follow" in s["Directed"]} == {"crosswalk", "fairwalk"}
     assert {n for n, s in said.items() if "a penalty" in s["Works through"]} == {
         n for n in said if find("debias.methods", n).uses_lambda
