@@ -3,7 +3,8 @@
 # make lint        lint and types alone
 # make acceptance  the paper's tables and the statistical proofs: long
 # make sample-audit  the audit that a first start shows, trained anew: after a change to training or audit
-# make docs        the parts of docs/ that follow from the code, written anew: after a new method, attacker or layout
+# make docs        the parts of docs/ and the schema of a record that follow from the code, written anew: after a new method,
+#                  backbone, attacker, layout or metric
 # make bench       speed, as ratios within one run; make bench BENCH_DATA="DATA DATA" times other graphs
 #
 # PYTHON names the interpreter that makes .venv. Another build of torch: install it into .venv by hand.
@@ -33,6 +34,7 @@ sample-audit: $(VENV)/.app
 
 docs: $(VENV)/.app
 	$(BIN)/python tests/written_docs.py
+	$(BIN)/python -m uge_core.runs.schema
 
 bench: $(VENV)/.app
 	$(BIN)/python -m uge_core bench $(BENCH_DATA)
