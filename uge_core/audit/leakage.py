@@ -312,7 +312,7 @@ def random_embedding(num_nodes: int, dim: int, *, seed: int = 0) -> FloatArray:
 
 
 def _one_of_the_tested(classes: IntArray, train: IntArray, test: IntArray) -> float | None:
-    """What guessing gives where each tested class counts the same."""
+    """The floor where each tested class counts the same."""
     tested = len(np.unique(classes[test]))
     return 1.0 / tested if tested else None
 
@@ -323,11 +323,11 @@ class Measure:
 
     Attributes:
         estimate: from an attacker's predictions and the classes' names.
-        guess: what always answering with the largest class gives, from (N,) classes, training nodes and tested nodes.
+        floor: what always answering with the largest class gives, from (N,) classes, training nodes and tested nodes.
     """
 
     estimate: Callable[[Prediction, tuple[str, ...]], Estimate]
-    guess: Callable[[IntArray, IntArray, IntArray], float | None]
+    floor: Callable[[IntArray, IntArray, IntArray], float | None]
 
 
 MEASURES: Mapping[str, Measure] = {

@@ -77,7 +77,7 @@ class _Attack:
         job, name, probe = self.job, self.attribute.name, self.probe
         measured = any(e.value is not None for e in found.values())
         floor: Mapping[str, float | None] = job.floors[self.floor_key(dim)] if measured else {}
-        majority = {metric: how.guess(probe.classes, probe.train, probe.test) for metric, how in MEASURES.items()}
+        majority = {metric: how.floor(probe.classes, probe.train, probe.test) for metric, how in MEASURES.items()}
         coded = f"as coded: raw inputs, the first {len(probe.train)} rows train, missing is a value"
         return [
             make_row(

@@ -156,7 +156,7 @@ COMPARED = ("backbone", "split_seed", "epochs", "dim")
 
 
 def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[Sentence]:
-    """Per attribute: the untreated run, the least leaking one, and what guessing gives.
+    """Per attribute: the untreated run, the least leaking one, and the floor.
 
     Only runs that differ in nothing but method, lambda, attributes and seed are compared.
     """
