@@ -81,10 +81,8 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     """The same with one leaf replaced; what is beside its path is shared."""
-    if not path:
-        return new
     changed = copy.copy(value)
-    changed[path[0]] = put(value[path[0]], path[1:], new)
+    changed[path[0]] = put(value[path[0]], path[1:], new) if path[1:] else new
     return changed
 
 
