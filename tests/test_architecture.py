@@ -19,15 +19,21 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "uge_core"
 
 # A room imports only the leaves (files of no room), itself and the rooms named beside it.
-MAY = {"kernels": "", "graph": "kernels"}
-MAY |= dict.fromkeys(("backbones", "debias", "audit"), "graph kernels") | {"datasets": "graph"}
-MAY["training"] = "backbones debias audit graph kernels"
-for room, below in zip(
-    ["runs", "explore", "views", "dashboard", "cli"],
-    ["training datasets", "runs", "explore", "views", "dashboard"],
-    strict=True,
-):
-    MAY[room] = f"{below} {' '.join(MAY[r] for r in below.split())}"
+BELOW = "training backbones debias audit datasets graph kernels"
+MAY = {
+    "kernels": "",
+    "graph": "kernels",
+    "datasets": "graph",
+    "backbones": "graph kernels",
+    "debias": "graph kernels",
+    "audit": "graph kernels",
+    "training": "backbones debias audit graph kernels",
+    "runs": BELOW,
+    "explore": f"runs {BELOW}",
+    "views": f"explore runs {BELOW}",
+    "dashboard": f"views explore runs {BELOW}",
+    "cli": f"dashboard views explore runs {BELOW}",
+}
 TORCH = {
     "autograd",
     "row_products",
