@@ -163,7 +163,6 @@ def test_sums_of_probabilities_have_the_same_bits_everywhere() -> None:
         np.arange(700),
         groups["city"] * 2 + groups["club"],
         [*groups.values()],
-        True,
         None,
         lambda share: None,
     )

@@ -469,10 +469,10 @@ def uge_runs(*arguments: str, cwd: Path, store: Path | None = None) -> Done:
 
 
 @pytest.fixture(scope="module")
-def audited(town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def audited(plain_town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a store, a run of a small graph and its report."""
     folder = tmp_path_factory.mktemp("verify")
-    shutil.copytree(town, folder / "town")
+    shutil.copytree(plain_town, folder / "town")
     arguments = ["--sensitive", "city", "--method", "uge-c", "--epochs", "5", "--device", "cpu", "--json"]
     done = uge_runs("train", "town", *arguments, cwd=folder)
     assert done.returncode == 0, done.stderr

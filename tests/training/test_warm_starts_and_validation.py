@@ -124,12 +124,18 @@ def test_the_quick_probe_reads_what_is_there_and_nothing_else():
 
 
 PRELUDE = """
-    import importlib, json, resource, sys, time
+    import json, resource, sys, time
     import numpy as np
-    from uge_core import runs
     from uge_core.datasets.planted.recipe import plant
     from uge_core.datasets.planted.samples import recipe
+    from uge_core.runs import sweep
+    from uge_core.runs.audits import Splits
+    from uge_core.runs.data import dataset_record
+    from uge_core.runs.plan import plan
     from uge_core.runs.store import RunStore
+    from uge_core.training.capacity import _member_bytes
+    from uge_core.training.config import RunConfig
+    from uge_core.training.fit import fit
 """
 
 
@@ -154,15 +160,15 @@ def test_a_pass_that_does_not_fit_is_halved(tmp_path):
         graph = plant(recipe("town", nodes=4000), 0).observed
         data = dataset_record(graph) | {"source": None}
         store, said = RunStore(sys.argv[1]), []
-        plan = lambda seeds: plan(graph, seeds=seeds, epochs=2, options={"dim": 512})
-        go = lambda todo: runs._train(
+        planned = lambda seeds: plan(graph, seeds=seeds, epochs=2, options={"dim": 512})
+        go = lambda todo: sweep._train(
             graph, todo, store, Splits(graph), data, device="cpu", deterministic=False, solo=False,
             on_progress=lambda s: said.append(s.text),
         )
-        go(plan((99,)))
+        go(planned((99,)))
         size = next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmSize")) * 1024
         resource.setrlimit(resource.RLIMIT_AS, (size + 400 * 2**20, resource.RLIM_INFINITY))
-        todo = plan(range(10))
+        todo = planned(range(10))
         go(todo)
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         print(json.dumps({"status": [store.load(p.run_id).status for p in todo], "said": said}))
@@ -178,9 +184,8 @@ def test_members_are_measured():
     """By one epoch of one and of three: at least the table, its gradient and Adam's two moments."""
     # In a process of its own: what earlier tests gave back would be taken again without the peak rising.
     script = """
-        member_bytes = importlib.import_module("uge_core.training.capacity")._member_bytes
         graph = plant(recipe("town", nodes=20_000), 0).observed
-        print(json.dumps(member_bytes(runs.RunConfig.resolve(graph, options={"dim": 128}), graph)))
+        print(json.dumps(_member_bytes(RunConfig.resolve(graph, options={"dim": 128}), graph)))
         """
     each, table = float(python(script)), 4 * 20_000 * 128
     assert np.isnan(each) or 3 * table < each < 15 * table
@@ -191,7 +196,6 @@ def test_members_are_measured():
 def test_a_busy_neighbour_slows_a_step_no_more_than_its_share(tmp_path):
     """Two thread pools that spin against each other made a step thirty times slower (design, section 5)."""
     script = """
-        fit = importlib.import_module("uge_core.training.fit").fit
         graph = plant(recipe("town", nodes=20_000), 0).observed
         config = plan(graph, epochs=150)[0].config
         ticks = []
