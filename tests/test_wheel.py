@@ -30,8 +30,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     build = ["wheel", "--no-index", "--no-deps", "--no-build-isolation", "-w", str(made), str(made / "source")]
     built = subprocess.run([*pip, *build], capture_output=True, text=True, check=False)
-    if built.returncode and "setuptools" in built.stderr and "No module" in built.stderr:
-        pytest.skip("no setuptools in this environment, and the wheel is built without the network")
     assert built.returncode == 0, built.stderr
     (wheel,) = made.glob("*.whl")
     install = ["install", "--no-index", "--no-deps", "--target", str(made / "site"), str(wheel)]
