@@ -35,6 +35,7 @@ MAY = {
     "cli": f"dashboard views explore runs {BELOW}",
 }
 TORCH = {
+    "adam",
     "autograd",
     "row_products",
     "backbones",

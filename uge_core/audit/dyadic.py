@@ -264,9 +264,20 @@ def _apart(low: float, high: float, chance: npt.NDArray[Any], value: float) -> A
     return Apart(low, high, float(chance.mean()), float(np.exp(-chance).mean()), float(p_value))
 
 
-def _student(normal: float) -> Float64:
-    """By degrees of freedom the t quantile that leaves as much above it as `normal` does of a normal variable."""
-    return np.asarray(np.append(np.inf, t.isf(norm.sf(normal), np.arange(1, _LARGEST_DF + 1))))
+class _Student:
+    """t quantiles that leave as much above them as a normal variable does.
+
+    A quantile takes scipy some microseconds, and a search asks for the same few degrees of freedom many times.
+    """
+
+    def __init__(self, df: Float64) -> None:
+        whole = np.clip(df, 1, _LARGEST_DF).astype(np.int64)
+        self._distinct, places = np.unique(whole, return_inverse=True)
+        self._places = places.reshape(whole.shape)
+
+    def __call__(self, normal: float) -> Float64:
+        """In the shape of the degrees of freedom."""
+        return np.asarray(t.isf(norm.sf(normal), self._distinct))[self._places]
 
 
 class _Bands:
@@ -280,11 +291,11 @@ class _Bands:
         spread = np.sqrt(np.where(noise.spread > 0, noise.spread, np.inf))
         self.largest = np.abs(noise.draws / spread[:, None]).max(axis=0)
         self._values, self._width = values, np.sqrt(noise.variance)
-        self._df = np.clip(noise.df, 1, _LARGEST_DF).astype(np.int64)
+        self._student = _Student(noise.df)
 
     def __call__(self, quantile: float) -> tuple[float, float]:
         """Largest lower and upper bound of a difference, `quantile` standard deviations of a normal mean wide."""
-        half = _student(quantile)[self._df] * self._width
+        half = self._student(quantile) * self._width
         below, above = self._values - half, self._values + half
         return float(below.max() - above.min()), float(above.max() - below.min())
 
@@ -308,11 +319,11 @@ class _Differences:
         self._apart = np.abs(values[:, None] - values)
         self._width = np.sqrt(variance)
         np.fill_diagonal(self._width, 0.0)
-        self._df = np.clip(df, 1, _LARGEST_DF).astype(np.int64)
+        self._student = _Student(df)
 
     def __call__(self, quantile: float) -> tuple[float, float]:
         """Largest lower and upper bound of a difference, `quantile` standard deviations of a normal one wide."""
-        half = _student(quantile)[self._df] * self._width
+        half = self._student(quantile) * self._width
         return float((self._apart - half).max()), float((self._apart + half).max())
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Generator, Tensor
 
+from uge_core.adam import Adam
 from uge_core.debias.penalties.base import Ahead, Penalty
 
 Gaps = Callable[[Sequence[Tensor]], list[Tensor]]
@@ -99,7 +100,7 @@ def choose(
     streams: Sequence[Generator],
     dim: int,
     device: torch.device,
-    adam: torch.optim.Adam,
+    adam: Adam,
     *,
     fixed: bool,
     record: Recorder | None = None,
@@ -152,9 +153,9 @@ def _copy(stream: Generator) -> Generator:
 class _Snapshot:
     """Parameters and moments as they were, put back in place: a recording reads and writes at their addresses."""
 
-    def __init__(self, adam: torch.optim.Adam) -> None:
+    def __init__(self, adam: Adam) -> None:
         self.adam = adam
-        self.parameters = [(p, p.detach().clone()) for group in adam.param_groups for p in group["params"]]
+        self.parameters = [(p, p.detach().clone()) for p in adam.leaves]
         self.state = [(t, t.clone()) for t in self._state()]
         self.known = {id(t) for t, _ in self.state}
 

@@ -132,15 +132,18 @@ def check(configs: Sequence[RunConfig], graph: AttributedGraph, split: LinkSplit
 
 @contextmanager
 def _repeatable(asked: bool) -> Iterator[None]:
-    """Keeps torch to operations that give the same bits each time, where asked."""
-    before = torch.are_deterministic_algorithms_enabled()
+    """Keeps torch to operations that give the same bits each time, where asked.
+
+    By the debug mode, as `torch.use_deterministic_algorithms` loads torch's compiler, which takes two seconds.
+    """
+    before = torch.get_deterministic_debug_mode()
     if asked:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
-    torch.use_deterministic_algorithms(asked or before)
+    torch.set_deterministic_debug_mode(2 if asked else before)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.set_deterministic_debug_mode(before)
 
 
 def _fit(

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from uge_core.adam import Adam
 from uge_core.training.checkpoint import Held
 from uge_core.training.ends import End
 from uge_core.training.members import Member
@@ -42,7 +43,7 @@ class MemberHeads:
         """All parameters, for the optimiser."""
         return [leaf for part in self.parameters for leaf in part.values()]
 
-    def give_moments(self, adam: torch.optim.Adam) -> None:
+    def give_moments(self, adam: Adam) -> None:
         """Gives Adam what it kept where members go on from others' ends."""
         for part, end in zip(self.parameters, self.starts or (), strict=bool(self.starts)):
             for name, leaf in part.items():
@@ -62,11 +63,11 @@ class MemberHeads:
             z, apart, [m.head.exported(zk, p) for m, zk, p in zip(self.members, apart, self.parameters, strict=True)]
         )
 
-    def end(self, k: int, adam: torch.optim.Adam) -> dict[str, tuple[Tensor, dict[str, Tensor]]]:
+    def end(self, k: int, adam: Adam) -> dict[str, tuple[Tensor, dict[str, Tensor]]]:
         """Member k's parameters with what Adam keeps of each."""
         return {name: (leaf.detach(), dict(adam.state.get(leaf, {}))) for name, leaf in self.parameters[k].items()}
 
-    def state(self, adam: torch.optim.Adam) -> dict[str, Any]:
+    def state(self, adam: Adam) -> dict[str, Any]:
         """What a checkpoint keeps."""
         arrays = {f"head.{k}": g.get_state() for k, g in enumerate(self.streams)}
         for k, (m, part) in enumerate(zip(self.members, self.parameters, strict=True)):
@@ -76,7 +77,7 @@ class MemberHeads:
                 arrays |= {f"head.{k}.{name}.{key}": t for key, t in adam.state.get(leaf, {}).items()}
         return {name: t.cpu().numpy() for name, t in arrays.items()}
 
-    def restore(self, held: Held, adam: torch.optim.Adam) -> None:
+    def restore(self, held: Held, adam: Adam) -> None:
         """Takes back what `state` gave."""
         tensors = {name: torch.tensor(array) for name, array in held.arrays.items()}
         for k, (m, part, g) in enumerate(zip(self.members, self.parameters, self.streams, strict=True)):

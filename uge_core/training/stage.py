@@ -113,7 +113,7 @@ class Stage:
     def step(self, epoch: int, want_loss: bool, penalties_of: cuda_graph.Gaps) -> tuple[Tensor, Tensor]:
         """One epoch: encode, compare, take a step. Edge losses (K,), of use where wanted, and penalties (K,)."""
         state, parameters = self.state, self.state.parameters
-        state.adam.zero_grad(set_to_none=True)
+        state.adam.clear()
         z = encode_members(self.backbone, parameters, self.views(epoch))
         apart = z.unbind(0)
         seen = state.heads.seen(apart)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from uge_core.adam import Adam
 from uge_core.backbones._inputs import Inputs
 from uge_core.backbones.base import Backbone, Parameters
 from uge_core.training.checkpoint import Held
@@ -48,7 +49,7 @@ class TrainingState:
             parts = [_stack([{name: t[0] for name, t in end.tensors[i].items()} for end in starts]) for i in (0, 1)]
         self.parameters = Parameters(*(leaves(part, inputs.device) for part in parts))
         self.heads = MemberHeads(members, starts, config.dim, inputs.device)
-        self.adam = _adam(config, self.parameters, self.heads, inputs.device)
+        self.adam = _adam(config, self.parameters, self.heads)
         if starts is not None:
             self._give_moments(starts, done)
         self.heads.give_moments(self.adam)
@@ -63,7 +64,10 @@ class TrainingState:
         """Member k's tables, then its layers: each parameter with its moments."""
         state = self.adam.state
         return [
-            {name: (leaf.detach()[k], *(state[leaf][m][k] for m in MOMENTS)) for name, leaf in part.items()}
+            {
+                name: (leaf.detach()[k], state[leaf]["exp_avg"][k], state[leaf]["exp_avg_sq"][k])
+                for name, leaf in part.items()
+            }
             for part in self.parts
         ]
 
@@ -102,20 +106,14 @@ class TrainingState:
                 yield f"{part}.{name}", leaf
 
 
-def _adam(config: RunConfig, parameters: Parameters, heads: MemberHeads, device: torch.device) -> torch.optim.Adam:
+def _adam(config: RunConfig, parameters: Parameters, heads: MemberHeads) -> Adam:
     """The optimiser; layers alone decay."""
-    groups: list[dict[str, Any]] = [
-        {"params": list(parameters.tables.values()), "weight_decay": 0.0},
-        {"params": list(parameters.layers.values()), "weight_decay": config.weight_decay},
-        {"params": heads.leaves, "weight_decay": 0.0},
-    ]
-    return torch.optim.Adam(
-        [g for g in groups if g["params"]],
-        lr=config.learning_rate,
-        eps=1e-15,
-        fused=True,
-        capturable=device.type == "cuda",
+    groups = (
+        (list(parameters.tables.values()), 0.0),
+        (list(parameters.layers.values()), config.weight_decay),
+        (heads.leaves, 0.0),
     )
+    return Adam(groups, config.learning_rate, eps=1e-15)
 
 
 def _steps(count: int, leaf: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy, leaky_relu
 
+from uge_core.adam import Adam
 from uge_core.debias.penalties.discriminator import Answer, Build
 from uge_core.row_products import plus, times
 
@@ -50,7 +51,7 @@ class Discriminator:
     def __init__(self, leaves: list[Tensor], learning_rate: float) -> None:
         """From its weights and biases in turn."""
         self.leaves = [leaf.detach().clone().requires_grad_() for leaf in leaves]
-        self.adam = torch.optim.Adam(self.leaves, lr=learning_rate, fused=True)
+        self.adam = Adam([(self.leaves, 0.0)], learning_rate)
 
     @classmethod
     def fresh(
