@@ -19,6 +19,7 @@ from toys import (
     embeddings,
     inputs,
     lookups,
+    quick,
     run,
     run_all,
     shared_out,
@@ -263,7 +264,7 @@ def test_directions_reach_messages_and_walks_alone(backbone):
 def test_every_method_trains_on_a_weighted_directed_graph(backbone, methods):
     graph = directed(weighted(town()))
     split = split_links(graph, validation_share=0.05)
-    configs = [config(graph, m, backbone, validation=0.05) for m in methods]
+    configs = [quick(graph, m, backbone, validation=0.05) for m in methods]
     for group in ensembles(configs):
         for f in fit([configs[i] for i in group], graph, split, device="cpu"):
             total = f.history["edge_loss" if f.config.method in ADVERSARIES else "total"]

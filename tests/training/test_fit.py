@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 from strategies import attribute
-from toys import ADVERSARIES, BACKBONES, METHODS, config, refused, run, run_all, shared_out, shop, town
+from toys import ADVERSARIES, BACKBONES, METHODS, config, quick, refused, run, run_all, shared_out, shop, town
 
 from uge_core import registry
 from uge_core.errors import ConfigError, TrainingDiverged
@@ -37,15 +37,7 @@ def trains(graph, backbone, methods):
     for m in not_served:
         with pytest.raises(ConfigError, match="bipartite"):
             run(graph, config(graph, m, backbone))
-    # BPR's strangers and walks are others each epoch, so that losses are noisy; half of LINE's columns meet contexts
-    # alone
-    epochs = {"mf": 40, "deepwalk": 40, "line": 80}.get(backbone, 20)
-    # UGE-ORK's fine kernels see each of ninety people as a crowd of one, which holds the start back
-    slow = {"uge-ork": 80}
-    fitted = run_all(
-        graph, *(config(graph, m, backbone, epochs=max(epochs, slow.get(m, 0))) for m in methods if m not in not_served)
-    )
-    for f in fitted:
+    for f in run_all(graph, *(quick(graph, m, backbone) for m in methods if m not in not_served)):
         # an adversary's part of the total rises as it learns
         total = f.history["edge_loss" if f.config.method in ADVERSARIES else "total"]
         assert f.embedding.shape == (graph.num_nodes, 16) and np.isfinite(f.embedding).all()
@@ -61,7 +53,7 @@ def trains(graph, backbone, methods):
 @pytest.mark.parametrize(("backbone", "methods"), shared_out("node2vec"))
 def test_a_member_equals_the_same_run_alone(backbone, methods):
     graph = town()
-    configs = [config(graph, m, backbone, epochs=12, exposure="seen", seed=s) for m in methods for s in (0, 1)]
+    configs = [config(graph, m, backbone, epochs=8, exposure="seen", seed=s) for m in methods for s in (0, 1)]
     for together in run_all(graph, *configs):
         if together.config.seed == 1:  # was there as a neighbour
             continue
