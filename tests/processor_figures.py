@@ -1,5 +1,7 @@
 """What an audit and a training come to on this processor, as JSON: `python tests/processor_figures.py OUT`.
 
+Further arguments are files whose tests marked `processors` run after it.
+
 `test_processors.py` runs it under the switches that libraries have and compares. Node ids, values and vectors are made
 of whole numbers, so that what goes in is the same everywhere.
 """
@@ -101,4 +103,8 @@ def kernels() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    import pytest
+
     Path(sys.argv[1]).write_text(json.dumps({"audits": audits(), "kernels": kernels()}))
+    if files := sys.argv[2:]:
+        sys.exit(pytest.main(["-m", "processors", *files]))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.browser, pytest.mark.alone]
+pytestmark = pytest.mark.browser
 
 # From a key to the frame in which numbers, ring and bars are new, both maps are there (theirs may be the same to three
 # digits), and nothing on the page waits for its update.
@@ -55,6 +55,7 @@ def server(serving: Callable[..., AbstractContextManager[Any]], sample_audit: Pa
         yield running
 
 
+@pytest.mark.alone
 def test_twenty_steps_by_keyboard(server: Any, visit: Callable[..., Any]) -> None:
     from playwright.sync_api import expect
 
@@ -80,6 +81,7 @@ def test_twenty_steps_by_keyboard(server: Any, visit: Callable[..., Any]) -> Non
     assert np.quantile(times, 0.95) < 5 * 300
 
 
+@pytest.mark.alone
 def test_numbers_follow_the_drag_and_the_charts_its_end(server: Any, visit: Callable[..., Any]) -> None:
     from playwright.sync_api import expect
 

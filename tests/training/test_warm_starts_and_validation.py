@@ -197,7 +197,7 @@ def test_a_busy_neighbour_slows_a_step_no_more_than_its_share(tmp_path):
     """Two thread pools that spin against each other made a step thirty times slower (design, section 5)."""
     script = """
         graph = plant(recipe("town", nodes=20_000), 0).observed
-        config = plan(graph, epochs=150)[0].config
+        config = plan(graph, epochs=70)[0].config
         ticks = []
         fit([config], graph, Splits(graph)(config), device="cpu", on_epoch=lambda p: ticks.append(time.perf_counter()))
         print(json.dumps(float(np.median(np.diff(ticks[20:])))))

@@ -280,5 +280,9 @@ def test_lambda_path_and_scaling():
         assert [p["nodes"] for p in r["points"]] == [500, 1000, 2000] and -0.5 < r["exponent"] < 2.5
         assert r["points"][2]["edges"] == pytest.approx(10_000, rel=0.05)
     assert all(len(row) == len(head) for _, head, table in sections(record) for row in table)
+
+
+@pytest.mark.slow
+def test_the_command_prints_tables():
     text = uge_bench("--what", "scaling", "--nodes", "300,600", "--degree", "6").stdout
     assert "Quote ratios" in text and "none N^" in text and "an epoch" in text
