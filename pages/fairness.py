@@ -23,7 +23,7 @@ if not state["frame_attribute"]:
 def draw(view: ui.GapView) -> None:
     """One metric: the sentences, the maps or bars, the table."""
     for letter, side in zip("AB", view.sides, strict=False):
-        icon = {"more than chance": "difference", "not told from chance": "drag_handle"}.get(
+        icon = {"more than chance": "difference", "not distinguishable from chance": "drag_handle"}.get(
             side.verdict, "question_mark"
         )
         st.markdown(f":material/{icon}: **{letter}: {plain(side.label)}, {side.verdict}.** {plain(side.sentence)}")

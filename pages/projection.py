@@ -13,7 +13,7 @@ state = st.session_state
 WHATIF = Path(__file__).with_name("whatif.py")
 ICONS = {
     "more than chance": "visibility",
-    "not told from chance": "drag_handle",
+    "not distinguishable from chance": "drag_handle",
     "not enough evidence": "question_mark",
 }
 

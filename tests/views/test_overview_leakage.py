@@ -264,7 +264,7 @@ def test_runs_of_one_name_are_told_apart_by_what_differs_in_their_settings() -> 
 def test_without_an_interval_nothing_is_told_from_guessing(store: RunStore) -> None:
     add(store, "a1", [leak(0.7, None) | {"ci_low": None, "ci_high": None}])
     shown = view(store)
-    assert shown.title == "No interval was measured, so nothing can be told from guessing"
+    assert shown.title == "No interval was measured, so no figure can be held against guessing"
     assert not shown.table["telling"].any() and any(r.startswith("Without an interval") for r in shown.remarks)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 from uge_core.audit.metrics import METRICS as METRICS
 from uge_core.audit.metrics import Direction as Direction
@@ -104,6 +104,49 @@ class Row:
     evidence: Evidence = "ok"
     cells: tuple[Cell, ...] = ()
     note: str | None = None
+
+
+class CellRecord(TypedDict):
+    """A `Cell` as records, the store and pages hold it."""
+
+    a: str
+    b: str | None
+    value: float | None
+    n: int
+    ci_low: float | None
+    ci_high: float | None
+    excluded: bool
+    withheld: bool
+
+
+class RowRecord(TypedDict):
+    """A `Row` as records, the store and pages hold it.
+
+    Attributes:
+        cells: none where a list of runs is read.
+        turned: a page shows an AUC below 0.5 as one minus it.
+    """
+
+    metric: str
+    attribute: str | None
+    attacker: str | None
+    variant: str | None
+    exposure: str | None
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    ci_kind: str | None
+    n: int | None
+    n_seeds: int | None
+    direction: Direction | None
+    floor_random: float | None
+    floor_majority: float | None
+    floor_permutation: float | None
+    p_value: float | None
+    evidence: Evidence
+    cells: list[CellRecord]
+    note: str | None
+    turned: NotRequired[bool]
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeAlias
 
+from uge_core.audit.base import RowRecord
 from uge_core.errors import ConfigError
 
 DONE, CHECK_FAILED, USER_ERROR, NOT_ENOUGH_EVIDENCE, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-def evidence_code(rows: Iterable[dict[str, Any]]) -> int:
+def evidence_code(rows: Iterable[RowRecord]) -> int:
     """The exit code of audits: whether any leakage could be measured, where some was asked for."""
     leakage = [r["evidence"] for r in rows if r["attacker"]]
     return DONE if "ok" in leakage or not leakage else NOT_ENOUGH_EVIDENCE

@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from uge_core.progress import Progress
+    from uge_core.audit.base import RowRecord
+from uge_core.progress import Progress
 
 
 def complain(text: str, debug: bool, code: int) -> int:
@@ -46,22 +47,18 @@ def print_json(record: Any) -> None:
     print(json.dumps(record, indent=2, ensure_ascii=not utf8))
 
 
-def audit_text(records: Iterable[dict[str, Any]]) -> str:
+def audit_text(records: Iterable[RowRecord]) -> str:
     """The audit as a table: each number with its interval, floors and n."""
     from uge_core.views.rows import METRIC_LABELS
 
     rows = []
     for r in records:
         interval = "" if r["ci_low"] is None else f"[{r['ci_low']:.3f}, {r['ci_high']:.3f}]"
-        floors = [
-            f"{word} {r[key]:.3f}"
-            for word, key in (("random", "floor_random"), ("majority", "floor_majority"))
-            if r[key] is not None
-        ]
+        floors = {"random": r["floor_random"], "majority": r["floor_majority"]}
         value = "not enough evidence" if r["value"] is None else f"{r['value']:.4f}"
         if r["value"] is not None and r["evidence"] != "ok":
             value += " (not enough evidence)"
-        better = {"lower": "lower is better", "higher": "higher is better"}.get(r["direction"], r["direction"] or "")
+        better = f"{r['direction']} is better" if r["direction"] else ""
         rows.append(
             [
                 r["attribute"] or "",
@@ -71,7 +68,7 @@ def audit_text(records: Iterable[dict[str, Any]]) -> str:
                 r["exposure"] or "",
                 value,
                 interval,
-                ", ".join(floors),
+                ", ".join(f"{word} {floor:.3f}" for word, floor in floors.items() if floor is not None),
                 "" if r["n"] is None else f"{r['n']:,}",
                 better,
             ]

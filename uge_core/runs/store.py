@@ -38,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.audit.base import RowRecord
 from uge_core.errors import RunNotFound, StoreError
 from uge_core.files import write_atomically
 from uge_core.machine import alive, birth
@@ -435,7 +436,7 @@ class RunStore:
             reason = "the process that trained it ended without a word"
         config: dict[str, Any] = {}
         dataset: dict[str, Any] = {}
-        rows: tuple[dict[str, Any], ...] = ()
+        rows: tuple[RowRecord, ...] = ()
         folder = (there or {}).get(row["id"]) or self._folder(row["id"])
         audited = bool(row["audited"]) and (folder / "audit.json").exists()
         try:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from uge_core.audit.base import RowRecord
 from uge_core.errors import StoreError
 from uge_core.machine import default_root as default_root
 from uge_core.runs.database import Misfit, read_record
@@ -50,7 +51,7 @@ class StoredRun:
     config: dict[str, Any]
     dataset: dict[str, Any]
     audited: bool
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[RowRecord, ...]
     folder: Path
     archived: float | None = None
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import pandas as pd
 
+from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import ordered_metrics
 from uge_core.explore.comparison import paired_record, why_no_pairs
 from uge_core.files import to_csv
 from uge_core.runs.names import labels
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
-from uge_core.views.rows import METRIC_LABELS, as_shown, audited_attributes, pair_as_shown
+from uge_core.views.rows import METRIC_LABELS, as_shown, audited_attributes, order, pair_as_shown
 from uge_core.views.words import interval, known
 
 LOWER, HIGHER, SAME = "B is lower", "B is higher", "No difference is shown"
@@ -174,16 +175,16 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["metric"], row["attribute"], row["attacker"], row["variant"], row["exposure"]
 
 
-def _by_exposure(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, dict[str, Any]]]:
-    found: dict[tuple[Any, ...], dict[str | None, dict[str, Any]]] = {}
+def _by_exposure(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, RowRecord]]:
+    found: dict[tuple[Any, ...], dict[str | None, RowRecord]] = {}
     for row in run.rows:
         found.setdefault(_key(row)[:-1], {})[row["exposure"]] = row
     return found
 
 
 def _matched(
-    a: Mapping[str | None, dict[str, Any]], b: Mapping[str | None, dict[str, Any]]
-) -> Iterable[tuple[str | None, dict[str, Any], dict[str, Any]]]:
+    a: Mapping[str | None, RowRecord], b: Mapping[str | None, RowRecord]
+) -> Iterable[tuple[str | None, RowRecord, RowRecord]]:
     """Rows of the same exposure; a row without one counts as both."""
     if set(a) == set(b) == {None}:
         yield None, a[None], b[None]
@@ -194,9 +195,7 @@ def _matched(
             yield exposure, x, y
 
 
-def _figure(
-    x: Mapping[str, Any], y: Mapping[str, Any], exposure: str | None, pair: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _figure(x: RowRecord, y: RowRecord, exposure: str | None, pair: Mapping[str, Any] | None) -> dict[str, Any]:
     metric, attacker = x["metric"], x["attacker"]
     label = METRIC_LABELS.get(metric, metric)
     if x["variant"] not in _PLAIN:
@@ -214,7 +213,7 @@ def _figure(
         "A": first,
         "B": second,
         "B - A": None if first is None or second is None else second - first,
-        "Shows": LITTLE if few else _verdict(x, y) if p is None else _paired_verdict(first, second, p),
+        "Shows": LITTLE if few else _verdict(x, y) if p is None else _paired_verdict(pair, p),
         "B - A, 95 %, paired": interval(low, high).strip(),
         "p (Holm)": p,
         "A, 95 %": interval(x["ci_low"], x["ci_high"]).strip(),
@@ -222,7 +221,7 @@ def _figure(
         "Better": x["direction"],
         "Chance, A": x["floor_random"],
         "Chance, B": y["floor_random"],
-        "n": y["n"] if x["n"] == y["n"] else min(filter(known, (x["n"], y["n"])), default=None),
+        "n": y["n"] if x["n"] == y["n"] else min((n for n in (x["n"], y["n"]) if n is not None), default=None),
         "_metric": metric,
         "_about": x["attribute"],
         "_exposure": exposure,
@@ -230,22 +229,17 @@ def _figure(
     }
 
 
-def _paired_verdict(first: float, second: float, p: float) -> str:
-    return SAME if p >= 0.05 else LOWER if second < first else HIGHER
+def _paired_verdict(pair: Mapping[str, Any] | None, p: float) -> str:
+    return SAME if p >= 0.05 or pair is None else LOWER if pair["b"] < pair["a"] else HIGHER
 
 
-def _verdict(x: Mapping[str, Any], y: Mapping[str, Any]) -> str:
+def _verdict(x: RowRecord, y: RowRecord) -> str:
     """One of three from two intervals: a difference, none that is shown, or not enough evidence."""
     if not (known(x["value"]) and known(y["value"])):
         return LITTLE
     if x["value"] == y["value"]:
         return ALIKE
-    ends = [x["ci_low"], x["ci_high"], y["ci_low"], y["ci_high"]]
-    if not all(map(known, ends)):
-        return LITTLE
-    if ends[3] < ends[0]:
-        return LOWER
-    return HIGHER if ends[2] > ends[1] else SAME
+    return {"lower": LOWER, "higher": HIGHER, "overlap": SAME, None: LITTLE}[order(x, y)]
 
 
 def _sentences(a: StoredRun, b: StoredRun, figures: Sequence[Mapping[str, Any]], *, paired: bool) -> Iterable[str]:

@@ -15,12 +15,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from uge_core.audit.base import RowRecord
 from uge_core.files import to_csv
 from uge_core.graph.suppression import SUPPRESSED, SUPPRESSED_LEGEND, is_suppressed
 from uge_core.runs.names import labels
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.views.points import gap_row
+from uge_core.views.rows import order
 from uge_core.views.words import interval, known, many, records
 
 GAP_LABELS: Mapping[str, str] = {"dp": "Demographic parity", "eo": "Equalized opportunity"}
@@ -37,7 +39,7 @@ class GapSide:
         run_id: the run.
         label: its name.
         method: its method's name.
-        verdict: "more than chance", "not told from chance" or "not enough evidence".
+        verdict: "more than chance", "not distinguishable from chance" or "not enough evidence".
         sentence: the gap with both cells, intervals and n.
         extremes: the highest and the lowest cell, (a, b) each, or none.
     """
@@ -140,7 +142,7 @@ def fairness_view(
     )
 
 
-def _cells(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def _cells(rows: Sequence[RowRecord]) -> pd.DataFrame:
     """One row per cell with the values of each run side by side."""
     order: dict[tuple[str, str | None], dict[str, Any]] = {}
     for side, row in zip(_SIDES, rows, strict=False):
@@ -186,14 +188,14 @@ def _name(a: str, b: str | None) -> str:
     return a if b is None or pd.isna(b) else f"{a} / {b}"
 
 
-def _side(run: StoredRun, label: str, row: Mapping[str, Any], metric: str) -> GapSide:
+def _side(run: StoredRun, label: str, row: RowRecord, metric: str) -> GapSide:
     counted = [c for c in row["cells"] if not c["excluded"] and c["value"] is not None]
     unit = {"dp": "pairs", "eo": "edges"}[metric]
     method = str(run.config["method"])
     if row["value"] is None or row["evidence"] != "ok" or len(counted) < 2:
         why = f"fewer than two cells have enough {unit}"
         return GapSide(run.id, label, method, "not enough evidence", f"Not enough evidence: {why}.", ())
-    top, bottom = max(counted, key=lambda c: c["value"]), min(counted, key=lambda c: c["value"])
+    top, bottom = (of(counted, key=lambda c: c["value"] or 0.0) for of in (max, min))
     ends = [
         f"{_name(c['a'], c['b'])} {c['value']:.3f}{interval(c.get('ci_low'), c.get('ci_high'))} (n = {c['n']:,} {unit})"
         for c in (top, bottom)
@@ -202,25 +204,26 @@ def _side(run: StoredRun, label: str, row: Mapping[str, Any], metric: str) -> Ga
     if row.get("floor_random") is not None:
         text += f" Chance alone would give about {row['floor_random']:.3f}."
     verdict = _verdict(row)
-    if verdict == "not told from chance":
-        text += " It cannot be told from chance" + (
+    if verdict == "not distinguishable from chance":
+        text += " It is not distinguishable from chance" + (
             f" (p = {row['p_value']:.2g})." if row.get("p_value") is not None else "."
         )
     if verdict == "not enough evidence":
         text += (
-            " It has no interval, so chance cannot be told from more; audit the run again if it was audited by "
+            " It has no interval, so it cannot be held against chance; audit the run again if it was audited by "
             "an earlier version."
         )
     return GapSide(run.id, label, method, verdict, text, ((top["a"], top["b"]), (bottom["a"], bottom["b"])))
 
 
-def _verdict(row: Mapping[str, Any]) -> str:
+def _verdict(row: RowRecord) -> str:
     """By the test against equal cells where the row has one, else by the interval."""
-    if row.get("p_value") is not None:
-        return "more than chance" if row["p_value"] < 0.05 else "not told from chance"
-    if row["ci_low"] is None:
+    if (p := row["p_value"]) is not None:
+        return "more than chance" if p < 0.05 else "not distinguishable from chance"
+    low = row["ci_low"]
+    if low is None:
         return "not enough evidence"
-    return "more than chance" if row["ci_low"] > (row.get("floor_random") or 0.0) else "not told from chance"
+    return "more than chance" if low > (row.get("floor_random") or 0.0) else "not distinguishable from chance"
 
 
 def _title(metric: str, attribute: str, sides: Sequence[GapSide]) -> str:
@@ -229,32 +232,33 @@ def _title(metric: str, attribute: str, sides: Sequence[GapSide]) -> str:
     if verdicts == {"not enough evidence"}:
         return f"{label}: not enough evidence to compare {attribute} groups"
     if "more than chance" not in verdicts:
-        tested = [s.label for s in sides if s.verdict == "not told from chance"]
+        tested = [s.label for s in sides if s.verdict == "not distinguishable from chance"]
         some = f" in {tested[0]}, not enough evidence in the other" if len(tested) < len(sides) else ""
         return f"{label}: no difference between {attribute} groups is shown{some}"
     where = [s.label for s in sides if s.verdict == "more than chance"]
     return f"{label}: {attribute} groups differ by more than chance in {' and in '.join(where)}"
 
 
-def _links(row: Mapping[str, Any]) -> str:
+def _links(row: RowRecord) -> str:
     """Which pairs a row is about."""
     if row["metric"] == "dp":
         return "all pairs"
     return "all links (training may have seen them)" if row["variant"] == "all-edges" else "held-out links"
 
 
-def _change(found: Sequence[tuple[StoredRun, Mapping[str, Any]]], names: Mapping[str, str]) -> str:
+def _change(found: Sequence[tuple[StoredRun, RowRecord]], names: Mapping[str, str]) -> str:
     if len(found) < 2 or any(row["value"] is None for _, row in found):
         return ""
     (a, first), (b, second) = found
     if _links(first) != _links(second):
         return f"Not compared: {names[a.id]} is measured on {_links(first)}, {names[b.id]} on {_links(second)}."
     text = f"The gap goes from {first['value']:.3f} with {names[a.id]} to {second['value']:.3f} with {names[b.id]}"
-    if None in (first["ci_low"], second["ci_low"]):
+    moved = order(first, second)
+    if moved is None:
         return text + "; without an interval of both no change can be told."
-    if second["ci_high"] < first["ci_low"] or second["ci_low"] > first["ci_high"]:
-        return text + "; the intervals do not overlap."
-    return text + "; the intervals overlap, so no change is shown."
+    if moved == "overlap":
+        return text + "; the intervals overlap, so no change is shown."
+    return text + "; the intervals do not overlap."
 
 
 def _caption(
@@ -262,7 +266,7 @@ def _caption(
     attribute: str,
     layout: str,
     table: pd.DataFrame,
-    found: Sequence[tuple[StoredRun, Mapping[str, Any]]],
+    found: Sequence[tuple[StoredRun, RowRecord]],
     scale: float,
     outlined: bool,
 ) -> str:
@@ -308,7 +312,7 @@ def _alt(metric: str, attribute: str, table: pd.DataFrame, sides: Sequence[GapSi
 def _remarks(
     metric: str,
     table: pd.DataFrame,
-    found: Sequence[tuple[StoredRun, Mapping[str, Any]]],
+    found: Sequence[tuple[StoredRun, RowRecord]],
     names: Mapping[str, str],
     groups: Sequence[str],
     ranked: bool,

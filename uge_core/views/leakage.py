@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import METRICS, ordered_metrics
 from uge_core.files import to_csv
 from uge_core.runs.names import labels, run_order
@@ -172,7 +173,7 @@ _LEAKAGE_COLUMNS = [
 ]
 
 
-def _leakage_record(run: StoredRun, label: str, attribute: str, row: dict[str, Any]) -> dict[str, Any]:
+def _leakage_record(run: StoredRun, label: str, attribute: str, row: RowRecord) -> dict[str, Any]:
     shown = as_shown(row)
     floors = [f for f in (shown["floor_majority"], shown["floor_random"]) if f is not None]
     low = shown["ci_low"]
@@ -215,9 +216,9 @@ def _finding(table: pd.DataFrame, label: str) -> str:
     if ok.empty:
         return "Not enough evidence to say how much can be read"
     if ok["ci_low"].isna().all():
-        return "No interval was measured, so nothing can be told from guessing"
+        return "No interval was measured, so no figure can be held against guessing"
     if not ok["telling"].any():
-        return "No attacker can be told from guessing"
+        return "No attacker is distinguishable from guessing"
     top = max(ok[ok["telling"]].to_dict("records"), key=lambda r: r["value"])
     best = "read best" if len(ok) > 1 else "read"
     return f"{top['attribute']} is {best} from {top['run']}: {label} {top['value']:.3f}"
@@ -226,7 +227,7 @@ def _finding(table: pd.DataFrame, label: str) -> str:
 def _remarks(records: list[dict[str, Any]]) -> Iterable[str]:
     """What holds for several rows, said once; a row's own note stands in the table."""
     groups = {
-        "Cannot be told from guessing (hatched or hollow: the interval reaches a floor)": [
+        "Not distinguishable from guessing (hatched or hollow: the interval reaches a floor)": [
             r for r in records if r["evidence"] == "ok" and not r["telling"] and r["ci_low"] is not None
         ],
         "Without an interval, so not held against guessing": [

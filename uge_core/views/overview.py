@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import Metric, ordered_metrics
 from uge_core.runs.names import config_parts, config_words, labels, run_order
 from uge_core.runs.store import RunStore
@@ -19,6 +20,7 @@ from uge_core.views.rows import (
     as_shown,
     audit_rows,
     audited_attributes,
+    bounds,
     exposure_words,
     interval_words,
     lead_of,
@@ -84,7 +86,7 @@ def overview(store: RunStore) -> Overview:
 
 def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
     # By what is asked for below, so that a thousand runs are looked through once each.
-    found: dict[tuple[str | None, ...], list[dict[str, Any]]] = {}
+    found: dict[tuple[str | None, ...], list[RowRecord]] = {}
     for row in run.rows:
         found.setdefault((row["metric"], row["attribute"], row["attacker"]), []).append(row)
         found.setdefault((row["metric"], row["variant"]), []).append(row)
@@ -120,7 +122,7 @@ def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
 
 
 def _listed(
-    found: Mapping[tuple[str | None, ...], Sequence[dict[str, Any]]], metric: Metric, about: str, exposure: str | None
+    found: Mapping[tuple[str | None, ...], Sequence[RowRecord]], metric: Metric, about: str, exposure: str | None
 ) -> float | None:
     """The strongest attacker's value, or that of the attribute, or of the whole embedding."""
     rows = next(
@@ -186,29 +188,29 @@ def _sentence(attribute: str, group: Sequence[StoredRun], names: dict[str, str])
         return "not enough evidence in any run to say how much of it can be read."
     plain = _comparable([pair for pair in found if pair[0].config["method"] == "none"])
     treated = _comparable([pair for pair in found if attribute in pair[0].config["sensitive"]])
-    best = min(treated, key=lambda pair: pair[1]["value"], default=None)
+    best = min(treated, key=_value, default=None)
     text = []
     before = next((pair for pair in plain if best and pair[0].config["seed"] == best[0].config["seed"]), None)
     before = before or next(iter(plain), None)
     if before:
-        text.append(f"without debiasing the strongest attacker picks the right one {_share(before[1])}")
+        text.append(f"without debiasing the strongest attacker picks the right one {_share(before)}")
     if best:
         several = f"the lowest of {len(treated)} treated runs" if len(treated) > 1 else "the treated run"
         subject = "" if before else "the strongest attacker picks the right one "
-        text.append(f"with {names[best[0].id]}, {several}, {subject}{_share(best[1])}")
+        text.append(f"with {names[best[0].id]}, {several}, {subject}{_share(best)}")
     if not text:
         those = _comparable(found)
-        low, high = (of(those, key=lambda pair: pair[1]["value"]) for of in (min, max))
-        text.append(f"with {names[low[0].id]} the strongest attacker picks the right one {_share(low[1])}")
+        low, high = (of(those, key=_value) for of in (min, max))
+        text.append(f"with {names[low[0].id]} the strongest attacker picks the right one {_share(low)}")
         if len(those) > 1:
             text[-1] += f", the lowest of {len(those)} runs"
-            text.append(f"with {names[high[0].id]}, the highest, {_share(high[1])}")
+            text.append(f"with {names[high[0].id]}, the highest, {_share(high)}")
     return (
         f"given two people with different values, {'; '.join(text)}. A coin gets 50 %. {_utility(before, best)}".strip()
     )
 
 
-_Measured = tuple[StoredRun, dict[str, Any]]
+_Measured = tuple[StoredRun, RowRecord]
 
 
 def _comparable(found: list[_Measured]) -> list[_Measured]:
@@ -216,13 +218,18 @@ def _comparable(found: list[_Measured]) -> list[_Measured]:
     return [pair for pair in found if pair[1]["exposure"] != "seen"] or found
 
 
-def _share(row: dict[str, Any]) -> str:
-    interval = (
-        "" if row["ci_low"] is None else f", 95 % interval {100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f}"
-    )
-    coin = ", not distinguishable from a coin" if row["ci_low"] is not None and row["ci_low"] <= 0.5 else ""
+def _value(pair: _Measured) -> float:
+    """Its AUC, which all have that are looked at here."""
+    assert pair[1]["value"] is not None
+    return pair[1]["value"]
+
+
+def _share(pair: _Measured) -> str:
+    row, ends = pair[1], bounds(pair[1])
+    interval = f", 95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f}" if ends else ""
+    coin = ", not distinguishable from a coin" if ends and ends[0] <= 0.5 else ""
     seen = ", measured on people whose values training saw" if row["exposure"] == "seen" else ""
-    return f"{100 * row['value']:.1f} % of the time (n = {row['n']:,}{interval}{coin}{seen})"
+    return f"{100 * _value(pair):.1f} % of the time (n = {row['n']:,}{interval}{coin}{seen})"
 
 
 def _utility(before: _Measured | None, after: _Measured | None) -> str:

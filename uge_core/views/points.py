@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from uge_core.audit.base import RowRecord
 from uge_core.runs.names import config_words, method_class, run_order, settings_apart
 from uge_core.runs.stored_run import StoredRun
 from uge_core.views.overview import COMPARED
-from uge_core.views.rows import as_shown, audit_rows, audited_attributes, matching_row
-from uge_core.views.words import known
+from uge_core.views.rows import as_shown, audit_rows, audited_attributes, bounds, matching_row
 
 ENOUGH_SEEDS = 3  # for an interval over seeds
 
@@ -83,7 +83,7 @@ class Point:
         found = reading(rows)
         if found and metric == "auc" and found.low is not None:
             # No attacker does worse than a coin. Turned one by one, seeds at chance lie above it on average, so they
-            # are told from a coin only where one of them is by itself.
+            # are distinguishable from a coin only where one of them is by itself.
             alone = [r["ci_low"] for r in rows if r and r["ci_low"] is not None and r["evidence"] == "ok"]
             at_chance = found.kind == "seeds" and alone and max(alone) <= 0.5
             return replace(found, low=0.5 if at_chance else max(0.5, found.low))
@@ -112,20 +112,20 @@ class Point:
         )
 
     @staticmethod
-    def _leak(run: StoredRun, attribute: str, metric: str, exposure: str) -> dict[str, Any] | None:
+    def _leak(run: StoredRun, attribute: str, metric: str, exposure: str) -> RowRecord | None:
         name = "micro_f1" if metric == "normalised" else metric
         rows = audit_rows(run, metric=name, attribute=attribute, attacker="worst")
         row = matching_row([r for r in rows if r["exposure"] in (exposure, None)], exposure)
         return None if row is None else _normalised(row) if metric == "normalised" else as_shown(row)
 
 
-def reading(rows: Sequence[Mapping[str, Any] | None]) -> Reading | None:
+def reading(rows: Sequence[RowRecord | None]) -> Reading | None:
     """The rows of a point's seeds as one; None where none was measured."""
     ok = [r for r in rows if r and r["value"] is not None and r["evidence"] == "ok"]
     if not ok:
         return None
     values = np.array([r["value"] for r in ok])
-    ends = [(r["ci_low"], r["ci_high"]) for r in ok if r["ci_low"] is not None]
+    ends = [interval for r in ok if (interval := bounds(r))]
     whole = len(ends) == len(ok)  # an interval of some seeds need not hold the mean of all
     low, high = (min(e[0] for e in ends), max(e[1] for e in ends)) if whole else (None, None)
     kind = "nodes" if whole else None
@@ -147,7 +147,7 @@ def reading(rows: Sequence[Mapping[str, Any] | None]) -> Reading | None:
     )
 
 
-def gap_row(rows: Iterable[Mapping[str, Any]], attribute: str, metric: str) -> Mapping[str, Any] | None:
+def gap_row(rows: Iterable[RowRecord], attribute: str, metric: str) -> RowRecord | None:
     """The row of the largest gap between cells, beside whatever other summaries an audit has."""
     variants: tuple[str | None, ...] = (None, "difference") if metric == "dp" else ("held-out", "all-edges")
     mine = [r for r in rows if r["metric"] == metric and r["attribute"] == attribute and r["exposure"] != "unseen"]
@@ -213,15 +213,23 @@ def _series_labels(firsts: Mapping[str, StoredRun]) -> dict[str, str]:
     return {key: " · ".join([name, *apart[key]]) for key, name in names.items()}
 
 
-def _normalised(row: dict[str, Any]) -> dict[str, Any] | None:
+def _normalised(row: RowRecord) -> RowRecord | None:
     """Micro-F1 with the majority rate at 0 and always being right at 1."""
     base = row["floor_majority"]
     if base is None or base >= 1.0:
         return None
-    scaled = {
-        k: (row[k] - base) / (1.0 - base) for k in ("value", "ci_low", "ci_high", "floor_random") if known(row[k])
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else (value - base) / (1.0 - base)
+
+    return {
+        **row,
+        "value": scaled(row["value"]),
+        "ci_low": scaled(row["ci_low"]),
+        "ci_high": scaled(row["ci_high"]),
+        "floor_random": scaled(row["floor_random"]),
+        "floor_majority": 0.0,
     }
-    return {**row, **scaled, "floor_majority": 0.0}
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import IntArray
+from uge_core.audit.base import RowRecord
 from uge_core.audit.holm import holm
 from uge_core.explore.projection.align import align_path
 from uge_core.explore.projection.cache import Picture, alike, find_confidence, find_picture, picture, projections
@@ -109,7 +110,7 @@ class Fact:
         help: the same in a sentence, with what it does not say.
         value: as shown.
         words: interval, floor and n.
-        verdict: "more than chance", "not told from chance" or "not enough evidence".
+        verdict: "more than chance", "not distinguishable from chance" or "not enough evidence".
     """
 
     label: str
@@ -367,7 +368,7 @@ def full_space(store: RunStore, data: ProjectionData, run_id: str, attribute: st
     label, near = f"↓ {NEAREST} nearest alike", alike(run, data.graph).get(attribute)
     if near is None or near.value is None or near.chance is None or near.low is None:
         return (*out, Fact(label, about, "-", "too few people", "not enough evidence"))
-    verdict = "more than chance" if near.low > near.chance else "not told from chance"
+    verdict = "more than chance" if near.low > near.chance else "not distinguishable from chance"
     words = f"95 %{interval(near.low, near.high)}, chance {near.chance:.3f}, n = {near.n:,} people"
     return (*out, Fact(label, about, f"{near.value:.3f}", words, verdict))
 
@@ -390,12 +391,13 @@ _MEASURED = (
 )
 
 
-def _measured(label: str, about: str, row: dict[str, Any] | None) -> Fact:
+def _measured(label: str, about: str, row: RowRecord | None) -> Fact:
     if row is None or row["value"] is None or row["evidence"] != "ok":
         words = "not measured" if row is None else f"n = {row['n']:,} people"
         return Fact(label, about, "-", words, "not enough evidence")
     shown = as_shown(row)
-    floors = {name: shown[f"floor_{name}"] for name in ("majority", "random") if shown[f"floor_{name}"] is not None}
+    named = {"majority": shown["floor_majority"], "random": shown["floor_random"]}
+    floors = {name: value for name, value in named.items() if value is not None}
     if row["metric"] == "auc":
         floors = {"a coin": 0.5} | {k: v for k, v in floors.items() if k == "random"}
     exposure = {"unseen": "values not seen in training", "seen": "values may have been seen in training"}
@@ -406,14 +408,14 @@ def _measured(label: str, about: str, row: dict[str, Any] | None) -> Fact:
                 f"95 %{interval(shown['ci_low'], shown['ci_high'])}" if shown["ci_low"] is not None else "",
                 *(f"{name} {value:.3f}" for name, value in floors.items()),
                 f"n = {row['n']:,} people",
-                exposure.get(row["exposure"], ""),
+                exposure.get(row["exposure"] or "", ""),
             ),
         )
     )
     if shown["ci_low"] is None:
         verdict = "not enough evidence"
     else:
-        verdict = "more than chance" if shown["ci_low"] > max(floors.values(), default=0.0) else "not told from chance"
+        verdict = "more than chance" if shown["ci_low"] > max(floors.values(), default=0.0) else "not distinguishable from chance"
     return Fact(label, about, f"{shown['value']:.3f}", words, verdict)
 
 
@@ -543,7 +545,7 @@ def _stands_out(rows: Sequence[Mapping[str, Any]], m: int, n: int, attribute: st
     told = [r for r in rows if r["Against everybody"] in ("more", "fewer") and not r["_small"]]
     if not told:
         tested = any(r["p"] is not None for r in rows)
-        end = "their mix cannot be told from everybody's" if tested else "they are too few to compare"
+        end = "their mix is not distinguishable from everybody's" if tested else "they are too few to compare"
         return f"{text} By {attribute}, {end}."
     top = max(told, key=lambda r: abs(r["_difference"]))
     return (

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from uge_core.audit.attacker_order import ordered_attackers
+from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import METRICS
 from uge_core.runs.stored_run import StoredRun
 
 METRIC_LABELS = {m.name: m.short for m in METRICS.values()}
 
 
-def audit_rows(run: StoredRun, **criteria: Any) -> list[dict[str, Any]]:
+def audit_rows(run: StoredRun, **criteria: Any) -> list[RowRecord]:
     """The rows of a run's audit whose fields equal `criteria`."""
     rows = list(run.rows)
     for key, value in criteria.items():  # the first leaves few to the others: a thousand runs are a second, not eight
@@ -20,13 +21,13 @@ def audit_rows(run: StoredRun, **criteria: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def lead_of(rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+def lead_of(rows: Iterable[RowRecord]) -> RowRecord | None:
     """The row a report leads with: measured on nodes whose values training did not see, where there is one."""
     ranked = sorted(rows, key=lambda r: {"unseen": 0, None: 1, "seen": 2}.get(r["exposure"], 3))
     return ranked[0] if ranked else None
 
 
-def matching_row(rows: Iterable[dict[str, Any]], exposure: str | None) -> dict[str, Any] | None:
+def matching_row(rows: Iterable[RowRecord], exposure: str | None) -> RowRecord | None:
     """The row of the same member as `exposure`; a row without exposure counts as both."""
     ranked = sorted(
         (r for r in rows if r["exposure"] in (exposure, None) or exposure is None),
@@ -40,19 +41,33 @@ def audited_attributes(run: StoredRun) -> list[str]:
     return list(dict.fromkeys(r["attribute"] for r in audit_rows(run) if r["attacker"] and r["attribute"]))
 
 
-def as_shown(row: dict[str, Any]) -> dict[str, Any]:
+def as_shown(row: RowRecord) -> RowRecord:
     """The row with an AUC below 0.5 turned round, and its random floor likewise."""
     if row["metric"] != "auc":
         return row
+    turned = row.copy()
     if row["floor_random"] is not None and row["floor_random"] < 0.5:
-        row = dict(row, floor_random=1 - row["floor_random"])
+        turned["floor_random"] = 1 - row["floor_random"]
     if row["value"] is None or row["value"] >= 0.5:
-        return row
-    turned = dict(row, value=1 - row["value"], turned=True)
-    if row["ci_low"] is not None:
+        return turned
+    turned["value"], turned["turned"] = 1 - row["value"], True
+    if ends := bounds(row):
         # An interval across 0.5 starts at 0.5 once turned: no attacker does worse than a coin.
-        turned["ci_low"], turned["ci_high"] = max(0.5, 1 - row["ci_high"]), 1 - row["ci_low"]
+        turned["ci_low"], turned["ci_high"] = max(0.5, 1 - ends[1]), 1 - ends[0]
     return turned
+
+
+def bounds(row: RowRecord) -> tuple[float, float] | None:
+    """The ends of a row's interval, None where it has none."""
+    return None if row["ci_low"] is None or row["ci_high"] is None else (row["ci_low"], row["ci_high"])
+
+
+def order(x: RowRecord, y: RowRecord) -> Literal["lower", "higher", "overlap"] | None:
+    """Whether y's interval lies below or above x's; None where one has none."""
+    first, second = bounds(x), bounds(y)
+    if first is None or second is None:
+        return None
+    return "lower" if second[1] < first[0] else "higher" if second[0] > first[1] else "overlap"
 
 
 def pair_as_shown(pair: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,6 +100,6 @@ def exposure_words(run: StoredRun, exposure: str | None) -> str:
     return exposure or ("not known" if run.config["method"] == "external" else "not read")
 
 
-def interval_words(row: dict[str, Any] | None) -> str:
+def interval_words(row: RowRecord | None) -> str:
     """A row's interval, "" where it has none."""
     return "" if row is None or row["ci_low"] is None else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"

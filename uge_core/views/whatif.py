@@ -13,11 +13,12 @@ from typing import Any
 import pandas as pd
 
 from uge_core.audit.attacker_order import ordered_attackers
+from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import METRICS
 from uge_core.files import to_csv
 from uge_core.graph.suppression import FEWEST, SUPPRESSED, SUPPRESSED_LEGEND, is_suppressed
-from uge_core.views.rows import METRIC_LABELS, as_shown, attacker_labels, pair_as_shown
-from uge_core.views.words import interval, known, many
+from uge_core.views.rows import METRIC_LABELS, as_shown, attacker_labels, order, pair_as_shown
+from uge_core.views.words import interval, many
 
 _UNDER = f"under {FEWEST}"
 TIER_WORDS: Mapping[str, str] = {
@@ -125,6 +126,7 @@ def _of(row: Mapping[str, Any]) -> str:
 
 def _row(pair: Mapping[str, Any]) -> dict[str, Any]:
     before, after = as_shown(pair["before"]), as_shown(pair["after"])
+    first, second = before["value"], after["value"]
     return {
         "Measure": _what(pair),
         "Of": _of(before),
@@ -133,7 +135,7 @@ def _row(pair: Mapping[str, Any]) -> dict[str, Any]:
         "Before, 95 %": interval(before["ci_low"], before["ci_high"]).strip(),
         "After": after["value"],
         "After, 95 %": interval(after["ci_low"], after["ci_high"]).strip(),
-        "Difference": None if None in (before["value"], after["value"]) else after["value"] - before["value"],
+        "Difference": None if first is None or second is None else second - first,
         "Shows": _verdict(before, after),
         "Chance, after": after["floor_random"],
         "Majority, after": after["floor_majority"],
@@ -143,18 +145,13 @@ def _row(pair: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _verdict(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def _verdict(before: RowRecord, after: RowRecord) -> str:
     """One of three: a change, none that is shown, or not enough evidence."""
     if None in (before["value"], after["value"]) or "insufficient" in (before["evidence"], after["evidence"]):
         return EMPTY
     if before["value"] == after["value"]:
         return "The same"
-    ends = [before["ci_low"], before["ci_high"], after["ci_low"], after["ci_high"]]
-    if not all(known(e) for e in ends):
-        return EMPTY
-    if ends[3] < ends[0] or ends[2] > ends[1]:
-        return "Lower" if after["value"] < before["value"] else "Higher"
-    return "No change is shown"
+    return {"lower": "Lower", "higher": "Higher", "overlap": "No change is shown", None: EMPTY}[order(before, after)]
 
 
 def _sentences(pairs: Sequence[Mapping[str, Any]]) -> Sequence[str]:

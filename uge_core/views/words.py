@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, TypeGuard
 
 import pandas as pd
 
 
-def known(value: Any) -> bool:
+def known(value: Any) -> TypeGuard[float]:
     """It is a number."""
     return value is not None and not pd.isna(value)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from uge_core.audit.base import CellRecord, RowRecord
 from uge_core.audit.metrics import METRICS, ordered_metrics
 from uge_core.explore.whatif.scenario import Scenarios
 from uge_core.graph.suppression import SUPPRESSED, SUPPRESSED_LEGEND
@@ -141,7 +142,7 @@ def _run(run: StoredRun, record: Mapping[str, Any], label: str) -> dict[str, Any
     }
 
 
-def _tables(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _tables(rows: Iterable[RowRecord]) -> Iterator[dict[str, Any]]:
     """The rows by metric, unseen ones first, as text."""
     rows = list(rows)
     for name, metric in METRICS.items():
@@ -157,11 +158,15 @@ def _tables(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
                         "kind": r["ci_kind"] or "",
                         "n": f"{r['n']:,}" if r["n"] is not None else "",
                         "floors": ", ".join(
-                            f"{f} {_number(r['floor_' + f])}"
-                            for f in ("random", "majority", "permutation")
-                            if r.get("floor_" + f) is not None
+                            f"{name} {_number(floor)}"
+                            for name, floor in (
+                                ("random", r["floor_random"]),
+                                ("majority", r["floor_majority"]),
+                                ("permutation", r["floor_permutation"]),
+                            )
+                            if floor is not None
                         ),
-                        "p": "" if r.get("p_value") is None else _number(r["p_value"]),
+                        "p": "" if (p := r["p_value"]) is None else _number(p),
                         "direction": r["direction"],
                         "note": r["note"] or "",
                         **_cells(r.get("cells") or ()),
@@ -174,7 +179,7 @@ def _tables(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 _MOST_CELLS = 60
 
 
-def _cells(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _cells(cells: Sequence[CellRecord]) -> dict[str, Any]:
     """Group pairs as text, what suppressed ones are, and how many more there are."""
     told = [suppressed(c) for c in cells[:_MOST_CELLS]]
     return {
