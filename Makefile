@@ -13,12 +13,15 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+# Bytecode is kept: without it each of the tests' processes compiles all modules again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: app test lint acceptance sample-audit docs bench
 app: $(VENV)/.app
 	$(BIN)/python -m uge_core app
 
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/python -m pytest --only-alone
 
 lint: $(VENV)/.dev

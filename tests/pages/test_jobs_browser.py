@@ -105,7 +105,7 @@ def test_watched_reloaded_cancelled_killed_and_resumed(
     rate = job.progress["done"] / (began - job.started)
 
     # As many epochs as last long enough to be killed in between.
-    train(tab, "sample:town", int(min(90_000, max(300, 5 * rate))))
+    train(tab, "sample:town", int(min(90_000, max(800, 10 * rate))))
     expect(tab.get_by_text("Job 2:")).to_be_visible()
     job = until(store, 2, lambda j: j.progress.get("stage") == "training" and j.progress["done"] > 1)
     limit = time.monotonic() + 60

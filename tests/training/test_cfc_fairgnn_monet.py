@@ -35,7 +35,8 @@ def told(z, value):
     return [m.fit(x[half], value[half]).score(x[~half], value[~half]) for m in attackers]
 
 
-@pytest.mark.parametrize("backbone", ["node2vec", pytest.param("gcn", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("backbone", ["node2vec", "gcn"])
 def test_cfc_hides_what_the_links_tell_otherwise(backbone):
     graph, club, community = clubs()
     options = {"filter_chance": 1.0}

@@ -476,7 +476,10 @@ def test_three_verdicts(store: RunStore) -> None:
     cells = [cell("A", "A", 0.5), cell("A", "B", 0.45)]
     view = two(store, gap(cells, 0.05, p_value=0.3, floor_random=0.04), gap([cell("A", "A", 0.5)], None))
     assert [s.verdict for s in view.sides] == ["not distinguishable from chance", "not enough evidence"]
-    assert "Chance alone would give about 0.040. It is not distinguishable from chance (p = 0.3)." in view.sides[0].sentence
+    assert (
+        "Chance alone would give about 0.040. It is not distinguishable from chance (p = 0.3)."
+        in view.sides[0].sentence
+    )
     assert view.sides[1].sentence.startswith("Not enough evidence") and view.change == ""
     assert (
         view.title == "Demographic parity: no difference between city groups is shown "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys import others_in_ci
 
 import uge_core as uge
 from uge_core.audit.run import audit_embedding
@@ -62,7 +63,7 @@ def trained_edge(graph: Any, at: int = 0) -> tuple[str, str]:
 # re-judge
 
 
-@pytest.mark.parametrize("method", ["none", "uge-w"])
+@pytest.mark.parametrize("method", others_in_ci(("none", "uge-w"), "uge-w"))
 @pytest.mark.parametrize(
     "edits",
     [
