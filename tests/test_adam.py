@@ -30,6 +30,7 @@ def test_steps_are_those_of_torchs_class(eps: float) -> None:
             assert all(torch.equal(t, torchs.state[b][name]) for name, t in adam.state.get(a, {}).items())
 
 
+@pytest.mark.slow
 def test_a_training_does_not_wait_for_torchs_compiler() -> None:
     code = (
         "import sys; sys.path.insert(0, 'tests'); import toys; graph = toys.town();"

@@ -100,6 +100,7 @@ def test_other_processors_give_the_same_figures(name: str, tmp_path: Path) -> No
         assert said.words is None, f"{kind}: {said.words}"
 
 
+@pytest.mark.slow
 @pytest.mark.processors
 @pytest.mark.parametrize(("backbone", "method"), figures.TRAININGS)
 def test_training_does_not_depend_on_the_number_of_threads(

@@ -87,6 +87,7 @@ def run_alone(code: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_a_forked_process_has_threads_of_its_own() -> None:
     code = (
         "import os, torch; from uge_core.row_products import times; torch.set_num_threads(1)\n"

@@ -66,6 +66,7 @@ def test_a_leak_that_is_not_linear_is_missed_by_the_linear_attacker_alone(attack
         assert found > 0.7
 
 
+@pytest.mark.slow
 def test_the_worst_row_is_not_the_linear_attackers():
     z, y = nodes_with_equal_means("variances", 1_000)
     source, target = np.random.default_rng(1).integers(0, 1_000, (2, 4_000))
@@ -81,6 +82,7 @@ def test_the_worst_row_is_not_the_linear_attackers():
     assert audit.find(metric="usable_bits", attacker="worst").floor_majority == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bipartite", [False, True])
 def test_the_graph_attacker_reads_what_only_neighbours_say(bipartite):
     rng = np.random.default_rng(0)

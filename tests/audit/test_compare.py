@@ -152,6 +152,7 @@ def rows_of(comparison):
     return {(r.metric, r.attribute, r.attacker, r.exposure): r for r in comparison.rows}
 
 
+@pytest.mark.slow
 def test_both_values_are_the_audits(graph, embeddings):
     split = split_links(graph, seed=1)
     found = rows_of(
@@ -306,6 +307,7 @@ def coverage(trials):
     return {k: v / trials for k, v in hits.items()}, false_alarms / trials
 
 
+@pytest.mark.slow
 def test_coverage_roughly():
     covered, alarms = coverage(200)
     print(covered, alarms)

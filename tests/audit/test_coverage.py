@@ -91,6 +91,7 @@ def test_coverage_where_all_or_none_of_a_class_are_right(case: str) -> None:
     assert min(inside.values()) >= 0.92 * 300, inside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("num_in", "num_out", "shift"), [(10, 10, 2.5), (20, 20, 2.0), (10, 100, 1.5), (10, 10, 1.5)])
 def test_coverage_of_areas_near_one(num_in: int, num_out: int, shift: float) -> None:
     """DeLong's own interval covers .84 to .88 of the last three."""

@@ -49,6 +49,7 @@ def test_the_size_of_what_is_left_out_points_at_nobody(few, says):
     assert not any(f"{n} people" in note for n in (9, *few))
 
 
+@pytest.mark.slow
 def test_what_two_attributes_leak_together():
     graph, z = town()
     audit = audit_embedding(z, graph, None, attackers=["trees"], crossings=["Region + gender"])

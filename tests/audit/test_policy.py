@@ -372,6 +372,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         policy.read(tmp_path / "p.yaml")
 
 
+@pytest.mark.slow
 @given(
     st.text(max_size=60)
     | st.recursive(

@@ -534,6 +534,7 @@ def test_verify_notices_a_row_taken_out_and_an_attacker_left_out(audited: Path) 
     assert done.returncode == 3 and "unknown option of an audit 'split'" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_report_writes_no_lines_of_its_own(audited: Path) -> None:
     report = json.loads((audited / "report.json").read_text())
     false = "standard\x1b[2J\r\naudit: equal: all rows are equal\n\u202e"
@@ -686,6 +687,7 @@ def test_an_embedding_changed_in_the_store_is_noticed(audited: Path, tmp_path: P
     assert done.returncode == 1 and "sha256: equal" in done.stdout and "measured anew" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_renamed_run_keeps_a_true_record(town: Path, tmp_path: Path) -> None:
     first, second = (shutil.copytree(town, tmp_path / name) for name in ("first", "second"))
     store = RunStore(tmp_path / "store")

@@ -326,6 +326,7 @@ def test_lists_of_attackers(seeded: Path, capsys: pytest.CaptureFixture[str]) ->
     assert once[0] == 0 and once[1] == twice[1]
 
 
+@pytest.mark.slow
 def test_joint_rows_are_kept_with_all_their_attributes(
     town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -511,6 +512,7 @@ def test_app_listens_where_it_is_told_and_nowhere_else(how: str, seeded: Path) -
         process.wait()
 
 
+@pytest.mark.slow
 def test_an_audit_with_fewer_attackers_leaves_the_stored_one(
     store_copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -267,6 +267,7 @@ def stop_at(epoch: int) -> Callable[[Any], None]:
     return on_progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backbone", ["node2vec", "gcn"])
 def test_a_training_stopped_twice_has_the_bits_of_one_that_was_not(backbone: str, town: Path, tmp_path: Path) -> None:
     graph = uge.load(town)

@@ -75,6 +75,7 @@ def test_the_live_slider_gets_what_the_page_shows_and_no_more(seeded: Path) -> N
     assert set(live_assets()) == {"html", "css", "js"} and "innerHTML" not in live_assets()["js"]
 
 
+@pytest.mark.slow
 def test_a_run_on_a_scenario_keeps_its_graph_and_one_from_python_needs_a_place_alone(
     town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_run_on_a_scenario_keeps_its_graph_and_one_from_python_needs_a_place_a
     assert planned.run_id == run.id
 
 
+@pytest.mark.slow
 def test_the_command_line_at_the_own_lambda_gives_the_stored_runs(
     town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

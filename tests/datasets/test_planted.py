@@ -151,6 +151,7 @@ def worst(found, p, draws=4000):
     return np.max(np.where(found == p, 0.0, np.abs(found - p) / np.maximum(error, 1e-12)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_every_pair_comes_as_often_as_it_should(structure):
     """5 standard errors: one in 25,000 by chance over these 66 pairs."""

@@ -179,6 +179,7 @@ def test_the_command_line_shows_how_much_has_come(host, made, tmp_path, capsys):
     assert not (tmp_path / "store").exists()
 
 
+@pytest.mark.slow
 def test_a_run_is_no_request_to_fetch_its_graph_anew(host, tmp_path, capsys):
     path = "/datasets/ptg/twitch/PT.npz"
     pairs = social(1_912, 64_510, loops=True)
@@ -198,6 +199,7 @@ def test_a_run_is_no_request_to_fetch_its_graph_anew(host, tmp_path, capsys):
     assert host.asked == [path, path]
 
 
+@pytest.mark.slow
 def test_self_loops_and_other_keys(host):
     path = "/datasets/ptg/twitch/PT.npz"
     pairs = social(1_912, 64_510, loops=True)

@@ -286,6 +286,7 @@ def same_rows(found, exact):
             assert one is None or one == pytest.approx(other, abs=1e-4), (a.metric, a.variant, name)
 
 
+@pytest.mark.slow
 @pytest.mark.processors
 @pytest.mark.parametrize("make", [village, shop])
 def test_a_whole_audit_equals_one_of_the_scores_themselves(make, monkeypatch):
@@ -550,6 +551,7 @@ def test_the_option_is_shown_and_taken_by_the_command_line(plain_town, tmp_path,
     assert code == 2 and "score" in err and "sigma_2" in err
 
 
+@pytest.mark.slow
 def test_a_training_that_was_cut_off_ends_with_the_same_bits(plain_town, tmp_path):
     graph = uge.load(plain_town)
     given = {

@@ -44,6 +44,7 @@ def test_the_frame_stands_on_every_page_and_every_chart_has_words(app: AppTest, 
     assert not app.warning
 
 
+@pytest.mark.slow
 def test_choices_are_kept_when_the_page_changes(app: AppTest) -> None:
     opened(app, "fairness.py")
     app.sidebar.selectbox(key="frame_attribute").set_value("gender").run()
@@ -130,6 +131,7 @@ def test_the_method_page_explains_and_shows_formulas(app: AppTest) -> None:
     assert any("boundary" in m.value and "What it cannot" in m.value for m in app.markdown)
 
 
+@pytest.mark.slow
 def test_one_run_and_an_attribute_with_one_value(app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data").mkdir()
     edges = [f"p{i},p{(i + step) % 60}" for i in range(60) for step in (1, 2, 3)]

@@ -115,6 +115,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 def test_hostile_uploads_each_get_their_own_message(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other on one page, so that nothing of the upload before is left either."""
     monkeypatch.setattr(kept, "LARGEST_MB", 0.02)
@@ -212,6 +213,7 @@ def test_the_address_opens_a_graph_and_never_fetches(monkeypatch: pytest.MonkeyP
         assert said in (app.header[0].value if app.header else app.error[0].value)
 
 
+@pytest.mark.slow
 def test_the_web_process_stays_without_torch(tmp_path: Path) -> None:
     code = (
         "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], "

@@ -78,6 +78,7 @@ def test_contours_lie_over_the_points_when_asked_for(app: AppTest) -> None:
     assert "Contours: equal density of people" in words(app)
 
 
+@pytest.mark.slow
 def test_the_address_says_where_along_its_path_run_b_stands(
     shared: Path, town: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_selection_is_sent_to_whatif_as_the_users_own_ids(app: AppTest) -> Non
         assert [t.value for t in app.title] == ["What-if"]
 
 
+@pytest.mark.slow
 def test_a_picture_that_takes_long_is_asked_of_a_job_and_shown_once_it_is_there(app: AppTest, shared: Path) -> None:
     app.button_group(key="projection").set_value("t-sne").run()
     assert not app.exception and not app.get("plotly_chart")

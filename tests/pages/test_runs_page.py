@@ -120,6 +120,7 @@ def test_a_filter_narrows_the_history(seeded: Path, monkeypatch: pytest.MonkeyPa
     assert app.dataframe[0].value["Run"].tolist() == ["UGE-W · city"]
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_and_measured_in_pairs(
     store_copy: Path, monkeypatch: pytest.MonkeyPatch, work_here: Callable[[RunStore], None]
 ) -> None:

@@ -72,6 +72,7 @@ def cookie(**content: Any) -> str:
     return "_streamlit_user=" + create_signed_value(SECRET, "_streamlit_user", json.dumps(content)).decode()
 
 
+@pytest.mark.slow
 def test_where_people_sign_in_the_routes_ask_for_their_cookie(seeded: Path, start: Callable[..., Any]) -> None:
     known = {"origin": "http://localhost:8501", "is_logged_in": True, "email": "a@example.org"}
     forged = create_signed_value("another secret", "_streamlit_user", json.dumps(known)).decode()

@@ -59,6 +59,7 @@ def test_uge_o_ranks_a_larger_bias_free_town_better_for_certain():
     assert low > 0
 
 
+@pytest.mark.slow
 def test_without_planted_bias_there_is_nothing_to_gain():
     """The negative control: a town whose sensitive attributes do nothing."""
     town = recipe("town")

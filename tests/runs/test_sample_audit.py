@@ -68,6 +68,7 @@ def test_a_store_that_is_there_is_left_alone(tmp_path: Path) -> None:
     assert first_start(uge.RunStore(tmp_path / "empty"))
 
 
+@pytest.mark.slow
 def test_many_first_starts_at_once_make_one_store(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: first_start(uge.RunStore(tmp_path / "store")), range(4)))

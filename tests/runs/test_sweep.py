@@ -29,6 +29,7 @@ def test_train_returns_a_stored_audited_run(town: Path, tmp_path: Path) -> None:
     assert set(bias_free) == {"city"}
 
 
+@pytest.mark.slow
 def test_a_run_without_a_method_is_judged_for_every_attribute(town: Path, tmp_path: Path) -> None:
     run = uge.train(uge.load(town), store=RunStore(tmp_path), **FAST)
     rows = [r for r in run.audit["rows"] if r["metric"] == "ndcg_at_10_bias_free"]
@@ -140,6 +141,7 @@ def test_what_cannot_be_audited_is_a_config_error(town: Path, change: Any, setti
         uge.audit(change(z), graph, **settings)
 
 
+@pytest.mark.slow
 def test_audit_of_a_run_gives_the_rows_of_its_stored_audit(town: Path, seeded: Path) -> None:
     graph = uge.load(town)
     for run in RunStore(seeded).list():
@@ -183,6 +185,7 @@ def test_a_reused_run_takes_over_where_its_data_lie_now(plain_town: Path, tmp_pa
     assert uge.train(graph, store=store, **FAST).dataset["source"] is None
 
 
+@pytest.mark.slow
 def test_a_run_whose_files_are_damaged_is_trained_again(plain_town: Path, tmp_path: Path) -> None:
     graph, store = uge.load(plain_town), RunStore(tmp_path)
     arguments: dict[str, Any] = {"sensitive": "city", "method": "uge-w", "store": store, **FAST}

@@ -55,6 +55,7 @@ def test_cfc_hides_what_the_links_tell_otherwise(backbone):
     assert min(told(hidden.embedding, community)) > 0.55  # of three by chance 0.33
 
 
+@pytest.mark.slow
 def test_fairgnn_hides_from_a_linear_attacker_and_takes_the_covariance_down():
     graph, club, _ = clubs()
     common = {"epochs": 100, "exposure": "seen"}

@@ -217,6 +217,7 @@ def test_the_split_carries_weights_and_directions():
     assert plain.weights is None and plain.directions is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [town, shop])
 @pytest.mark.parametrize("backbone", SOME_BACKBONES)
 def test_equal_weights_are_no_weights(make, backbone):
@@ -260,7 +261,7 @@ def test_directions_reach_messages_and_walks_alone(backbone):
     assert (a == b).all() == (kind.messages == "none" and not kind.walks_follow)
 
 
-@pytest.mark.parametrize(("backbone", "methods"), shared_out("gcn"))
+@pytest.mark.parametrize(("backbone", "methods"), shared_out())
 def test_every_method_trains_on_a_weighted_directed_graph(backbone, methods):
     graph = directed(weighted(town()))
     split = split_links(graph, validation_share=0.05)
@@ -271,6 +272,7 @@ def test_every_method_trains_on_a_weighted_directed_graph(backbone, methods):
             assert np.isfinite(f.embedding).all() and total[-1] < total[0], f.config.method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backbone", SOME_BACKBONES)
 def test_heavy_edges_score_higher(backbone):
     graph = town()

@@ -95,6 +95,7 @@ def test_graphs_differ_and_a_graph_is_drawn_again_as_it_was():
     assert (DrawnGraphs(drawn.mean, 1, 4).in_loss(1) != first).any()
 
 
+@pytest.mark.slow
 def test_many_drawn_graphs_come_near_uge_w():
     graph = town()
     w, g, none = run(

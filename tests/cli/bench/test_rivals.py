@@ -9,6 +9,7 @@ from uge_core.cli.main import run
 from uge_core.errors import ConfigError, UgeError
 from uge_core.runs.rivals import ATTACKERS, FIGURES, markdown, rivals, table
 
+pytestmark = pytest.mark.slow
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FEW = {"epochs": 8, "dim": 8}
 

@@ -110,6 +110,7 @@ def test_the_stored_run_is_audited_by_its_id(town, vectors, store, tmp_path, cap
     assert "embeds other data than changed holds now" in said and "audit its file again" in said
 
 
+@pytest.mark.slow
 def test_cosine_changes_links_and_not_leakage(town, vectors, store, capsys):
     here = ("audit", "--embeddings", vectors, "--data", town, "--attackers", "linear")
     dot, cosine = record(capsys, *here), record(capsys, *here, "--score", "cosine")
@@ -130,6 +131,7 @@ def test_cosine_changes_links_and_not_leakage(town, vectors, store, capsys):
     assert "unknown score 'cosin'" in refused(capsys, *here, "--score", "cosin")
 
 
+@pytest.mark.slow
 def test_a_split_seed_is_taken_on_trust(town, vectors, store, capsys):
     here = ("audit", "--embeddings", vectors, "--data", town, "--attackers", "linear")
     plain = record(capsys, *here)["run_id"]
@@ -154,6 +156,7 @@ def test_vectors_that_are_all_the_same(town, tmp_path, capsys):
     assert {r["value"] for r in rows if r["metric"] == "auc" and r["value"] is not None} == {0.5}
 
 
+@pytest.mark.slow
 def test_no_training_code_is_loaded(town, vectors, store):
     code = (
         "import sys; from uge_core.cli.main import run; code = run(sys.argv[1:]);"
@@ -237,6 +240,7 @@ def test_two_runs_are_compared(town, seeded, store_copy, capsys):
     assert code == 0 and "p Holm" in out and out.count("\n") == 7
 
 
+@pytest.mark.slow
 def test_a_file_against_a_run(town, vectors, store_copy, capsys):
     stored = uge.RunStore(store_copy)
     plain = next(r for r in stored.list() if r.config["method"] == "none")
@@ -299,6 +303,7 @@ def test_methods_are_compared_over_seeds(town, tmp_path, store, capsys):
     )
 
 
+@pytest.mark.slow
 def test_pages_show_it_beside_trained_runs(vectors, town, store_copy, monkeypatch, capsys):
     here = ("audit", "--embeddings", vectors, "--data", town, "--store", store_copy)
     record(capsys, *here)
@@ -320,6 +325,7 @@ def test_pages_show_it_beside_trained_runs(vectors, town, store_copy, monkeypatc
     assert "external" in chart.proto.alt
 
 
+@pytest.mark.slow
 def test_a_file_audited_again_with_less_keeps_what_was_measured(town, vectors, store, capsys):
     here = ("audit", "--embeddings", vectors, "--data", town, "--attackers")
     first = record(capsys, *here, "linear")

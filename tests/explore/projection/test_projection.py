@@ -199,6 +199,7 @@ def test_near_people_are_not_said_to_be_alike_by_chance():
     assert missed <= 0.085 * 200
 
 
+@pytest.mark.slow
 def test_confidence_is_high_where_the_value_is_planted_and_never_learnt_from_oneself() -> None:
     rng = np.random.default_rng(6)
     codes = rng.integers(0, 2, 600).astype(np.int64)
@@ -296,6 +297,7 @@ def test_paths_go_from_the_untreated_run_along_lambda(store: RunStore) -> None:
 
 
 # UMAP compiles for half a minute before it begins.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [
@@ -526,7 +528,7 @@ def test_a_selection_is_compared_with_everybody(town_graph: AttributedGraph) -> 
     assert "204 people selected, 20.4 % of those drawn. city city1 is 73.5 % of them" in view.sentence
     assert len(view.people) == 200 and len(view.ids) == 204
     everybody = ui.selection_view(data, drawn.tolist(), "city")
-    assert "cannot be told" in everybody.sentence
+    assert "not distinguishable" in everybody.sentence
     few = ui.selection_view(data, drawn[:5].tolist(), "city")
     assert "too few to compare" in few.sentence and set(few.table["Selected"]) == {"under 10"}
 
@@ -561,6 +563,7 @@ def test_data_that_changed_or_have_no_place_are_a_sentence(store: RunStore, town
         ui.projection_graph(store, run.id)
 
 
+@pytest.mark.slow
 def test_pictures_of_a_run_on_a_scenario_are_of_its_own_graph(
     town: Path, store: RunStore, work_here: Callable[[RunStore], None]
 ) -> None:

@@ -93,6 +93,7 @@ def test_what_waits_is_not_asked_for_again(own: uge.RunStore) -> None:
     ui.cancel(job_id, own)
 
 
+@pytest.mark.slow
 def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Path) -> None:
     run = run_of(own, "none")
     scenario = Scenario(run.dataset["fingerprint"], (FlipValue("city", ("p1", "p2"), "A"),), "two <b>people</b>")
@@ -163,6 +164,7 @@ def without_an_edge(town: Path, folder: Path) -> tuple[AttributedGraph, Scenario
     return graph, Scenario(graph.fingerprint, (DropEdges(((a, b),)),), "one fewer"), uge.load(folder)
 
 
+@pytest.mark.slow
 def test_a_run_on_a_scenario_is_not_one_on_files_of_the_same_content(town: Path, tmp_path: Path) -> None:
     graph, scenario, files = without_an_edge(town, tmp_path / "files")
     edited, store = scenario_graph(graph, scenario), uge.RunStore(tmp_path / "store")
@@ -203,6 +205,7 @@ def test_edits_that_leave_the_graph_as_it_is_are_not_trained_on(edit: Edit, own:
     assert same.id == run.id and same.dataset == run.dataset
 
 
+@pytest.mark.slow
 def test_other_edits_that_make_the_same_graph_find_its_run(
     own: uge.RunStore, town: Path, tmp_path: Path, work_here: Callable[[uge.RunStore], None]
 ) -> None:

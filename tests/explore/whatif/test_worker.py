@@ -179,6 +179,7 @@ def test_a_request_that_is_none_gets_an_answer(tmp_path: Path) -> None:
     serving.join()
 
 
+@pytest.mark.slow
 def test_what_asks_loads_nothing_heavy_and_what_answers_no_torch_before_it_must(own: uge.RunStore) -> None:
     code = (
         "import sys, uge_core as uge, uge_core.dashboard as ui; ui.whatif_judge, ui.whatif_edit, ui.ego_figure;"
