@@ -1,7 +1,7 @@
 """Shared fixtures, and which tests run where.
 
 By default `pytest` leaves out slow, realdata, browser and acceptance tests; with CI=true only
-acceptance tests are left out, and each property is tried on twice as many examples. ``-m`` chooses
+acceptance tests are left out, and each property is tried on four times as many examples. ``-m`` chooses
 by hand. What a machine lacks (the shared graphs, a CUDA device, a browser) skips its tests with the
 reason; with CI=true a missing browser fails.
 """
@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED_DATA = Path(os.environ.get("UGE_SHARED_DATA", ROOT.parent / "shared" / "data"))
 CI = os.environ.get("CI") == "true"
 # The first example compiles kernels, and a busy machine is no failure.
-settings.register_profile("default", deadline=None, max_examples=40 if CI else 20)
+settings.register_profile("default", deadline=None, max_examples=40 if CI else 10)
 settings.load_profile("default")
 
 

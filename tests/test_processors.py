@@ -176,6 +176,7 @@ def test_equal_candidates_are_tied_at_random() -> None:
     assert len(rank) > 200 and np.mean(rank < 10) == pytest.approx(0.1, abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.processors
 def test_floors_do_not_depend_on_the_embedding() -> None:
     town = figures.graph()

@@ -48,6 +48,7 @@ def coverage(metric: str, n: int, trials: int) -> float:
     return inside / trials
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", TRUE)
 @pytest.mark.parametrize("n", [100, 1000])
 def test_coverage(metric: str, n: int) -> None:

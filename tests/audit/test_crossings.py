@@ -67,6 +67,7 @@ def test_what_two_attributes_leak_together():
     }
 
 
+@pytest.mark.slow
 def test_all_pairs_of_those_audited():
     graph, z = town()
     three = audit_embedding(z, graph, None, attackers=["linear"], crossings=True)

@@ -697,6 +697,7 @@ def test_a_renamed_run_keeps_a_true_record(town: Path, tmp_path: Path) -> None:
     assert after["sha256"] == record.digest(after) != before["sha256"] and after["asked"] == before["asked"]
 
 
+@pytest.mark.slow
 def test_what_is_no_option_of_an_audit_is_not_measured_anew(seeded: Path) -> None:
     store = RunStore(seeded)
     run = store.list()[0]

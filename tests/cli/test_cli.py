@@ -391,6 +391,7 @@ def piped(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 @pytest.mark.parametrize("what", ["--help", "runs list", "runs list --json"])
 def test_an_output_that_is_full_is_one_line(what: str, seeded: Path) -> None:

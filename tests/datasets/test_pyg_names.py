@@ -339,6 +339,7 @@ def test_what_is_too_large(host, made, tmp_path, monkeypatch, length):
     assert kept(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "text"),
     [

@@ -363,6 +363,7 @@ def blocks():
     return AttributedGraph("blocks", 200, edges, (attribute("city", group),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [blocks, shop])
 @pytest.mark.parametrize("backbone", SOME_BACKBONES)
 def test_every_backbone_learns_by_distance(make, backbone):

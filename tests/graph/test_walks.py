@@ -78,6 +78,7 @@ def test_chances_of_a_first_step(weighted, directed, grouped):
         assert found[0, i] == pytest.approx(exact, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])

@@ -79,6 +79,7 @@ def test_leakage_is_about_the_frames_attribute(app: AppTest) -> None:
     assert "gender, No debiasing" in app.get("plotly_chart")[0].proto.alt
 
 
+@pytest.mark.slow
 def test_fairness_draws_three_maps_per_metric_and_gaps_against_quality(app: AppTest) -> None:
     opened(app, "fairness.py")
     # EO of so small a graph is the third verdict, so it has no place beside link quality.

@@ -201,6 +201,7 @@ def test_runs_offers_the_uploads(app: AppTest) -> None:
     assert not app.exception and app.text_input(key="runs_data").value == "sample:titles"
 
 
+@pytest.mark.slow
 def test_the_address_opens_a_graph_and_never_fetches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
     for asked, said in (("sample:town", "town"), ("pyg:LastFMAsia", "is fetched only when it is named")):

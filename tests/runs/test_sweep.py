@@ -262,6 +262,7 @@ def test_the_audit_is_told_which_values_training_read(
     assert attributes_read(planned.config, graph) == read
 
 
+@pytest.mark.slow
 def test_remarks_of_training_are_told_once(plain_town: Path, tmp_path: Path) -> None:
     told: list[str] = []
     run = uge.sweep(

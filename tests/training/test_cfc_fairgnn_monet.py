@@ -99,6 +99,7 @@ def test_same_seed_same_bits(method, make):
     assert (run(graph, config(graph, method, seed=1, epochs=8))[0].embedding != a.embedding).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pass_of", [("cfc", "fairgnn", "fairdrop"), ("monet",), ("leace", "uge-ork", "uge-g", "debayes")], ids="-".join
 )

@@ -85,6 +85,7 @@ def trained(graph, backbone, monkeypatch, record):
     return fitted, chosen[0].how
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "backbone"), [(town, "node2vec"), (town, "gcn"), (shop, "mf")])
 def test_replayed_steps_are_the_written_ones(plain_passes, monkeypatch, make, backbone):
     """The same draws, from places that stay; recording them takes no step and no draw."""

@@ -111,6 +111,7 @@ def test_two_runs_are_equal_to_the_bit_and_seeds_differ(backbone):
     assert (first[-1].embedding != first[-2].embedding).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backbone", ["node2vec", "mf", "gat", "deepwalk"])
 def test_work_done_in_turn_gives_the_bits_of_threads(backbone, monkeypatch):
     graph = town()
@@ -131,6 +132,7 @@ def test_weight_decay_leaves_lookup_tables_alone():
     assert np.linalg.norm(large) < 0.9 * np.linalg.norm(small)
 
 
+@pytest.mark.slow
 def test_lambda_lowers_its_penalty():
     graph = town()
     for method in ("uge-r", "uge-c", "uge-ok"):

@@ -132,6 +132,7 @@ def test_messages_weigh_r_tilde_by_r_on_average_1():
     assert factors.in_loss(1) is None and factors.in_messages(1) is factors.in_messages(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("backbone", "weighs"), [("gcn", True), ("sgc", True), ("gat", False), ("node2vec", False)])
 def test_uge_a_is_uge_o_where_messages_have_no_weights(backbone, weighs):
     graph = town()
@@ -142,6 +143,7 @@ def test_uge_a_is_uge_o_where_messages_have_no_weights(backbone, weighs):
 # Erasers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["leace", "inlp"])
 @pytest.mark.parametrize("sensitive", ["city", "city,gender"])
 def test_erasers_finish_the_plain_embedding_where_no_attacker_is_tested(method, sensitive):

@@ -42,6 +42,7 @@ def test_a_warm_run_starts_from_its_cold_run_and_equals_itself_beside_it(backbon
     assert alone.history["penalty"][-1] < 0.7 * alone.history["penalty"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backbone", ["node2vec", "gcn"])
 def test_a_warm_run_under_the_same_loss_is_the_cold_run_going_on(backbone):
     """Step counts and moments come along: without them the first steps jump by the learning rate in every number."""

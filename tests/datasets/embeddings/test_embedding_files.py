@@ -101,6 +101,7 @@ def test_both_sides_have_ids_of_their_own(both_sides):
     assert "user:1" in ids and "item:1" in ids and len(set(ids)) == len(ids) == 70
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bipartite", [False, True])
 def test_every_export_is_read_back(bipartite, town, both_sides, tmp_path, capsys):
     folder = both_sides if bipartite else renamed(town, tmp_path / "formulas")

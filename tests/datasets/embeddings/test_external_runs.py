@@ -89,6 +89,7 @@ def test_it_is_listed_shown_exported_and_deleted(town, vectors, store, tmp_path,
     assert code == 0 and "embedding.npy" in out and not store.list()
 
 
+@pytest.mark.slow
 def test_the_stored_run_is_audited_by_its_id(town, vectors, store, tmp_path, capsys):
     given = record(
         capsys, "audit", "--embeddings", vectors, "--data", town, "--sensitive", "City", "--attackers", "linear"

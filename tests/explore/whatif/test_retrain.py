@@ -37,6 +37,7 @@ def run_of(store: uge.RunStore, method: str) -> uge.StoredRun:
     return next(r for r in store.list() if r.config["method"] == method)
 
 
+@pytest.mark.slow
 def test_a_scenario_is_trained_and_compared_in_pairs(
     own: uge.RunStore, work_here: Callable[[uge.RunStore], None]
 ) -> None:
