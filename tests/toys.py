@@ -96,9 +96,14 @@ def run_all(graph, *configs):
     return [f for group in ensembles(configs) for f in run(graph, *(configs[i] for i in group))]
 
 
-def others_in_ci(names, *always):
+def others_in_ci(values, *always):
     """Parameters of a test that says the same of many: `always` and, with CI=true, all the others."""
-    return [pytest.param(n, marks=[] if n in always else pytest.mark.slow) for n in names]
+
+    def one(value):
+        several = value if isinstance(value, tuple) else (value,)
+        return pytest.param(*several, marks=[] if value in always else pytest.mark.slow)
+
+    return [one(value) for value in values]
 
 
 SOME_BACKBONES = others_in_ci(BACKBONES, "node2vec", "gcn")

@@ -466,6 +466,7 @@ def said(capsys, *arguments):
     return code, out, err
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_audited_verified_and_compared_by_its_score(stored, plain_town, tmp_path, capsys):
     store, far, dot = stored
     graph = uge.load(plain_town)

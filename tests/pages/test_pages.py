@@ -124,6 +124,7 @@ def test_a_store_that_cannot_be_read_is_a_sentence(
     assert "cannot be read" in app.error[0].value
 
 
+@pytest.mark.slow
 def test_the_web_process_stays_without_torch(store_copy: Path) -> None:
     code = (
         "import sys; from streamlit.testing.v1 import AppTest; app = AppTest.from_file(sys.argv[1], "

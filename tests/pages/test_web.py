@@ -47,6 +47,7 @@ def get(server: Any, path: str, **headers: str) -> tuple[int, Any]:
         return error.code, json.load(error)
 
 
+@pytest.mark.slow
 def test_runs_and_audits_as_stored(seeded: Path, start: Callable[..., Any]) -> None:
     store = uge.RunStore(seeded)
     first = store.list()[0]

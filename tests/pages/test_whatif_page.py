@@ -118,6 +118,7 @@ def test_what_does_not_fit_is_a_sentence(app: AppTest) -> None:
     assert "name two different nodes" in app.error[0].value
 
 
+@pytest.mark.slow
 def test_scenarios_are_saved_compared_and_deleted(app: AppTest, root: Path) -> None:
     opened(app)
     for value, name in (("B", "first *bold*"), ("C", "second")):

@@ -99,6 +99,7 @@ def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
         first_start(uge.RunStore(tmp_path / "file" / "store"))
 
 
+@pytest.mark.slow
 def test_the_overview_begins_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
     app = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60).run()

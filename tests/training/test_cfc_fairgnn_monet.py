@@ -90,6 +90,7 @@ def test_monet_leaves_nothing_linear_of_what_it_saw():
     assert min(told(monet.embedding, community)) > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", RIVALS)
 @pytest.mark.parametrize("make", [town, shop])
 def test_same_seed_same_bits(method, make):

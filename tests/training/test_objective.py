@@ -101,6 +101,7 @@ def test_a_heads_columns_are_part_of_both_orders_and_of_no_other(graph, epoch, o
     torch.testing.assert_close(torch.autograd.grad(found.sum(), leaf), torch.autograd.grad(at.sum(), other))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("negatives", ["shared", "listed"])
 @pytest.mark.parametrize("backbone", [WALKS, LINE(order="2"), LINE(order="both")])
 @given(graphs(min_nodes=8))

@@ -24,6 +24,7 @@ def warm(graph, lam, start=0.1, **kwargs):
     return config(graph, "uge-r", lam=lam, warm_from=start, warm_epochs=15, exposure="seen", **kwargs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backbone", ["node2vec", "gcn"])
 def test_a_warm_run_starts_from_its_cold_run_and_equals_itself_beside_it(backbone):
     graph = town()
@@ -53,6 +54,7 @@ def test_a_warm_run_under_the_same_loss_is_the_cold_run_going_on(backbone):
     assert gap < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backbone", ["node2vec", "gcn", "sgc", "gat"])
 def test_deterministic_runs_are_equal_to_the_bit(backbone):
     graph = town()

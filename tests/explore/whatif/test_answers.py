@@ -171,6 +171,7 @@ def by_hand(graph: Any, train: np.ndarray, u: int, v: int) -> tuple[int, float, 
     return seen // halved, expected / halved, seen / pairs / rate, seen_wide / wide / rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("backbone", "method"), [("gcn", "none"), ("gcn", "uge-w"), ("node2vec", "uge-c")])
 def test_an_ego_network_weighs_edges_as_training_and_says_why(
     graph: Any, store: uge.RunStore, answers: Answers, backbone: str, method: str
