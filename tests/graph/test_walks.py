@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from reference import step_chances, transitions_of, walk_pairs
-from toys import others_in_ci
 from scipy.stats import chi2
+from toys import others_in_ci
 
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import simple_edges

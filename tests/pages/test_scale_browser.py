@@ -62,7 +62,7 @@ def test_a_thousand_runs(fresh: Callable[..., Any], visit: Callable[..., Any], m
     assert all(seconds < 5 for seconds in took.values())  # the bar is a second on a quiet machine
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.acceptance)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.acceptance)])
 def test_page_switches_leave_the_server_as_it_was(
     rounds: int, fresh: Callable[..., Any], visit: Callable[..., Any], seeded: Path
 ) -> None:
