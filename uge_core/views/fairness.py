@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from uge_core.audit.base import RowRecord
+from uge_core.audit.metrics import METRICS
 from uge_core.files import to_csv
 from uge_core.graph.suppression import SUPPRESSED, SUPPRESSED_LEGEND, is_suppressed
 from uge_core.runs.names import labels
@@ -25,7 +26,7 @@ from uge_core.views.points import gap_row
 from uge_core.views.rows import order
 from uge_core.views.words import interval, known, many, records
 
-GAP_LABELS: Mapping[str, str] = {"dp": "Demographic parity", "eo": "Equalized opportunity"}
+GAP_LABELS: Mapping[str, str] = {name: METRICS[name].label.removesuffix(" gap") for name in ("dp", "eo")}
 MOST_VALUES = 12  # of an attribute, drawn in full
 MOST_CELLS = 400  # above it, a table alone
 _SIDES = ("before", "after")

@@ -415,7 +415,11 @@ def _measured(label: str, about: str, row: RowRecord | None) -> Fact:
     if shown["ci_low"] is None:
         verdict = "not enough evidence"
     else:
-        verdict = "more than chance" if shown["ci_low"] > max(floors.values(), default=0.0) else "not distinguishable from chance"
+        verdict = (
+            "more than chance"
+            if shown["ci_low"] > max(floors.values(), default=0.0)
+            else "not distinguishable from chance"
+        )
     return Fact(label, about, f"{shown['value']:.3f}", words, verdict)
 
 

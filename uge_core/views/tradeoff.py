@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from uge_core.audit.metrics import METRICS
 from uge_core.files import to_csv
 from uge_core.registry import find
 from uge_core.runs.names import run_order
@@ -23,11 +24,11 @@ from uge_core.views.points import Point, Reading, points, settings
 from uge_core.views.words import interval, known, many, records
 
 TRADEOFF_METRICS: Mapping[str, str] = {
-    "auc": "AUC",
-    "micro_f1": "Micro-F1",
+    "auc": METRICS["auc"].short,
+    "micro_f1": METRICS["micro_f1"].short,
     "normalised": "Normalised leakage",
-    "dp": "DP gap",
-    "eo": "EO gap",
+    "dp": METRICS["dp"].short,
+    "eo": METRICS["eo"].short,
 }
 _NAMED = ("epochs", "seed", "split_seed", "warm_epochs")  # settings that the command line has a flag of its own for
 _LEAKAGE = ("auc", "micro_f1", "normalised")
