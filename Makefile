@@ -27,7 +27,7 @@ test: lint
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy -n auto
 
 acceptance: $(VENV)/.dev
 	$(BIN)/python -m pytest -m acceptance

@@ -401,19 +401,19 @@ def columns_of(made: ui.TableMap, seen: dict[str, tuple[int, str]], key: str) ->
 
 def preview(pair: ui.TablePair, made: ui.TableMap, stamp: str) -> None:
     """How the tables meet, their first rows, and the file that would be written."""
-    found = joined(pair, replace(made, columns=(), name="", licence="", origin=""), stamp)
-    icon = "check_circle" if found.joined == found.ids and not found.repeated else "warning"
-    st.markdown(f":material/{icon}: **{found.joined:,} of {found.ids:,} ids in the edges are in the nodes.**")
-    if found.orphans:
+    counts = joined(pair, replace(made, columns=(), name="", licence="", origin=""), stamp)
+    icon = "check_circle" if counts.joined == counts.ids and not counts.repeated else "warning"
+    st.markdown(f":material/{icon}: **{counts.joined:,} of {counts.ids:,} ids in the edges are in the nodes.**")
+    if counts.orphans:
         st.caption(
-            f"{found.orphans:,} orphans, first: {plain(', '.join(found.first))}. Edges to them block the graph: "
+            f"{counts.orphans:,} orphans, first: {plain(', '.join(counts.first))}. Edges to them block the graph: "
             "choose another id "
             "column (add one where nodes are known by their row alone), or add the nodes or remove the edges."
         )
-    if found.repeated:
-        st.caption(f"{found.repeated:,} rows of the nodes have no id of their own: choose another id column.")
-    if found.lonely:
-        st.caption(f"{found.lonely:,} nodes have no edge.")
+    if counts.repeated:
+        st.caption(f"{counts.repeated:,} rows of the nodes have no id of their own: choose another id column.")
+    if counts.lonely:
+        st.caption(f"{counts.lonely:,} nodes have no edge.")
     left, right = st.columns(2)
     for side, table, what in ((left, pair.edges, "edges"), (right, pair.nodes, "nodes")):
         side.caption(f"First rows of {plain(table.file)}, {len(table):,} in all")
@@ -457,13 +457,13 @@ def groups(view: ui.DataView) -> None:
     )
     left, right = st.columns(2)
     views = [ui.groups_view(view.graph, name) for name in view.attributes]
-    for i, found in enumerate(views):
+    for i, sizes in enumerate(views):
         with (left, right)[i % 2]:
-            st.markdown(f"**{plain(found.title)}**")
+            st.markdown(f"**{plain(sizes.title)}**")
             st.plotly_chart(
-                ui.groups_figure(found, dark=dark), config=ui.CHART_CONFIG, alt=found.alt, key=f"data_groups_{i}"
+                ui.groups_figure(sizes, dark=dark), config=ui.CHART_CONFIG, alt=sizes.alt, key=f"data_groups_{i}"
             )
-            st.caption(plain(found.caption))
+            st.caption(plain(sizes.caption))
     st.download_button(
         "Download CSV",
         lambda: ui.groups_csv(views),
@@ -489,20 +489,20 @@ def edges_between(view: ui.DataView) -> None:
         key="data_attribute",
         required=True,
     )
-    found = ui.mixing_view(view.graph, name)
-    st.markdown(f"**{plain(found.title)}**")
-    st.plotly_chart(ui.mixing_map(found, dark=dark), config=ui.CHART_CONFIG, alt=found.alt, key=f"data_mixing_{name}")
-    st.caption(plain(found.caption))
+    mixing = ui.mixing_view(view.graph, name)
+    st.markdown(f"**{plain(mixing.title)}**")
+    st.plotly_chart(ui.mixing_map(mixing, dark=dark), config=ui.CHART_CONFIG, alt=mixing.alt, key=f"data_mixing_{name}")
+    st.caption(plain(mixing.caption))
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(
-            found.table,
+            mixing.table,
             hide_index=True,
-            alt=found.title,
+            alt=mixing.title,
             column_config={"expected": st.column_config.NumberColumn(format="%.1f")},
         )
     st.download_button(
         "Download CSV",
-        found.csv,
+        mixing.csv,
         file_name=f"{name}-edges.csv",
         mime="text/csv",
         on_click="ignore",
@@ -532,21 +532,21 @@ def weights(view: ui.DataView) -> None:
         "pairs of groups hold few edges.",
     )
     try:
-        found = weights_of(view, view.graph.fingerprint, tuple(chosen), alone)
+        ratios = weights_of(view, view.graph.fingerprint, tuple(chosen), alone)
     except ui.UgeError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
-    st.markdown(f"**{plain(found.title)}**")
-    for (label, value, meaning), column in zip(found.facts, st.columns(len(found.facts)), strict=True):
+    st.markdown(f"**{plain(ratios.title)}**")
+    for (label, value, meaning), column in zip(ratios.facts, st.columns(len(ratios.facts)), strict=True):
         column.metric(label, value, help=meaning)
-    st.plotly_chart(ui.weights_figure(found, dark=dark), config=ui.CHART_CONFIG, alt=found.alt, key="data_weights")
-    for words in (found.caption, *found.remarks):
+    st.plotly_chart(ui.weights_figure(ratios, dark=dark), config=ui.CHART_CONFIG, alt=ratios.alt, key="data_weights")
+    for words in (ratios.caption, *ratios.remarks):
         st.caption(plain(words))
     with st.expander("Show table", icon=":material/table:"):
-        st.dataframe(found.table, hide_index=True, alt=found.title)
+        st.dataframe(ratios.table, hide_index=True, alt=ratios.title)
     st.download_button(
         "Download CSV",
-        found.csv,
+        ratios.csv,
         file_name="edge-weights.csv",
         mime="text/csv",
         on_click="ignore",

@@ -30,15 +30,15 @@ def choose(store: ui.RunStore) -> None:
     if written.get("data") not in (None, asked["data"]):
         # Attribute and runs of the data shown before mean nothing in others.
         asked |= {name: None for name in FRAME[1:] if asked[name] == written.get(name)}
-    found = ui.frame(store, **asked)
+    frame = ui.frame(store, **asked)
     options: dict[str, tuple[str, Mapping[str, str], str]] = {
-        "data": ("Data", found.datasets, "The graph whose runs are shown."),
-        "attribute": ("Audited attribute", {a: a for a in found.attributes}, "What the pages under Inspect are about."),
-        "before": ("Run A (before)", found.runs, "Pages that compare two runs start from this one."),
-        "after": ("Run B (after)", found.runs, "And show what this one changes."),
+        "data": ("Data", frame.datasets, "The graph whose runs are shown."),
+        "attribute": ("Audited attribute", {a: a for a in frame.attributes}, "What the pages under Inspect are about."),
+        "before": ("Run A (before)", frame.runs, "Pages that compare two runs start from this one."),
+        "after": ("Run B (after)", frame.runs, "And show what this one changes."),
     }
     for name, (label, labels, help_text) in options.items():
-        value = getattr(found, name)
+        value = getattr(frame, name)
         state[f"frame_{name}"] = value
         if value is not None:
             st.selectbox(label, list(labels), key=f"frame_{name}", format_func=labels.__getitem__, help=help_text)
@@ -46,9 +46,9 @@ def choose(store: ui.RunStore) -> None:
                 st.query_params[name] = value
         elif name in st.query_params:
             del st.query_params[name]
-    state["frame_written"] = {name: getattr(found, name) for name in FRAME}
-    state["frame_runs"] = list(found.runs)
-    state["frame_messages"] = list(found.messages)
+    state["frame_written"] = {name: getattr(frame, name) for name in FRAME}
+    state["frame_runs"] = list(frame.runs)
+    state["frame_messages"] = list(frame.messages)
 
 
 def sign_in() -> None:

@@ -21,14 +21,14 @@ PATH = (
 st.title("Overview")
 st.write("What do the stored embeddings give away, and what did mitigation cost?")
 
-found = ui.overview(ui.RunStore())
+summary = ui.overview(ui.RunStore())
 
-if not found.num_runs:
+if not summary.num_runs:
     st.info(
-        f"No audited run in `{found.root}` yet. Half a minute on a sample makes a first four; then reload this page:",
+        f"No audited run in `{summary.root}` yet. Half a minute on a sample makes a first four; then reload this page:",
         icon=":material/info:",
     )
-    st.code(found.first_command, language="bash", wrap_lines=True)
+    st.code(summary.first_command, language="bash", wrap_lines=True)
     st.write(
         "`sample:town` is a made-up town of 2,000 people that comes with the app. Put your own folder in its place: "
         "`edges.csv` (two columns of node ids) and `nodes.csv` (an id and one column per attribute), or another "
@@ -36,8 +36,8 @@ if not found.num_runs:
         "`.venv/bin/uge`."
     )
 else:
-    if found.shipped:
-        count, version = found.shipped
+    if summary.shipped:
+        count, version = summary.shipped
         st.info(
             f"**This is the sample audit.** {'Its one run' if count == 1 else f'Its {count} runs'} came with the "
             f"app (version {version}, trained on a CPU) and are "
@@ -45,17 +45,17 @@ else:
             "bias-free graph is known. They are not about your data.",
             icon=":material/school:",
         )
-        with st.expander("A two-minute path through it", icon=":material/route:", expanded=count == found.num_runs):
+        with st.expander("A two-minute path through it", icon=":material/route:", expanded=count == summary.num_runs):
             for page, title, words in PATH:
                 left, right = st.columns([1, 4], vertical_alignment="center")
                 left.page_link(f"{page}.py", label=title, icon=":material/arrow_forward:")
                 right.markdown(words)
-    for sentence in found.sentences:
+    for sentence in summary.sentences:
         st.markdown(f"**{ui.plain_text(sentence.about)}**: {ui.plain_text(sentence.text)}")
     st.header("Runs", help="One row per run and attribute. Each number stands beside what guessing would give.")
     number = st.column_config.NumberColumn
     st.dataframe(
-        found.table,
+        summary.table,
         hide_index=True,
         column_config={
             "Run": st.column_config.TextColumn(pinned=True, width="medium"),
@@ -88,6 +88,6 @@ else:
         "Intervals are over the people tested, for one training seed; they do not cover what another seed would give. "
         "Low leakage under these attackers is no proof that nothing can be read."
     )
-if len(found.unfinished):
+if len(summary.unfinished):
     st.header("Not audited")
-    st.dataframe(found.unfinished, hide_index=True, alt="Runs without an audit, with the reason")
+    st.dataframe(summary.unfinished, hide_index=True, alt="Runs without an audit, with the reason")

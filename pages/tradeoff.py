@@ -53,21 +53,21 @@ def follow() -> None:
 @st.cache_data(max_entries=500, show_spinner=False)
 def gap(metric: str, attribute: str, before: str, after: str, stamp: str, dark: bool) -> tuple[str, str, str] | None:
     """Words, drawing and caption of a run's cells, on a scale with the untreated one's; kept as the slider comes back."""
-    found = ui.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
-    if found is None or found.layout == "table":
+    cells = ui.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
+    if cells is None or cells.layout == "table":
         return None
-    which = "after" if len(found.sides) > 1 else "before"
-    side = found.sides[-1]
-    drawn = ui.gap_light(found, which, dark=dark)
-    return f"**{plain(side.label)}.** {plain(side.sentence)}", drawn, plain(found.caption)
+    which = "after" if len(cells.sides) > 1 else "before"
+    side = cells.sides[-1]
+    drawn = ui.gap_light(cells, which, dark=dark)
+    return f"**{plain(side.label)}.** {plain(side.sentence)}", drawn, plain(cells.caption)
 
 
 def draw_gaps(view: ui.TradeoffView, run: str, stamp: str, dark: bool) -> None:
     """How unequal links are predicted at the chosen lambda."""
     for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
-        found = gap(metric, view.attribute, state["frame_before"], run, stamp, dark)
-        if found:
-            words, drawn, caption = found
+        parts = gap(metric, view.attribute, state["frame_before"], run, stamp, dark)
+        if parts:
+            words, drawn, caption = parts
             with column:
                 st.markdown(words)
                 st.html(drawn)

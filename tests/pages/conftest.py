@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -47,6 +48,14 @@ class Server:
         """The bytes its process holds."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
+
+
+@pytest.fixture(scope="session")
+def seeded(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the seeded store, as pages write to the store that they show."""
+    root = tmp_path_factory.mktemp("shown") / "store"
+    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock"))
+    return root
 
 
 @contextmanager

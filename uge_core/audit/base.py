@@ -179,11 +179,11 @@ class Audit:
         Raises:
             ConfigError: no row fits, or several do.
         """
-        found = self.select(**criteria)
-        if len(found) != 1:
+        rows = self.select(**criteria)
+        if len(rows) != 1:
             asked = ", ".join(f"{k}={v!r}" for k, v in criteria.items())
-            raise ConfigError(f"{len(found)} rows of the audit have {asked}; ask for fields that fit exactly one")
-        return found[0]
+            raise ConfigError(f"{len(rows)} rows of the audit have {asked}; ask for fields that fit exactly one")
+        return rows[0]
 
     def frame(self) -> pd.DataFrame:
         """The rows as a pandas table, one column a field; `cells` holds a list of dicts."""

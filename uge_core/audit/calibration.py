@@ -68,9 +68,9 @@ def fit_calibration(probability: Float64, y: IntArray, prior: Float64) -> Calibr
         return np.asarray(np.einsum("nk,ank,bnk->ab", q, apart, apart) / len(y))
 
     low, high = np.array([0.0, -5.0]), np.array([10.0, 5.0])
-    found = minimize(loss, np.array([0.0, 1.0]), jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)))
+    best = minimize(loss, np.array([0.0, 1.0]), jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)))
     # where it stops depends on the last bits of sums
-    power, mix = settled(found.x, lambda theta: loss(theta)[1], second, low, high)
+    power, mix = settled(best.x, lambda theta: loss(theta)[1], second, low, high)
     return Calibration(float(power), float(mix), prior)
 
 

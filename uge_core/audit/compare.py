@@ -85,14 +85,14 @@ class Compared:
 
     def about(self, attribute: str) -> dict[str | None, FloatArray]:
         """By exposure, the embeddings whose leakage of an attribute is measured."""
-        found: dict[str | None, FloatArray] = {"seen" if attribute in self.read else None: self.embedding}
-        return found | ({"unseen": self.twin} if self.twin is not None and attribute in self.treated else {})
+        by_exposure: dict[str | None, FloatArray] = {"seen" if attribute in self.read else None: self.embedding}
+        return by_exposure | ({"unseen": self.twin} if self.twin is not None and attribute in self.treated else {})
 
     def linked(self) -> dict[str | None, Factors]:
         """By exposure, what ranks links."""
         scored = scorer(self.score).factors
-        found: dict[str | None, Factors] = {"seen" if self.read else None: scored(self.embedding)}
-        return found | ({} if self.twin is None else {"unseen": scored(self.twin)})
+        by_exposure: dict[str | None, Factors] = {"seen" if self.read else None: scored(self.embedding)}
+        return by_exposure | ({} if self.twin is None else {"unseen": scored(self.twin)})
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,10 @@ def compare_embeddings(
                     z, probe.classes, probe.train, probe.test, attacker=attacker, edges=known_edges, seed=split_seed
                 )
         for exposure, za, zb in pairs(of_a, of_b):
-            found = {x: (fitted[x, id(za)], fitted[x, id(zb)]) for x in attackers}
-            measured = [(x, paired_micro_f1(*both), paired_auc(*both)) for x, both in found.items()]
-            if len(found) > 1:
-                measured.append(("worst", _strongest_micro_f1(found), _strongest_auc(found)))
+            predictions = {x: (fitted[x, id(za)], fitted[x, id(zb)]) for x in attackers}
+            measured = [(x, paired_micro_f1(*both), paired_auc(*both)) for x, both in predictions.items()]
+            if len(predictions) > 1:
+                measured.append(("worst", _strongest_micro_f1(predictions), _strongest_auc(predictions)))
             for attacker, *both in measured:
                 for metric, paired in zip(("micro_f1", "auc"), both, strict=True):
                     rows.append(
@@ -233,7 +233,7 @@ def pairs(a: Mapping[str | None, Any], b: Mapping[str | None, Any]) -> list[tupl
 
 def difference(
     metric: str,
-    found: Paired,
+    estimate: Paired,
     *,
     exposure: str | None,
     variant: str | None,
@@ -248,18 +248,18 @@ def difference(
         attacker,
         variant,
         exposure,
-        found.a,
-        found.b,
-        found.value,
-        found.low,
-        found.high,
-        None if found.low is None else ci_kind,
-        found.n,
-        found.p_value,
+        estimate.a,
+        estimate.b,
+        estimate.value,
+        estimate.low,
+        estimate.high,
+        None if estimate.low is None else ci_kind,
+        estimate.n,
+        estimate.p_value,
         None,
         METRICS[metric].direction,
-        "insufficient" if found.value is None else "ok",
-        found.note,
+        "insufficient" if estimate.value is None else "ok",
+        estimate.note,
     )
 
 
@@ -351,22 +351,22 @@ def _no_class(n: int) -> Paired:
 _Both = Mapping[str, tuple[Prediction | None, Prediction | None]]
 
 
-def _strongest_micro_f1(found: _Both) -> Paired:
+def _strongest_micro_f1(predictions: _Both) -> Paired:
     """Each side's strongest attacker, chosen by its share of right answers."""
 
     def share(p: Prediction | None) -> float:
         return -1.0 if p is None else float((p.label == p.truth).mean())
 
-    first, second = (max(found, key=lambda x: share(found[x][side])) for side in (0, 1))
-    return _named(paired_micro_f1(found[first][0], found[second][1]), first, second)
+    first, second = (max(predictions, key=lambda x: share(predictions[x][side])) for side in (0, 1))
+    return _named(paired_micro_f1(predictions[first][0], predictions[second][1]), first, second)
 
 
-def _strongest_auc(found: _Both) -> Paired:
+def _strongest_auc(predictions: _Both) -> Paired:
     """Each side's strongest attacker, whose AUC is farthest from .5 and turned where it is below."""
     best = []
     for side in (0, 1):
         measured = []
-        for attacker, both in found.items():
+        for attacker, both in predictions.items():
             prediction = both[side]
             if prediction is not None:
                 area, influence = _auc_influence(prediction)
@@ -374,7 +374,7 @@ def _strongest_auc(found: _Both) -> Paired:
                     turn = 1.0 if area >= 0.5 else -1.0
                     measured.append((0.5 + turn * (area - 0.5), turn * influence, attacker, turn < 0))
         if not measured:
-            n = next((len(p.truth) for both in found.values() for p in both if p is not None), 0)
+            n = next((len(p.truth) for both in predictions.values() for p in both if p is not None), 0)
             return _no_class(n)
         best.append(max(measured, key=lambda m: m[0]))
     (area_a, of_a, first, turned_a), (area_b, of_b, second, turned_b) = best
@@ -382,9 +382,9 @@ def _strongest_auc(found: _Both) -> Paired:
     return _named(paired, first + " turned" * turned_a, second + " turned" * turned_b)
 
 
-def _named(found: Paired, first: str, second: str) -> Paired:
+def _named(estimate: Paired, first: str, second: str) -> Paired:
     who = f"strongest attackers: {first} on the first, {second} on the second; the interval takes this choice as given"
-    return replace(found, note="; ".join(filter(None, (who, found.note))))
+    return replace(estimate, note="; ".join(filter(None, (who, estimate.note))))
 
 
 def _auc_influence(prediction: Prediction) -> tuple[float | None, Float64]:

@@ -66,9 +66,9 @@ def pairs(
         GraphError: the graph has no such attribute.
     """
     if isinstance(asked, bool):
-        found = list(combinations(attributes, 2)) if asked else []
+        crossed = list(combinations(attributes, 2)) if asked else []
     else:
-        found = []
+        crossed = []
         for text in asked:
             names = [name.strip() for name in text.split("+")]
             two = [graph.attribute(name) for name in names]
@@ -76,6 +76,6 @@ def pairs(
                 raise ConfigError(
                     f"crossing {text!r} is not two attributes of the same nodes; write them as region+gender"
                 )
-            found.append((two[0], two[1]))
-    unique = {tuple(sorted((a.name, b.name), key=str.lower)): {a.name: a, b.name: b} for a, b in found}
+            crossed.append((two[0], two[1]))
+    unique = {tuple(sorted((a.name, b.name), key=str.lower)): {a.name: a, b.name: b} for a, b in crossed}
     return [(two[first], two[second]) for (first, second), two in unique.items()]

@@ -72,10 +72,10 @@ class _Attack:
         """The measures on a random embedding."""
         return self.measure(leakage.random_embedding(self.job.graph.num_nodes, dim, seed=self.job.split_seed))
 
-    def rows(self, found: Estimates, exposure: str | None, dim: int) -> list[Row]:
+    def rows(self, estimates: Estimates, exposure: str | None, dim: int) -> list[Row]:
         """The measures beside their floors."""
         job, name, probe = self.job, self.attribute.name, self.probe
-        measured = any(e.value is not None for e in found.values())
+        measured = any(e.value is not None for e in estimates.values())
         floor: Mapping[str, float | None] = job.floors[self.floor_key(dim)] if measured else {}
         majority = {metric: how.floor(probe.classes, probe.train, probe.test) for metric, how in MEASURES.items()}
         coded = f"as coded: raw inputs, the first {len(probe.train)} rows train, missing is a value"
@@ -93,7 +93,7 @@ class _Attack:
                 floor_random=floor.get(metric),
                 floor_majority=majority[metric] if estimate.value is not None else None,
             )
-            for metric, estimate in found.items()
+            for metric, estimate in estimates.items()
             if metric == "micro_f1" or not self.as_coded
         ]
 
@@ -120,12 +120,12 @@ def leakage_rows(job: AuditRequest, attribute: Attribute, step: Callable[[float]
         for attack, _, z in plan
         if attack.possible and not _floor_is_kept(job.floors, attack.floor_key(z.shape[1]))
     }
-    found = _side_by_side([*floors.values(), *(partial(attack.measure, z) for attack, _, z in plan)], step)
+    results = _side_by_side([*floors.values(), *(partial(attack.measure, z) for attack, _, z in plan)], step)
     for key in floors:
-        job.floors[key] = {metric: e.value for metric, e in found.pop(0).items()}
+        job.floors[key] = {metric: e.value for metric, e in results.pop(0).items()}
     made = [
         attack.rows(estimates, exposure, z.shape[1])
-        for (attack, exposure, z), estimates in zip(plan, found, strict=True)
+        for (attack, exposure, z), estimates in zip(plan, results, strict=True)
     ]
     rows: list[Row] = []
     for exposure, embedding in members:
@@ -144,18 +144,18 @@ def _floor_is_kept(floors: Mapping[str, Any], key: str) -> bool:
 
 def _side_by_side(tasks: Sequence[Callable[[], Estimates]], step: Callable[[float], None]) -> list[Estimates]:
     """The tasks' results, in order."""
-    found: list[Estimates] = []
+    results: list[Estimates] = []
     # A task limits its libraries again, as OpenMP keeps that number by thread.
     with threadpool_limits(limits=1), ThreadPoolExecutor(min(cores(), _SIDE_BY_SIDE)) as pool:
         running = [pool.submit(task) for task in tasks]
         try:
             for future in running:
-                found.append(future.result())
-                step(len(found) / len(running))
+                results.append(future.result())
+                step(len(results) / len(running))
         finally:
             for future in running:
                 future.cancel()
-    return found
+    return results
 
 
 def _worst(rows: list[Row], metric: str) -> Row:

@@ -86,31 +86,31 @@ def _group_rows(job: AuditRequest, held: tuple[RankingTask, ndcg.Ranking] | None
         task, ranking = held
         value = ndcg.ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(task.targets))
         group = np.where(np.isfinite(value) & _contested(task), codes[task.targets], -1)
-        found = ndcg.group_means(value, group, len(labels), task, ranking, seed=job.seed)
-        rows.append(_ndcg_gap(job, found, labels, given))
+        means = ndcg.group_means(value, group, len(labels), task, ranking, seed=job.seed)
+        rows.append(_ndcg_gap(job, means, labels, given))
         if not job.graph.bipartite:
             rows.append(_rank_exposure(job, task, codes, given))
     return rows
 
 
-def _ndcg_gap(job: AuditRequest, found: ndcg.GroupMeans, labels: tuple[str, ...], given: Mapping[str, Any]) -> Row:
+def _ndcg_gap(job: AuditRequest, means: ndcg.GroupMeans, labels: tuple[str, ...], given: Mapping[str, Any]) -> Row:
     """The largest less the smallest mean NDCG@10 of the groups with enough targets; under ten are withheld."""
     cells = tuple(
         Cell(label, None, None, 0, excluded=True, withheld=True)
         if 0 < n < FEWEST
         else Cell(label, None, float(mean) if n else None, n, *ends, excluded=n < ndcg.MIN_TARGETS)
-        for label, mean, n, ends in zip(labels, found.mean, found.n.tolist(), found.ends, strict=True)
+        for label, mean, n, ends in zip(labels, means.mean, means.n.tolist(), means.ends, strict=True)
     )
     n = sum(c.n for c in cells if not c.excluded)
     few = sum(c.excluded for c in cells)
     left_out = f"{few} of {len(cells)} groups with under {ndcg.MIN_TARGETS} lists left out" if few else None
-    if found.apart is None:
+    if means.apart is None:
         none = Estimate(None, note=f"fewer than two groups have {ndcg.MIN_TARGETS} lists")
         return make_row("ndcg_gap", none, left_out, job.notes.get(given["attribute"]), n=n, cells=cells, **given)
     counted = [c for c in cells if not c.excluded and c.value is not None]
     top, bottom = max(counted, key=lambda c: c.value or 0.0), min(counted, key=lambda c: c.value or 0.0)
     assert top.value is not None and bottom.value is not None
-    estimate = Estimate(top.value - bottom.value, found.apart.low, min(found.apart.high, 1.0))
+    estimate = Estimate(top.value - bottom.value, means.apart.low, min(means.apart.high, 1.0))
     words = (
         f"highest {top.name} {top.value:.3g} ({top.n:,} lists), lowest {bottom.name} {bottom.value:.3g} "
         f"({bottom.n:,} lists)"
@@ -123,8 +123,8 @@ def _ndcg_gap(job: AuditRequest, found: ndcg.GroupMeans, labels: tuple[str, ...]
         job.notes.get(given["attribute"]),
         n=n,
         cells=cells,
-        floor_random=found.apart.expected,
-        p_value=found.apart.p_value,
+        floor_random=means.apart.expected,
+        p_value=means.apart.p_value,
         **given,
     )
 
@@ -175,9 +175,9 @@ def _ranked(
     if effective < ndcg.MIN_TARGETS:
         few = Estimate(None, note=f"at least {ndcg.MIN_TARGETS} are needed")
         return make_row(metric, few, *notes, n=counted, **values)
-    found = ndcg.group_means(value, np.where(keep, 0, -1), 1, task, ranking, weight=weight)
+    means = ndcg.group_means(value, np.where(keep, 0, -1), 1, task, ranking, weight=weight)
     chance = ndcg.random_ndcg_per_target(task, ranking, gain)
     floor = float(np.average(chance[keep], weights=weight[keep]))
     return make_row(
-        metric, Estimate(float(found.mean[0]), *found.ends[0]), *notes, n=counted, floor_random=floor, **values
+        metric, Estimate(float(means.mean[0]), *means.ends[0]), *notes, n=counted, floor_random=floor, **values
     )

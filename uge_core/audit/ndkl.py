@@ -54,12 +54,12 @@ def ndkl_per_target(
         (T,) and (T,), at least 0; NaN for a list with no candidate of a known group.
     """
     rng = np.random.default_rng([seed, 14])
-    found = np.full(len(task.targets), np.nan)
+    ndkl = np.full(len(task.targets), np.nan)
     for start in range(0, len(task.targets), _CHUNK):
         part = slice(start, start + _CHUNK)
         candidates = _sorted(embedding, task, part, rng)
-        found[part] = _value(np.where(candidates >= 0, group[candidates], -1), top)
-    return found, random_ndkl_per_target(task, group, top=top)
+        ndkl[part] = _value(np.where(candidates >= 0, group[candidates], -1), top)
+    return ndkl, random_ndkl_per_target(task, group, top=top)
 
 
 def random_ndkl_per_target(task: RankingTask, group: IntArray, *, top: int = TOP) -> Float64:

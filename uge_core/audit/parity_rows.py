@@ -180,10 +180,10 @@ def _rows(
     name, small, table = groups.name, groups.in_small(table), groups.without_small(table)
     if job.threshold is not None or variant == "thresholded":
         table = table.of_shares()
-    found = parity.gap(table, minimum)
+    gap = parity.gap(table, minimum)
     kept = np.nonzero(table.n >= minimum)[0]
     noise = None
-    if found.value is not None:
+    if gap.value is not None:
         noise = dyadic.cell_noise(table.sides, table.own, table.n, kept, seed=job.seed)
     cells = tuple(_cells(table, groups.labels, minimum, kept, noise, small))
     rounded = metric == "dp" and bool(groups.small.sum() == 1)
@@ -192,8 +192,8 @@ def _rows(
     unit = "pairs" if metric == "dp" else "edges"
     few = sum(c.excluded for c in cells) - int(small.sum())
     notes: list[str | None] = []
-    if found.highest is not None and found.lowest is not None:
-        top, bottom = cells[found.highest], cells[found.lowest]
+    if gap.highest is not None and gap.lowest is not None:
+        top, bottom = cells[gap.highest], cells[gap.lowest]
         notes.append(
             f"highest {top.name} {top.value:.3g} ({top.n:,} {unit}), lowest {bottom.name} {bottom.value:.3g} "
             f"({bottom.n:,} {unit})"
@@ -226,9 +226,9 @@ def _rows(
         )
     means = table.mean[kept]
     apart = None if noise is None else dyadic.compare_range(means, noise)
-    yield _summary(metric, found.value, apart, *notes, *common, variant=variant, cells=cells, **given)
+    yield _summary(metric, gap.value, apart, *notes, *common, variant=variant, cells=cells, **given)
 
-    ratio = None if found.value is None else float(means.min() / max(means.max(), _SMALLEST))
+    ratio = None if gap.value is None else float(means.min() / max(means.max(), _SMALLEST))
     turned = None
     if noise is not None and ratio is not None:
         floored = np.maximum(means, _SMALLEST)
@@ -243,7 +243,7 @@ def _rows(
         ("worst-vs-overall", _worst, "largest distance of a cell from the mean of all cells, weighted by their size"),
     ):
         of = partial(measure, share)
-        value = None if found.value is None else float(of(means[:, None])[0])
+        value = None if gap.value is None else float(of(means[:, None])[0])
         apart = None if noise is None else dyadic.compare_norm(means, noise, of)
         yield _summary(metric, value, apart, words, *common, variant=norm, **given)
 

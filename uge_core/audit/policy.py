@@ -132,8 +132,8 @@ class Verdict:
     @property
     def verdict(self) -> str:
         """Fail beats not enough evidence, which beats pass; where no rule had a row, nothing was shown."""
-        found = {c.verdict for c in self.checks} - {NO_ROW}
-        return next((v for v in (FAIL, NOT_ENOUGH) if v in found), PASS if found else NOT_ENOUGH)
+        verdicts = {c.verdict for c in self.checks} - {NO_ROW}
+        return next((v for v in (FAIL, NOT_ENOUGH) if v in verdicts), PASS if verdicts else NOT_ENOUGH)
 
     @property
     def exit_code(self) -> int:
@@ -168,10 +168,10 @@ class Policy:
             ConfigError: no row fits a rule; the message says which exist.
         """
         rows = list(rows)
-        found: list[Check] = []
+        checks: list[Check] = []
         for i, rule in enumerate(self.rules, 1):
-            found += _checks(i, rule, rows, f"{self.name}, rule {i}")
-        return Verdict(self.name, self.sha256, tuple(found))
+            checks += _checks(i, rule, rows, f"{self.name}, rule {i}")
+        return Verdict(self.name, self.sha256, tuple(checks))
 
 
 def read(path: str | Path) -> Policy:
@@ -273,8 +273,8 @@ def _rules(content: bytes, name: str) -> Sequence[Rule]:
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{name}: is no YAML ({' '.join(str(error).split())}); save it as plain text") from None
     if not isinstance(given, list) or not given:
-        found = "nothing" if not given else f"a {_kind(given)}"
-        raise ConfigError(f"{name}: holds {found}; allowed: a list of rules, each beginning with '- metric:'")
+        held = "nothing" if not given else f"a {_kind(given)}"
+        raise ConfigError(f"{name}: holds {held}; allowed: a list of rules, each beginning with '- metric:'")
     return [_rule(rule, f"{name}, rule {i}") for i, rule in enumerate(given, 1)]
 
 
@@ -370,14 +370,14 @@ class _NoRowError(ConfigError):
 
 def _fitting(rule: Rule, rows: Sequence[Row], where: str) -> Iterator[Row]:
     """The one row of each attribute that a rule is about."""
-    found: Sequence[Row] = [r for r in rows if r["metric"] == rule.metric]
-    if not found:
+    fitting: Sequence[Row] = [r for r in rows if r["metric"] == rule.metric]
+    if not fitting:
         there = dict.fromkeys(r["metric"] for r in rows)
         raise _NoRowError(f"{where}: the audit has no rows of {rule.metric}; it has: {', '.join(there) or 'none'}")
-    leakage = any(r["attacker"] for r in found)
+    leakage = any(r["attacker"] for r in fitting)
     if rule.attacker and not leakage:
         raise ConfigError(f"{where}: {rule.metric} has no attacker; leave attacker out")
-    names = dict.fromkeys(r["attribute"] for r in found if r["attribute"])
+    names = dict.fromkeys(r["attribute"] for r in fitting if r["attribute"])
     if rule.attribute and not names:
         raise ConfigError(f"{where}: {rule.metric} is about no attribute; leave attribute out")
     if not rule.attribute and names:
@@ -390,9 +390,9 @@ def _fitting(rule: Rule, rows: Sequence[Row], where: str) -> Iterator[Row]:
     }
     for key, name in asked.items():
         if name:
-            found = _narrow(found, key, name, rule, where)
-    for attribute in dict.fromkeys(r["attribute"] for r in found):
-        mine = [r for r in found if r["attribute"] == attribute]
+            fitting = _narrow(fitting, key, name, rule, where)
+    for attribute in dict.fromkeys(r["attribute"] for r in fitting):
+        mine = [r for r in fitting if r["attribute"] == attribute]
         variant = mine[0]["variant"] if rule.variant else _usual(mine, rule, where)
         mine = [r for r in mine if r["variant"] == variant]
         yield min(mine, key=lambda r: _EXPOSURES.index(r["exposure"]))

@@ -50,10 +50,10 @@ _MISSING = object()
 
 @cache
 def _schema() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
+    schema: dict[str, Any] = json.loads(
         resources.files("uge_core.audit").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
     )
-    return found
+    return schema
 
 
 def canonical(record: Any) -> bytes:
@@ -160,8 +160,8 @@ def read(path: str | Path) -> list[dict[str, Any]]:
         raise RecordError(f"{path}: is no JSON of ours ({error}); name what uge audit --json printed") from None
     records = content if isinstance(content, list) else [content]
     records = [r for r in records if not (isinstance(r, dict) and r.get("schema") == SCENARIO_NAME)]
-    for found in records:
-        name = found.get("schema") if isinstance(found, dict) else None
+    for record in records:
+        name = record.get("schema") if isinstance(record, dict) else None
         if name != NAME:
             shown = "no schema" if name is None else f"schema {str(name)[:40]!r}"
             raise RecordError(f"{path}: holds {shown}; allowed: {NAME!r}, what uge audit --json prints")
@@ -180,13 +180,13 @@ def _finite(word: str) -> float:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             # One reader would take the first, another the last.
             raise ValueError(f"the key {key[:40]!r} stands twice in one object")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def faults(record: Any) -> Iterator[str]:
@@ -278,7 +278,7 @@ def _none(row: Mapping[str, Any]) -> bool:
 
 
 def differences(
-    found: Mapping[str, Any],
+    reported: Mapping[str, Any],
     recomputed: Mapping[str, Any],
     *,
     added: _Rows = _none,
@@ -292,17 +292,17 @@ def differences(
     `sha256`, `policy` and `only` are about the record itself and left out.
 
     Args:
-        found: the record.
+        reported: the record.
         recomputed: the same made anew.
         added: which rows only later versions of the audit measure.
         dropped: which rows only earlier versions measured.
         passed: of which rows the figures are not compared, but who is counted and what there is.
     """
     changed: list[str] = []
-    for key in dict.fromkeys([*recomputed, *found]):
+    for key in dict.fromkeys([*recomputed, *reported]):
         if key not in ("sha256", "policy", "only", "rows"):
-            changed += _difference(found.get(key, _MISSING), recomputed.get(key, _MISSING), key, 0.0)
-    before, after = found["rows"], recomputed["rows"]
+            changed += _difference(reported.get(key, _MISSING), recomputed.get(key, _MISSING), key, 0.0)
+    before, after = reported["rows"], recomputed["rows"]
     apart: dict[str, list[str]] = {"missing": [], "surplus": [], "added": [], "dropped": [], "passed": []}
     for i, j in _paired(before, after, _KEY):
         if i is None:
@@ -333,9 +333,9 @@ def _counted(row: Mapping[str, Any]) -> dict[str, Any]:
     return kept | {"cells": [{name: cell[name] for name in (*_CELL, "n", "excluded")} for cell in row["cells"]]}
 
 
-def first_difference(found: Mapping[str, Any], recomputed: Mapping[str, Any]) -> str | None:
+def first_difference(reported: Mapping[str, Any], recomputed: Mapping[str, Any]) -> str | None:
     """The first of `differences`, those of the run before those of rows, or None."""
-    parts = differences(found, recomputed)
+    parts = differences(reported, recomputed)
     return next(iter((*parts.changed, *parts.missing, *parts.surplus)), None)
 
 
@@ -365,25 +365,25 @@ def _words(row: Any) -> str:
     return ", ".join(str(row[k]) for k in _KEY if row.get(k) is not None)
 
 
-def _difference(found: Any, anew: Any, where: str, tolerance: float) -> Iterator[str]:
-    if isinstance(found, dict) and isinstance(anew, dict):
-        for key in dict.fromkeys([*anew, *found]):
-            yield from _difference(found.get(key, _MISSING), anew.get(key, _MISSING), f"{where}, {key}", tolerance)
-    elif isinstance(found, list) and isinstance(anew, list):
-        if len(found) != len(anew):
-            yield f"{where}: the report has {len(found)} entries, measured anew {len(anew)}"
+def _difference(reported: Any, anew: Any, where: str, tolerance: float) -> Iterator[str]:
+    if isinstance(reported, dict) and isinstance(anew, dict):
+        for key in dict.fromkeys([*anew, *reported]):
+            yield from _difference(reported.get(key, _MISSING), anew.get(key, _MISSING), f"{where}, {key}", tolerance)
+    elif isinstance(reported, list) and isinstance(anew, list):
+        if len(reported) != len(anew):
+            yield f"{where}: the report has {len(reported)} entries, measured anew {len(anew)}"
             return
-        for i, j in _paired(found, anew, _CELL):
+        for i, j in _paired(reported, anew, _CELL):
             if i is not None and j is not None:
-                yield from _difference(found[i], anew[j], f"{where}, {i + 1}", tolerance)
+                yield from _difference(reported[i], anew[j], f"{where}, {i + 1}", tolerance)
             elif i is not None:
-                yield from _difference(found[i], _MISSING, f"{where}, {i + 1}", tolerance)
-    elif not _same(found, anew, tolerance):
-        old, new = ("nothing" if v is _MISSING else _brief(v) for v in (found, anew))
+                yield from _difference(reported[i], _MISSING, f"{where}, {i + 1}", tolerance)
+    elif not _same(reported, anew, tolerance):
+        old, new = ("nothing" if v is _MISSING else _brief(v) for v in (reported, anew))
         yield f"{where}: the report says {old}, measured anew {new}"
 
 
-def _same(found: Any, anew: Any, tolerance: float) -> bool:
-    if isinstance(found, float) and isinstance(anew, float):
-        return math.isclose(found, anew, rel_tol=tolerance, abs_tol=tolerance)
-    return type(found) is type(anew) and bool(found == anew)
+def _same(reported: Any, anew: Any, tolerance: float) -> bool:
+    if isinstance(reported, float) and isinstance(anew, float):
+        return math.isclose(reported, anew, rel_tol=tolerance, abs_tol=tolerance)
+    return type(reported) is type(anew) and bool(reported == anew)

@@ -196,11 +196,11 @@ def _attributes(graph: AttributedGraph, names: Sequence[str] | None) -> tuple[At
     """The attributes to audit, each once."""
     if names is None:
         return graph.audited
-    found = {a.name: a for a in map(graph.attribute, names)}
-    for a in found.values():
+    by_name = {a.name: a for a in map(graph.attribute, names)}
+    for a in by_name.values():
         if a.side == "items":
             raise ConfigError(f"{a.name} is an attribute of items; an audit is about people")
-    return tuple(found.values())
+    return tuple(by_name.values())
 
 
 def _policies(graph: AttributedGraph, unknown: Mapping[str, str] | str | None) -> dict[str, str]:

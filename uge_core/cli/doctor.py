@@ -68,9 +68,9 @@ def examine(store: RunStore, *, port: int = PORT) -> tuple[Check, ...]:
 
 
 def _python() -> Iterator[Check]:
-    found = ".".join(map(str, sys.version_info[:3]))
+    release = ".".join(map(str, sys.version_info[:3]))
     fits = sys.version_info[:2] >= _PYTHON
-    yield Check("Python", "ok" if fits else "problem", found, "" if fits else "take Python 3.11 or newer")
+    yield Check("Python", "ok" if fits else "problem", release, "" if fits else "take Python 3.11 or newer")
 
 
 def _packages() -> Iterator[Check]:
@@ -88,8 +88,8 @@ def _packages() -> Iterator[Check]:
         ("plotly", "plotly", (7, 0)),
     ):
         install = f"install it: pip install '{name}>={'.'.join(map(str, least))}'"
-        found = version(name)
-        if found is None:
+        release = version(name)
+        if release is None:
             yield Check(name, "problem", "not installed", install)
             continue
         try:
@@ -97,10 +97,10 @@ def _packages() -> Iterator[Check]:
                 warnings.simplefilter("ignore")  # what a package says about others is not asked here
                 importlib.import_module(module)
         except Exception as error:
-            yield Check(name, "problem", f"{found}, which does not load: {error}"[:200], install)
+            yield Check(name, "problem", f"{release}, which does not load: {error}"[:200], install)
             continue
-        numbers = tuple(int(part) for part in found.split("+")[0].split(".")[:2] if part.isdecimal())
-        yield Check(name, "ok", found) if numbers >= least else Check(name, "problem", f"{found}, too old", install)
+        numbers = tuple(int(part) for part in release.split("+")[0].split(".")[:2] if part.isdecimal())
+        yield Check(name, "ok", release) if numbers >= least else Check(name, "problem", f"{release}, too old", install)
 
 
 def _kernels() -> Iterator[Check]:
@@ -189,9 +189,9 @@ def _room(root: Path) -> Iterator[Check]:
 
 
 def _printing() -> Iterator[Check]:
-    found = browser()
-    advice = "" if found else "install Chromium or Chrome, or name one with $BROWSER_PATH; the HTML report needs none"
-    yield Check("PDF reports", "ok" if found else "note", found or "no Chromium or Chrome to print them", advice)
+    program = browser()
+    advice = "" if program else "install Chromium or Chrome, or name one with $BROWSER_PATH; the HTML report needs none"
+    yield Check("PDF reports", "ok" if program else "note", program or "no Chromium or Chrome to print them", advice)
 
 
 def _listening(port: int) -> Iterator[Check]:

@@ -44,10 +44,10 @@ def age(text: str) -> timedelta:
     Raises:
         ConfigError: it is none.
     """
-    found = re.fullmatch(r"(\d{1,5})([hdw])", text.strip().lower())
-    if found is None:
+    matched = re.fullmatch(r"(\d{1,5})([hdw])", text.strip().lower())
+    if matched is None:
         raise ConfigError(f"{text[:40]!r} is no age; give a number with h, d or w, such as 12h, 30d or 4w")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return timedelta(**{_UNITS[matched[2]]: int(matched[1])})
 
 
 def older_than(limit: timedelta, store: RunStore) -> tuple[Old, ...]:

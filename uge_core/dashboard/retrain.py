@@ -126,7 +126,7 @@ def retrained(run_id: str, scenario: Scenario, store: RunStore) -> str | None:
     run = store.load(run_id)
     mine = {k: v for k, v in run.config.items() if k != "dataset"}
     # Other edits that make the same graph were trained before, maybe.
-    taught = {found for job in _jobs(run_id, scenario, store) for found in job.runs}
+    taught = {trained_id for job in _jobs(run_id, scenario, store) for trained_id in job.runs}
     for other in store.list(audits=False, archived=True):
         same = {k: v for k, v in other.config.items() if k != "dataset"} == mine
         made = scenario_of(other.dataset)

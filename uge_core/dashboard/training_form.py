@@ -139,10 +139,10 @@ class TrainingForm:
             for f in fields(known):
                 if f.metadata and f.name not in silent:
                     asked.setdefault(f.name, []).append((known.label, _field(f, known.label, {})))
-        for found in asked.values():
-            first = found[0][1]
-            same = all(f.default == first.default for _, f in found)
-            owner = ", ".join(label for label, _ in found)
+        for labelled in asked.values():
+            first = labelled[0][1]
+            same = all(f.default == first.default for _, f in labelled)
+            owner = ", ".join(label for label, _ in labelled)
             out.append(
                 Field(
                     first.name,
@@ -342,9 +342,9 @@ def expected(graph: AttributedGraph, configs: Sequence[RunConfig], device: str, 
     for backbone in dict.fromkeys(c.backbone for c in configs):
         mine = [c for c in configs if c.backbone == backbone]
         work = sum(timing.training_work(c, graph.num_nodes, graph.num_edges) for c in mine)
-        found = timing.span(measured, "train", work, graph=graph.fingerprint, kind=timing.kind(on, mine))
+        span = timing.span(measured, "train", work, graph=graph.fingerprint, kind=timing.kind(on, mine))
         steps = max(c.epochs + c.warm_epochs for c in mine) * timing.STEP
-        trains.append(replace(found, low=found.low + steps / 2, high=found.high + steps))
+        trains.append(replace(span, low=span.low + steps / 2, high=span.high + steps))
     work = sum(timing.audit_work(c, graph) for c in configs)
     if not any(r.what == "audit" and r.graph == graph.fingerprint for r in measured):
         # The first audit of a graph attacks random embeddings too.

@@ -40,9 +40,9 @@ def answer_at_once() -> None:
     for entry in list(opened.iterdir()) if opened.exists() else []:
         with suppress(OSError):
             if entry.is_socket():
-                with socket.socket(fileno=os.dup(int(entry.name))) as found:
-                    if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts takes it over
+                with socket.socket(fileno=os.dup(int(entry.name))) as endpoint:
+                    if endpoint.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts takes it over
 
 
 def web_routes(admitted: Callable[[Request], bool], hosts: Callable[[], tuple[str, ...]] = tuple) -> list[Route]:

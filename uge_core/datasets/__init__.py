@@ -75,22 +75,22 @@ def load(
         NotReadYet: `tensors` has none of this file.
         ConfigError: the mirror to fetch from is not allowed.
     """
-    layout, found = locate(spec, store=store, may_fetch=may_fetch, on_progress=on_progress)
+    layout, dataset = locate(spec, store=store, may_fetch=may_fetch, on_progress=on_progress)
     if tensors is not None and layout.name == "pyg-data":
-        place = tensors_path(found.files["data"], tensors)
+        place = tensors_path(dataset.files["data"], tensors)
         if not place.exists():
             raise NotReadYet(
-                f"{found.files['data'].name}: a file of torch, which a process of its own reads first; open it on "
+                f"{dataset.files['data'].name}: a file of torch, which a process of its own reads first; open it on "
                 "the Data page"
             )
-        found = replace(found, tensors=place)
+        dataset = replace(dataset, tensors=place)
     if attributes is None:
-        return layout.read(found, None)
+        return layout.read(dataset, None)
     listed = attributes.split(",") if isinstance(attributes, str) else attributes
     asked = [name for a in listed if (name := a.strip())]
     if not asked:
-        raise GraphError(f"{found.name}: attributes names no column; name at least one, or leave it out")
-    graph = layout.read(found, frozenset(a.lower() for a in asked))
+        raise GraphError(f"{dataset.name}: attributes names no column; name at least one, or leave it out")
+    graph = layout.read(dataset, frozenset(a.lower() for a in asked))
     for name in asked:
         _check_asked(graph, name)
     return graph
@@ -146,21 +146,21 @@ def _shown(spec: str) -> str:
 
 def _choose(folder: Folder, wanted: str | Path | None) -> tuple[Layout, Found]:
     """The layout and the graph to read."""
-    present = [(layout, found) for layout in all_layouts() for found in layout.find(folder)]
-    complete = [(layout, found) for layout, found in present if not found.missing]
+    present = [(layout, dataset) for layout in all_layouts() for dataset in layout.find(folder)]
+    complete = [(layout, dataset) for layout, dataset in present if not dataset.missing]
     if isinstance(wanted, Path):
         return _by_file(folder, wanted, present)
     if wanted is not None:
-        named = [(layout, found) for layout, found in present if found.name == wanted]
+        named = [(layout, dataset) for layout, dataset in present if dataset.name == wanted]
         if not named and present:
             raise GraphError(
                 f"{folder.path}: " + unknown_name("graph", wanted, [f.name for _, f in complete or present])
             )
         present = named
-        complete = [(layout, found) for layout, found in named if not found.missing]
+        complete = [(layout, dataset) for layout, dataset in named if not dataset.missing]
     if complete:
         first = complete[0][0]
-        graphs = [found for layout, found in complete if layout is first]
+        graphs = [dataset for layout, dataset in complete if layout is first]
         if len(graphs) > 1:
             listed = ", ".join(f"{folder.path}:{g.name}" for g in graphs)
             raise GraphError(f"{folder.path}: {len(graphs)} graphs in one folder; name one of: {listed}")
@@ -172,10 +172,12 @@ def _choose(folder: Folder, wanted: str | Path | None) -> tuple[Layout, Found]:
 
 def _by_file(folder: Folder, path: Path, present: list[tuple[Layout, Found]]) -> tuple[Layout, Found]:
     """The graph that one of its files stands for."""
-    members = [(layout, found) for layout, found in present if any(f.name == path.name for f in found.files.values())]
-    for layout, found in members:
-        if not found.missing:
-            return layout, found
+    members = [
+        (layout, dataset) for layout, dataset in present if any(f.name == path.name for f in dataset.files.values())
+    ]
+    for layout, dataset in members:
+        if not dataset.missing:
+            return layout, dataset
     if members:
         raise _incomplete(folder, *members[0])
     reason = _why_refused(path.name)
@@ -184,17 +186,17 @@ def _by_file(folder: Folder, path: Path, present: list[tuple[Layout, Found]]) ->
     raise GraphError(f"{path}: not a file of a recognised layout; {_REWRITE}. Recognised: {_layouts()}")
 
 
-def _titled(found: Found, folder: Folder, *, alone: bool) -> Found:
+def _titled(dataset: Found, folder: Folder, *, alone: bool) -> Found:
     """A folder's only graph is called like the folder."""
-    return Found(folder.path.resolve().name, found.files) if alone else found
+    return Found(folder.path.resolve().name, dataset.files) if alone else dataset
 
 
-def _incomplete(folder: Folder, layout: Layout, found: Found) -> DatasetMissing:
+def _incomplete(folder: Folder, layout: Layout, dataset: Found) -> DatasetMissing:
     """The error about a graph that lacks files."""
-    there = ", ".join(sorted(p.name for p in found.files.values()))
+    there = ", ".join(sorted(p.name for p in dataset.files.values()))
     return DatasetMissing(
-        f"{folder.path}: {'; '.join(found.missing)}. Found of {layout.title} layout: {there}. "
-        f"Put the missing file{'s' * (len(found.missing) > 1)} into this folder"
+        f"{folder.path}: {'; '.join(dataset.missing)}. Found of {layout.title} layout: {there}. "
+        f"Put the missing file{'s' * (len(dataset.missing) > 1)} into this folder"
     )
 
 

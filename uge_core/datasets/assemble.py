@@ -120,9 +120,9 @@ def finish(
         source, target, weights = source[~nothing], target[~nothing], weights[~nothing]
     edges, loops, repeated = simple_edges(source, target, num_nodes)
     if not edges.shape[1]:
-        found = "only self-loops" if loops else "no edge between its nodes"
-        found += ", those of weight 0 left out" * bool(len(weightless[0]))
-        raise GraphError(f"{name}: the graph has {found}; at least one edge between two different nodes is needed")
+        contents = "only self-loops" if loops else "no edge between its nodes"
+        contents += ", those of weight 0 left out" * bool(len(weightless[0]))
+        raise GraphError(f"{name}: the graph has {contents}; at least one edge between two different nodes is needed")
     messages = list(nodes.messages)
 
     def shown(ends: tuple[IntArray, IntArray]) -> tuple[str, ...]:

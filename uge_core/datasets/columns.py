@@ -340,9 +340,9 @@ def _check_asked(column: _Cells) -> None:
     """Refuses a column that was asked for and cannot be an attribute."""
     n, where = column.num_values, column.where
     if n < 2:
-        found = f"one value ({column.values.dropna().iloc[0]!r})" if n else "no value"
+        too_few = f"one value ({column.values.dropna().iloc[0]!r})" if n else "no value"
         raise GraphError(
-            f"{where} has {found}; an attribute needs at least two groups to compare, choose another column"
+            f"{where} has {too_few}; an attribute needs at least two groups to compare, choose another column"
         )
     if column.role.kind == "attribute":
         return

@@ -55,21 +55,21 @@ def about_attributes(
 
 def _small_groups(name: str, attributes: Sequence[Attribute]) -> tuple[Message, ...]:
     """A warning where groups are too small to say anything about them."""
-    found = [
+    groups = [
         (int(n), f"{a.name} {label}: {n}")
         for a in attributes
         if a.side != "items"
         for label, n in zip(a.labels, a.sizes.tolist(), strict=True)
         if n < SMALL_GROUP
     ]
-    if not found:
+    if not groups:
         return ()
     text = (
-        f"{name}: {counted(len(found), 'group')} of fewer than {SMALL_GROUP} nodes; their figures are mostly "
+        f"{name}: {counted(len(groups), 'group')} of fewer than {SMALL_GROUP} nodes; their figures are mostly "
         "chance, and people in them can be told apart"
     )
-    shown = tuple(said for _, said in sorted(found, key=lambda f: f[0])[:_SHOWN])
-    return (Message("warning", "small-groups", text, len(found), shown, "merge small groups, or bin a number"),)
+    shown = tuple(said for _, said in sorted(groups, key=lambda f: f[0])[:_SHOWN])
+    return (Message("warning", "small-groups", text, len(groups), shown, "merge small groups, or bin a number"),)
 
 
 def _empty_cells(name: str, edges: IntArray, num_users: int | None, attribute: Attribute) -> tuple[Message, ...]:
@@ -131,7 +131,7 @@ def _ratios(features: FloatArray, a: Attribute) -> list[tuple[int, float]]:
     member = np.zeros((a.num_values, n), dtype=np.float32)
     member[a.codes[known], np.arange(n)] = 1
     sizes = np.maximum(a.sizes, 1)[:, None]
-    found = []
+    proxies = []
     for start in range(0, features.shape[1], _CHUNK):
         block = features[known, start : start + _CHUNK]
         centred = block - block.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -140,9 +140,9 @@ def _ratios(features: FloatArray, a: Attribute) -> list[tuple[int, float]]:
         total = np.square(centred).sum(axis=0, dtype=np.float64)
         between = (np.square((member @ centred).astype(np.float64)) / sizes).sum(axis=0)
         ratio = np.sqrt(np.divide(between, total, out=np.zeros_like(total), where=total > 0))
-        found += [(start + int(f), float(min(1.0, ratio[f]))) for f in np.flatnonzero(ratio >= PROXY)]
+        proxies += [(start + int(f), float(min(1.0, ratio[f]))) for f in np.flatnonzero(ratio >= PROXY)]
     # A flag that is nearly always 0 follows from few nodes; what varies is what gives a group away.
-    return [(f, r) for f, r in found if _varies(features[known, f])]
+    return [(f, r) for f, r in proxies if _varies(features[known, f])]
 
 
 def _varies(values: FloatArray) -> bool:

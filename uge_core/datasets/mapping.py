@@ -188,15 +188,15 @@ def guess_mapping(pair: TablePair) -> TableMap:
     named = guess_id(nodes)
     ids = {i: nodes.frame[i].dropna() for i in dict.fromkeys([named, *_identifying(nodes)])}
     # How many different ids of the nodes each column of the edges holds.
-    found = {i: {c: int(v.isin(cells).sum()) for c, v in values.items()} for i, cells in ids.items()}
-    best = max(found, key=lambda i: (sum(sorted(found[i].values())[-2:]), i == named))
-    share = {c: found[best][c] / max(len(values[c]), 1) for c in ends}
+    matches = {i: {c: int(v.isin(cells).sum()) for c, v in values.items()} for i, cells in ids.items()}
+    best = max(matches, key=lambda i: (sum(sorted(matches[i].values())[-2:]), i == named))
+    share = {c: matches[best][c] / max(len(values[c]), 1) for c in ends}
     source, target = guess_ends(edges)
     telling = _ends_are_named(edges)
     likely = [c for c in ends if share[c] > _MATCHES]
     sides: Sides = "one"
     if len(likely) >= 2 and not (telling and {source, target} <= set(likely)):
-        top = sorted(likely, key=lambda c: (-found[best][c], ends.index(c)))[:2]
+        top = sorted(likely, key=lambda c: (-matches[best][c], ends.index(c)))[:2]
         source, target = sorted(top, key=ends.index)
     elif len(likely) == 1:
         source, sides = likely[0], "items"
@@ -299,9 +299,9 @@ def _with_sides(pair: TablePair, made: TableMap) -> TableMap:
 def _uses(nodes: Table, taken: set[str]) -> tuple[Use, ...]:
     """How the columns of the nodes are probably used."""
     fixed = {name.lower(): Role("id") for name in taken if name}
-    found = assign(nodes, fixed, Role("auto"), None).columns
+    columns = assign(nodes, fixed, Role("auto"), None).columns
     uses = [
-        _use(nodes, name, column.role) for name, column in zip(nodes.names, found, strict=True) if name not in taken
+        _use(nodes, name, column.role) for name, column in zip(nodes.names, columns, strict=True) if name not in taken
     ]
     if not any(u.sensitive for u in uses):
         first = next((i for i, u in enumerate(uses) if u.use == "attribute"), None)

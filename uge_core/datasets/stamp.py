@@ -19,13 +19,13 @@ def data_stamp(spec: str, store: Path | None = None, *, may_fetch: bool = False)
     Raises:
         GraphError: there is no such graph.
     """
-    _, found = locate(spec, store=store, may_fetch=may_fetch)
-    files = dict.fromkeys(found.files.values())
-    if "card" in found.files:
-        home = found.files["card"].parent
+    _, dataset = locate(spec, store=store, may_fetch=may_fetch)
+    files = dict.fromkeys(dataset.files.values())
+    if "card" in dataset.files:
+        home = dataset.files["card"].parent
         files |= dict.fromkeys(
             path
-            for key, written in read_card(found.files["card"]).values.items()
+            for key, written in read_card(dataset.files["card"]).values.items()
             if key.endswith(".file")
             for path in (home / written, home / f"{written}.gz")
         )

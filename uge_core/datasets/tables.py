@@ -70,10 +70,10 @@ class Table:
         Raises:
             GraphError: there is none; the message lists those that exist.
         """
-        found = self.column(name)
-        if found is None:
+        column = self.column(name)
+        if column is None:
             raise GraphError(f"{self.file}: column {name!r} is missing from the header; found: {_listed(self.names)}")
-        return found
+        return column
 
     def first_lines(self, wrong: npt.NDArray[np.bool_], *columns: str) -> str:
         """The first rows where `wrong` holds, as "line 3 (a, b), line 9 (c, d)"."""
@@ -181,7 +181,7 @@ def read_table(
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValueError) as e:
         raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
     sorts = zip(*(map(_sort, p.dtypes) for p in parts), strict=True)
-    mixed = [h for h, found in zip(header, sorts, strict=True) if len(set(found)) > 1]
+    mixed = [h for h, kinds in zip(header, sorts, strict=True) if len(set(kinds)) > 1]
     if mixed:
         return read_table(
             path,
@@ -246,8 +246,8 @@ def read_array(path: Path, what: str) -> IntArray:
     if not isinstance(array, np.ndarray):
         array.close()
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf":
-        found = f"{array.dtype} values" if isinstance(array, np.ndarray) else "an .npz archive"
-        raise GraphError(f"{path.name}: found {found}; expected {what}, saved by numpy.save as numbers")
+        content = f"{array.dtype} values" if isinstance(array, np.ndarray) else "an .npz archive"
+        raise GraphError(f"{path.name}: found {content}; expected {what}, saved by numpy.save as numbers")
     with np.errstate(all="ignore"):
         if array.dtype.kind == "f":
             _refuse_cells(path, array, ~(np.isfinite(array) & (array == np.rint(array))), "that are not whole", what)
@@ -324,9 +324,9 @@ def refuse_headless(table: Table, cells: Sequence[str], header: str) -> None:
     Raises:
         GraphError: always.
     """
-    found = ", ".join(map(repr, cells))
+    quoted = ", ".join(map(repr, cells))
     raise GraphError(
-        f"{table.file}: seems to have no header line: line 1 holds {found}, which "
+        f"{table.file}: seems to have no header line: line 1 holds {quoted}, which "
         f"{'looks' if len(cells) == 1 else 'look'} "
         f"like data, not like {'a column name' if len(cells) == 1 else 'column names'}; "
         f"write a header as the first line, such as {header}"
@@ -366,10 +366,10 @@ def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
     try:
         if encoding.lower().startswith(("utf-16", "utf-32")):  # a line's end is not one byte
             text = codecs.getincrementaldecoder(encoding)().decode(peek)
-            found = re.split(r"\r\n|\n|\r", text, maxsplit=2)
+            lines = re.split(r"\r\n|\n|\r", text, maxsplit=2)
         else:
-            found = [b.decode(encoding) for b in re.split(rb"\r\n|\n|\r", head, maxsplit=2)[:2]]
-        decoded = found[0], [*found, ""][1]
+            lines = [b.decode(encoding) for b in re.split(rb"\r\n|\n|\r", head, maxsplit=2)[:2]]
+        decoded = lines[0], [*lines, ""][1]
     except UnicodeDecodeError as e:
         raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
     if not decoded[0].strip():
@@ -423,9 +423,9 @@ def _blank_lines(path: Path) -> int:
 
 def _parser_reason(text: str, width: int) -> str:
     """The parser's complaint in the user's terms."""
-    found = re.search(r"in line (\d+), saw", text)
-    if found:
-        return _too_long(int(found.group(1)), width)
+    match = re.search(r"in line (\d+), saw", text)
+    if match:
+        return _too_long(int(match.group(1)), width)
     if "inside string" in text:
         return "a quotation mark is opened and never closed; close it or remove it"
     return f"cannot be read as a table ({text.strip().splitlines()[-1]})"

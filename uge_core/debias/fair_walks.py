@@ -99,8 +99,8 @@ class FairSteps:
         fitted = np.ones(len(self.source)) if appeal is None else appeal[self.target]
         strength = np.bincount(self.source, self.own)
         inside = np.bincount(block, self.own * fitted)
-        found = share[block] * strength[self.source] * fitted / inside[block]
-        return self._by_edge(found)
+        ratio = share[block] * strength[self.source] * fitted / inside[block]
+        return self._by_edge(ratio)
 
     def counted(self, ratios: Numbers) -> FloatArray:
         """(E,) the mean of an edge's `ratios` over the ways it can be gone, as a score has no direction."""
@@ -112,10 +112,10 @@ class FairSteps:
         """(2, E) what a step along each edge weighs, from its smaller end and from its larger."""
         return ratios * self._by_edge(self.own)
 
-    def _by_edge(self, found: Numbers) -> Numbers:
+    def _by_edge(self, by_way: Numbers) -> Numbers:
         """(2, E) from (M,), 0 where there is no way."""
         if self.directions is None:
-            return np.asarray(found.reshape(2, -1))
+            return np.asarray(by_way.reshape(2, -1))
         every = np.zeros(2 * self.edges.shape[1])
-        every[self._there] = found
+        every[self._there] = by_way
         return every.reshape(2, -1)

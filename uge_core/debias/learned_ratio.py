@@ -100,8 +100,8 @@ def _log_linear(counts: Counts, values: IntArray) -> Table:
         ]
         return loss, np.concatenate(gradient) + theta
 
-    found = minimize(objective, np.zeros(spans[-1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
-    return np.asarray(base * np.exp(np.clip(effects(found.x), -30, 30)))
+    optimum = minimize(objective, np.zeros(spans[-1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+    return np.asarray(base * np.exp(np.clip(effects(optimum.x), -30, 30)))
 
 
 def _dispersion(seen: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]) -> float:

@@ -106,15 +106,15 @@ def _plain(method: Method, known: MethodInputs) -> bool:
 
 def _refused(method: Method, known: MethodInputs) -> dict[str, str]:
     """By loss why this method refuses a graph; empty where it does not."""
-    found = {}
+    refusals = {}
     for loss in dict.fromkeys(registry.find("backbones", n).loss for n in registry.names("backbones")):
         try:
             method.check(known, loss)
         except ConfigError as error:
-            found[loss] = str(error).removeprefix(f"{method.name}: ")
+            refusals[loss] = str(error).removeprefix(f"{method.name}: ")
         else:
-            found[loss] = ""
-    return found
+            refusals[loss] = ""
+    return refusals
 
 
 @cache

@@ -171,17 +171,17 @@ def compare_seeds(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> Comparison:
 
 def _by_seed(runs: Sequence[StoredRun]) -> dict[tuple[int, int], StoredRun]:
     """The runs by seed and split seed, ascending."""
-    found: dict[tuple[int, int], StoredRun] = {}
+    by_seed: dict[tuple[int, int], StoredRun] = {}
     for run in runs:
         if not run.audited or "seed" not in run.config:
             raise ConfigError(
                 f"run {run.id} has no {'audit' if not run.audited else 'seed'}; compare audited, trained runs"
             )
-        found[run.config["seed"], run.config["split_seed"]] = run
+        by_seed[run.config["seed"], run.config["split_seed"]] = run
     same = {str({k: v for k, v in run.config.items() if k not in ("seed", "split_seed")}) for run in runs}
-    if len(found) != len(runs) or len(same) > 1:
+    if len(by_seed) != len(runs) or len(same) > 1:
         raise ConfigError(f"runs {', '.join(r.id for r in runs)} must differ in their seeds and in nothing else")
-    return dict(sorted(found.items()))
+    return dict(sorted(by_seed.items()))
 
 
 def _values(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, float]]:
@@ -189,13 +189,13 @@ def _values(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, float]]:
 
     An AUC below .5 is turned, so that seeds do not cancel.
     """
-    found: dict[tuple[Any, ...], dict[str | None, float]] = {}
+    values: dict[tuple[Any, ...], dict[str | None, float]] = {}
     for row in run.rows:
         if row["value"] is not None and row["evidence"] == "ok":
             key = row["metric"], row["attribute"], row["attacker"], row["variant"]
             value = row["value"]
-            found.setdefault(key, {})[row["exposure"]] = max(value, 1 - value) if row["metric"] == "auc" else value
-    return found
+            values.setdefault(key, {})[row["exposure"]] = max(value, 1 - value) if row["metric"] == "auc" else value
+    return values
 
 
 def _listed(seeds: dict[tuple[int, int], StoredRun]) -> str:

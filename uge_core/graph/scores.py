@@ -73,8 +73,8 @@ class Factors:
         """
         from uge_core.kernels.scores import pair_scores
 
-        found: npt.NDArray[np.float64] = pair_scores(self.left, self.right, first, second)
-        return found
+        values: npt.NDArray[np.float64] = pair_scores(self.left, self.right, first, second)
+        return values
 
     def of_lists(self, targets: IntArray, candidates: IntArray) -> npt.NDArray[np.float64]:
         """(T, C) float64 scores of targets (T,) with each of their candidates (T, C), as `scores` gives them."""
@@ -212,14 +212,14 @@ def scorer(name: str) -> Scorer:
     kind, colon, sigma = str(name).partition(":")
     if kind == "distance":
         try:
-            found = float(sigma) if colon else SIGMA_2
+            sigma_2 = float(sigma) if colon else SIGMA_2
         except ValueError:
-            found = math.nan
-        if not (1.0 < found < math.inf):
+            sigma_2 = math.nan
+        if not (1.0 < sigma_2 < math.inf):
             raise ConfigError(
                 f"score = {name!r}: sigma_2 of {sigma!r} is not allowed; allowed: a number above 1, as distance:3"
             )
-        return Distance(found)
+        return Distance(sigma_2)
     if name == "dot":
         return DOT
     if name == "cosine":

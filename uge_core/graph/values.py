@@ -54,7 +54,7 @@ class ImputationReport:
     @property
     def note(self) -> str:
         """One sentence for the rows of an audit."""
-        found = (
+        accuracies = (
             f"neighbours tell {self.attribute} right for {self.accuracy:.3f} of {self.n} masked nodes, majority "
             f"{self.majority:.3f}"
         )
@@ -63,7 +63,7 @@ class ImputationReport:
             if self.used
             else "no gain by two standard errors, so nodes without a value were excluded"
         )
-        return f"{found}: {how}"
+        return f"{accuracies}: {how}"
 
 
 @dataclass(frozen=True, eq=False)

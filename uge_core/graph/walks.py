@@ -169,9 +169,9 @@ class Walker:
         many = np.int64(groups.max() + 1) if len(groups) else np.int64(1)
         key, block = np.unique(source * many + (groups[target] if len(groups) else 0), return_inverse=True)
         inside = np.bincount(block, ways)
-        found = np.bincount(key // many, inside > 0, self.num_nodes)[source] * inside[block]
+        divisor = np.bincount(key // many, inside > 0, self.num_nodes)[source] * inside[block]
         out = np.zeros(2 * self.edges.shape[1])
-        out[place] = np.divide(ways, found, out=np.zeros(len(source)), where=found > 0)
+        out[place] = np.divide(ways, divisor, out=np.zeros(len(source)), where=divisor > 0)
         return out.reshape(2, -1)
 
     def _weight(self, factor: FloatArray | None) -> npt.NDArray[np.float64] | None:

@@ -96,7 +96,7 @@ def fit_logistic(
             gradient += logits.T @ xb
         return loss, gradient[-free:].ravel()
 
-    found = minimize(
+    optimum = minimize(
         objective,
         np.zeros(free * (d + 1)),
         jac=True,
@@ -113,23 +113,23 @@ def fit_logistic(
     def second(theta: Float64) -> Float64:
         """The matrix of second derivatives: sum_i v_i (diag(p_i) - p_i p_i') x x_i x_i', and the penalty's."""
         model = Logistic(classes, np.concatenate([np.zeros((num - free, d + 1)), theta.reshape(free, d + 1)]), True)
-        found = np.zeros((num, d + 1, num, d + 1))
+        hessian = np.zeros((num, d + 1, num, d + 1))
         for begin in range(0, n, block):
             xb, vb = inputs[begin : begin + block], importance[begin : begin + block]
             prob = model.probabilities(xb[:, :-1])
             spread = (prob[:, :, None] * xb[:, None, :]).reshape(len(xb), -1)
-            found -= ((spread * vb[:, None]).T @ spread).reshape(found.shape)
+            hessian -= ((spread * vb[:, None]).T @ spread).reshape(hessian.shape)
             for c in range(num):
-                found[c, :, c] += (xb * (vb * prob[:, c])[:, None]).T @ xb
+                hessian[c, :, c] += (xb * (vb * prob[:, c])[:, None]).T @ xb
         size = free * (d + 1)
-        matrix = found[-free:, :, -free:].reshape(size, size)
+        matrix = hessian[-free:, :, -free:].reshape(size, size)
         return matrix + np.diag(np.tile(np.append(np.full(d, 1.0 / (strength * n)), 0.0), free))
 
-    theta, size = found.x, free * (d + 1)
-    if found.success and size**2 * (n + 30.0 * size) <= _MOST_WORK:
+    theta, size = optimum.x, free * (d + 1)
+    if optimum.success and size**2 * (n + 30.0 * size) <= _MOST_WORK:
         theta = settled(theta, lambda at: objective(at)[1], second)
     weight[-free:] = theta.reshape(free, d + 1)
-    return Logistic(classes, weight, bool(found.success))
+    return Logistic(classes, weight, bool(optimum.success))
 
 
 def settled(

@@ -129,10 +129,10 @@ def score_of(run: StoredRun) -> str:
 
 def attributes_read(config: RunConfig, graph: AttributedGraph) -> tuple[str, ...]:
     """The attributes whose values entered training: those treated, and all where the method's cells are of all."""
-    found = find("debias.methods", config.method)
-    if not found.reads_attributes:
+    method_cls = find("debias.methods", config.method)
+    if not method_cls.reads_attributes:
         return ()
-    method: Method = build_options(found, config.method_options, config.method)
+    method: Method = build_options(method_cls, config.method_options, config.method)
     return tuple(a.name for a in graph.audited) if method.reads_others else config.sensitive
 
 
@@ -149,14 +149,14 @@ def audit_record(
 def sealed_record(run: StoredRun, rows: Iterable[Any], asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A run's `uge-audit/1` record around `rows`, with its SHA-256; `asked` is what the audit was asked for."""
     dataset = {key: run.dataset[key] for key in ("name", "fingerprint", "num_nodes", "num_edges")}
-    found = {
+    head = {
         "schema": NAME,
         "audit_version": version.VERSION,
         "run_id": run.id,
         "dataset": dataset,
         "config": run.config,
     }
-    return seal(found | {"asked": dict(asked or {}), "rows": list(rows)})
+    return seal(head | {"asked": dict(asked or {}), "rows": list(rows)})
 
 
 def audit(
@@ -251,7 +251,7 @@ def _audit_array(
     split = None
     if split_seed is not None:
         split = split_links(graph, test_share=test_share, validation_share=validation, seed=int(split_seed))
-    found = audit_embedding(z, graph, split, split_seed=int(split_seed or 0), score=score, **options)
+    rows = audit_embedding(z, graph, split, split_seed=int(split_seed or 0), score=score, **options)
     same = "all nodes have the same vector, so nothing can be read from it" if (z == z[:1]).all() else None
     trust = None if split is None else f"right only if training left out the test edges of split seed {split_seed}"
 
@@ -260,7 +260,7 @@ def _audit_array(
         notes = (row.note, same, trust if held_out else None)
         return replace(row, note="; ".join(filter(None, notes)) or None)
 
-    return Audit(tuple(map(said, found)))
+    return Audit(tuple(map(said, rows)))
 
 
 def as_embedding(embedding: Any, graph: AttributedGraph) -> npt.NDArray[np.float32]:

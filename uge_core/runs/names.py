@@ -20,8 +20,8 @@ EXTERNAL = "external"
 def method_class(name: str) -> type[Method]:
     """The method that made a run; one this version does not have keeps its name and a neutral look."""
     if name in registry.names("debias.methods"):
-        found: type[Method] = registry.find("debias.methods", name)
-        return found
+        method: type[Method] = registry.find("debias.methods", name)
+        return method
     return type("Foreign", (Method,), {"label": name})
 
 

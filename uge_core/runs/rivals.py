@@ -118,7 +118,7 @@ def rivals(
     measured = {"sensitive": target, "attackers": sorted(attackers)}
     kept = {row["run"]: row for row in _read(rows) if measured.items() <= row.items()}
     measure = _Measure(graph, sensitive, attackers, device)
-    found = []
+    results = []
     for entry in listed:
         try:
             configs = [_config(graph, sensitive, backbone, entry, seed, options or {}) for seed in seeds]
@@ -126,7 +126,7 @@ def rivals(
             missing = [c for c, i in zip(configs, ids, strict=True) if i not in kept]
             fresh = measure(missing) if missing else []
         except UgeError as error:
-            found.append({"method": entry.method, "lam": entry.lam, "refused": str(error)})
+            results.append({"method": entry.method, "lam": entry.lam, "refused": str(error)})
             on_note(f"{entry.method}: {error}")
             continue
         for config, figures in zip(missing, fresh, strict=True):
@@ -135,7 +135,7 @@ def rivals(
             kept[run] = head | measured | figures
             if rows is not None:
                 _append(rows, kept[run])
-        found += [kept[i] for i in ids]
+        results += [kept[i] for i in ids]
         on_note(f"{entry.method}: {_words(kept[ids[0]])}")
     about = {
         "data": graph.name,
@@ -144,7 +144,7 @@ def rivals(
         "seeds": list(seeds),
         "attackers": list(attackers),
     }
-    return {"schema": SCHEMA, **about, "options": dict(options or {}), "machine": stamp(None), "rows": found}
+    return {"schema": SCHEMA, **about, "options": dict(options or {}), "machine": stamp(None), "rows": results}
 
 
 def _read(rows: Path | None) -> Iterator[dict[str, Any]]:

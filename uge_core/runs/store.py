@@ -347,19 +347,19 @@ class RunStore:
         graphs = ("$.fingerprint", "$.source.scenario.data")
         query = "SELECT id, json_extract(dataset, ?) AS graph FROM runs WHERE json_valid(dataset)"
         with self.reading() as db:
-            found = [row for graph in graphs for row in db.execute(query, (graph,))] if db else []
-        mine, others = ({row["graph"] for row in found if (row["id"] in run_ids) == chosen} for chosen in (True, False))
+            rows = [row for graph in graphs for row in db.execute(query, (graph,))] if db else []
+        mine, others = ({row["graph"] for row in rows if (row["id"] in run_ids) == chosen} for chosen in (True, False))
         return mine - others - {None}
 
     def scenarios_of(self, data: Collection[str]) -> dict[Path, str]:
         """The stored scenarios of graphs with these fingerprints: their names by their files."""
-        found = {}
+        names_by_file = {}
         for path in sorted(self.scenarios.glob("*.json")):
             with suppress(OSError, ValueError):
                 made = read_record(path.read_text(encoding="utf-8"), "data", "name")
                 if made["data"] in data:
-                    found[path] = str(made["name"])
-        return found
+                    names_by_file[path] = str(made["name"])
+        return names_by_file
 
     def drop_scenarios(self, data: Collection[str]) -> Sequence[str]:
         """Removes the scenarios of graphs with these fingerprints, wherever their edits stand.

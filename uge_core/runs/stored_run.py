@@ -134,8 +134,8 @@ class StoredRun:
                 raise Misfit(f"shape {array.shape}, the run has {wanted[0]} nodes and {wanted[1] or 'some'} dimensions")
             return array
 
-        found: npt.NDArray[np.float32] = self._read(name, reader)
-        return found
+        matrix: npt.NDArray[np.float32] = self._read(name, reader)
+        return matrix
 
     def _json(self, name: str, constant: Callable[[str], Any] | None = None) -> dict[str, Any]:
         def reader(path: Path) -> dict[str, Any]:

@@ -160,8 +160,8 @@ def resume(
     if run.config["method"] == EXTERNAL:
         raise StoreError(f"run {run_id} was not trained here, so there is nothing to resume; audit its file again")
     check_data(run, graph)
-    found = [record for _, record in checkpoints_in(store.checkpoints) if run_id in record["runs"]]
-    together = found[0]["runs"] if found else [run_id]
+    checkpoints = [record for _, record in checkpoints_in(store.checkpoints) if run_id in record["runs"]]
+    together = checkpoints[0]["runs"] if checkpoints else [run_id]
     runs = [r for r in map(store.find, together) if r]
     planned = [Planned(r.id, RunConfig.from_json(r.config)) for r in runs]
     return _carry_out(
@@ -169,7 +169,7 @@ def resume(
         planned,
         store,
         device=device,
-        deterministic=bool(found and found[0]["deterministic"]),
+        deterministic=bool(checkpoints and checkpoints[0]["deterministic"]),
         on_progress=on_progress,
         source=run.dataset.get("source"),
     )
@@ -229,8 +229,8 @@ def _carry_out(
                 on_progress(Progress("auditing", done, len(missing), text, left, None, left))
 
         started = time.monotonic()
-        found = audit_record(store.load(p.run_id), graph, store, split=splits(p.config), on_share=on_share)
-        store.save_audit(p.run_id, found)
+        record = audit_record(store.load(p.run_id), graph, store, split=splits(p.config), on_share=on_share)
+        store.save_audit(p.run_id, record)
         took = time.monotonic() - started
         store.note_timing(timing.timed("audit", graph.fingerprint, "", timing.audit_work(p.config, graph), took))
     if diverged:
@@ -240,8 +240,8 @@ def _carry_out(
 
 def _audit_seconds(config: RunConfig, graph: AttributedGraph, stored: Sequence[timing.Timing]) -> float:
     """About how long an audit takes."""
-    found = timing.span(stored, "audit", timing.audit_work(config, graph), graph=graph.fingerprint, kind="")
-    return float((found.low * found.high) ** 0.5)
+    span = timing.span(stored, "audit", timing.audit_work(config, graph), graph=graph.fingerprint, kind="")
+    return float((span.low * span.high) ** 0.5)
 
 
 def _audit_is_whole(run: StoredRun, graph: AttributedGraph) -> bool:
@@ -346,8 +346,8 @@ def _train(
             if len(ticks) > 1:
                 (first, began), (last, ended) = ticks
                 kind, share = timing.kind(fitted[0].device, [p.config for p in members]), (last - first) / last
-                found = timing.timed("train", graph.fingerprint, kind, left_work[0] * share, ended - began)
-                store.note_timing(found)
+                rate = timing.timed("train", graph.fingerprint, kind, left_work[0] * share, ended - began)
+                store.note_timing(rate)
             for p, result in zip(members, fitted, strict=True):
                 _finish(store, p.run_id, result, deterministic)
                 remarks |= dict.fromkeys(_remarks(result))

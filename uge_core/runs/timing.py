@@ -130,9 +130,9 @@ def span(timings: Sequence[Timing], what: What, work: float, *, graph: str, kind
         ([r for r in mine if r.kind.rpartition("/")[0] == of_it], 2.5, f"earlier {name} of other graphs here"),
     )
     busy = 1.0 + load_average() / cores()
-    for found, spread, source in tiers:
-        if found:
-            newest = sorted(found, key=lambda r: -r.at)[:_NEWEST]
+    for earlier, spread, source in tiers:
+        if earlier:
+            newest = sorted(earlier, key=lambda r: -r.at)[:_NEWEST]
             each = [r.seconds / r.work for r in newest]
             return Span(work * min(each) / spread**0.5, work * max(each) * spread * busy, source, True)
     usual = work * _RULE[what]

@@ -111,15 +111,15 @@ def upload_removal(name: str, store: RunStore) -> tuple[str, ...]:
         GraphError: there is no such upload.
         StoreError: the folder cannot be read.
     """
-    found = _find(name, store)
-    runs = sum(made_from(run.dataset.get("source"), found.folder) for run in store.list(audits=False, archived=True))
-    said = [f"{len(found.files)} files of {found.name} ({', '.join(found.files)}), {found.size / 1e6:.1f} MB"]
+    upload = _find(name, store)
+    runs = sum(made_from(run.dataset.get("source"), upload.folder) for run in store.list(audits=False, archived=True))
+    said = [f"{len(upload.files)} files of {upload.name} ({', '.join(upload.files)}), {upload.size / 1e6:.1f} MB"]
     if runs:
         said.append(
             f"{runs} run{'s' * (runs != 1)} trained on it stay{'s' * (runs == 1)}, with their embeddings: delete "
             "them on the Runs page"
         )
-    if doomed := list(store.scenarios_of(_only_here(found.folder, store)).values()):
+    if doomed := list(store.scenarios_of(_only_here(upload.folder, store)).values()):
         said.append(f"{len(doomed)} scenario{'s' * (len(doomed) != 1)} of it: {', '.join(doomed)}")
     return tuple(said)
 
@@ -131,15 +131,15 @@ def remove_upload(name: str, store: RunStore) -> tuple[str, ...]:
         GraphError: there is no such upload.
         StoreError: the files cannot be removed.
     """
-    found = _find(name, store)
-    data = _only_here(found.folder, store)
-    with _said(found.folder):
-        kept = [tensors_path(found.folder / file, store.tensors) for file in found.files if file.endswith(".pt")]
+    upload = _find(name, store)
+    data = _only_here(upload.folder, store)
+    with _said(upload.folder):
+        kept = [tensors_path(upload.folder / file, store.tensors) for file in upload.files if file.endswith(".pt")]
         copies = [path for path in kept if path.exists()]
         for path in copies:
             path.unlink()
-        shutil.rmtree(found.folder)
-    return (*(str(found.folder / file) for file in found.files), *map(str, copies), *store.drop_scenarios(data))
+        shutil.rmtree(upload.folder)
+    return (*(str(upload.folder / file) for file in upload.files), *map(str, copies), *store.drop_scenarios(data))
 
 
 def _only_here(folder: Path, store: RunStore) -> set[str]:
@@ -150,11 +150,11 @@ def _only_here(folder: Path, store: RunStore) -> set[str]:
 
 def _find(name: str, store: RunStore) -> Upload:
     there = list_uploads(store)
-    found = next((u for u in there if u.name == name), None)
-    if found is None:
+    upload = next((u for u in there if u.name == name), None)
+    if upload is None:
         known = ", ".join(u.name for u in there) or "none"
         raise GraphError(f"there is no upload {name[:_LONGEST]!r}; there are: {known}")
-    return found
+    return upload
 
 
 def made_from(source: object, folder: Path) -> bool:

@@ -59,11 +59,11 @@ def verify(
     Yields:
         The findings, the quick ones first.
     """
-    said, found = report.get("sha256"), record.digest(report)
-    if said == found:
-        yield Finding("sha256", EQUAL, f"{found} is that of the content")
+    said, digest = report.get("sha256"), record.digest(report)
+    if said == digest:
+        yield Finding("sha256", EQUAL, f"{digest} is that of the content")
     else:
-        text = f"the report says {said}, its content has {found}: it was changed after it was written"
+        text = f"the report says {said}, its content has {digest}: it was changed after it was written"
         yield Finding("sha256", DIFFERS, text)
     faults = list(record.faults(report))
     if faults:
@@ -101,23 +101,23 @@ def _compared(report: Mapping[str, Any], anew: Mapping[str, Any]) -> Finding:
     def fits(kind: str) -> Callable[[Mapping[str, Any]], bool]:
         return lambda row: any(change.kind == kind and change.fits(row) for change in changes)
 
-    found = record.differences(report, anew, added=fits("added"), dropped=fits("dropped"), passed=fits("figures"))
-    if found.words:
-        return Finding("audit", DIFFERS, found.words)
+    outcome = record.differences(report, anew, added=fits("added"), dropped=fits("dropped"), passed=fits("figures"))
+    if outcome.words:
+        return Finding("audit", DIFFERS, outcome.words)
     rows = len(report["rows"])
-    equal = rows - len(found.dropped) - len(found.passed)
+    equal = rows - len(outcome.dropped) - len(outcome.passed)
     text = f"measured anew from the embedding of run {report['run_id']}: "
     parts = [f"{text}all {rows} rows are equal" if equal == rows else f"{text}{equal} of {rows} rows are equal"]
     for kind, those, said in (
-        ("added", found.added, f"not in the report, as version {made_by} of the audit did not measure them"),
-        ("dropped", found.dropped, f"not measured anew, as version {version.VERSION} of the audit no longer does"),
-        ("figures", found.passed, f"not compared, as version {version.VERSION} of the audit measures them otherwise"),
+        ("added", outcome.added, f"not in the report, as version {made_by} of the audit did not measure them"),
+        ("dropped", outcome.dropped, f"not measured anew, as version {version.VERSION} of the audit no longer does"),
+        ("figures", outcome.passed, f"not compared, as version {version.VERSION} of the audit measures them otherwise"),
     ):
         if those:
             more = f" and {len(those) - 1} more" if those[1:] else ""
             parts.append(f"{said}: {those[0]}{more}")
             parts += dict.fromkeys(change.words for change in changes if change.kind == kind)
-    return Finding("audit", NOT_RECOMPUTED if found.passed else EQUAL, "; ".join(parts))
+    return Finding("audit", NOT_RECOMPUTED if outcome.passed else EQUAL, "; ".join(parts))
 
 
 def _measured_anew(

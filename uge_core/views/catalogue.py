@@ -62,8 +62,8 @@ _SHARED = (
 
 def methods() -> tuple[Info, ...]:
     """The debiasing methods, the paper's first."""
-    found = [registry.find("debias.methods", name) for name in registry.names("debias.methods")]
-    return tuple(describe_method(m) for m in sorted(found, key=lambda m: m.position))
+    classes = [registry.find("debias.methods", name) for name in registry.names("debias.methods")]
+    return tuple(describe_method(m) for m in sorted(classes, key=lambda m: m.position))
 
 
 def backbones() -> tuple[Info, ...]:
@@ -141,8 +141,8 @@ def plain(info: Info) -> str:
     lines = [f"{info.label}  ({info.name})", wrapped(info.line), ""]
     for text in info.text:
         lines += [text if text.startswith("    ") else wrapped(text), ""]
-    for title, found in (("Departures: ", info.departures), ("What it cannot: ", info.cannot)):
-        lines += [part for text in found for part in (wrapped(title + text), "")]
+    for title, texts in (("Departures: ", info.departures), ("What it cannot: ", info.cannot)):
+        lines += [part for text in texts for part in (wrapped(title + text), "")]
     wide = max(len(what) for what, _ in info.supports)
     lines += [wrapped(words, f"{what:{wide}}  ", " " * (wide + 2)) for what, words in info.supports]
     for o in info.options:

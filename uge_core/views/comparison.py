@@ -86,12 +86,12 @@ def comparison_view(store: RunStore, before: str, after: str) -> ComparisonView:
     names = both[a.id], both[b.id]
     record = paired_record(store, a, b)
     treated = {*a.config.get("sensitive", ()), *b.config.get("sensitive", ())}
-    found = sorted(_figures(a, b, record), key=lambda f: _place(f, treated))
-    full = pd.DataFrame(found)
+    figures = sorted(_figures(a, b, record), key=lambda f: _place(f, treated))
+    full = pd.DataFrame(figures)
     table = full
     if len(full):
         table = full[full["_leads"]]
-        hidden = [*(c for c in found[0] if c.startswith("_")), *(() if record else _OF_PAIRS)]
+        hidden = [*(c for c in figures[0] if c.startswith("_")), *(() if record else _OF_PAIRS)]
         full, table = (t.drop(columns=hidden) for t in (full, table))
     no_pairs = why_no_pairs(a, b)
     address, no_address = _address(a, b)
@@ -108,7 +108,7 @@ def comparison_view(store: RunStore, before: str, after: str) -> ComparisonView:
     )
     return ComparisonView(
         names,
-        tuple(_sentences(a, b, found, paired=record is not None)),
+        tuple(_sentences(a, b, figures, paired=record is not None)),
         _settings(a, b),
         table,
         full,
@@ -176,10 +176,10 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _by_exposure(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, RowRecord]]:
-    found: dict[tuple[Any, ...], dict[str | None, RowRecord]] = {}
+    by_exposure: dict[tuple[Any, ...], dict[str | None, RowRecord]] = {}
     for row in run.rows:
-        found.setdefault(_key(row)[:-1], {})[row["exposure"]] = row
-    return found
+        by_exposure.setdefault(_key(row)[:-1], {})[row["exposure"]] = row
+    return by_exposure
 
 
 def _matched(
@@ -286,6 +286,6 @@ def _address(a: StoredRun, b: StoredRun) -> tuple[dict[str, str], str]:
             return {}, f"Run {name} is archived; bring it back, and the other pages show the two."
     if a.dataset["fingerprint"] != b.dataset["fingerprint"]:
         return {}, "The other pages show two runs of one graph; these are of two."
-    found = {"data": a.dataset["fingerprint"][:8], "before": a.id, "after": b.id}
+    address = {"data": a.dataset["fingerprint"][:8], "before": a.id, "after": b.id}
     treated = [t for t in (*b.config["sensitive"], *a.config["sensitive"]) if t in audited_attributes(b)]
-    return found | ({"attribute": treated[0]} if treated else {}), ""
+    return address | ({"attribute": treated[0]} if treated else {}), ""

@@ -222,11 +222,11 @@ def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
     notes = []
     if not any(int((a.sizes > 0).sum()) > 1 for a in graph.audited):
         why = [f"{c.name} {_NO_VALUE[c.detail]}" for c in graph.columns if c.detail in _NO_VALUE]
-        found = f": {'; '.join(why[:3])}" if why else ""
+        reasons = f": {'; '.join(why[:3])}" if why else ""
         notes.append(
             DataNote(
                 "warning",
-                f"{graph.name}: no column of people can be audited{found}",
+                f"{graph.name}: no column of people can be audited{reasons}",
                 len(why),
                 (),
                 "give people a column with at least two values, or choose other columns below",
@@ -263,9 +263,9 @@ def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
         u, v = a.codes[graph.edges]
         both = (u >= 0) & (v >= 0)
         if both.any():
-            found = mixing(graph.edges, None, a)
-            there, cells = _suppressed_cells(found, a)
-            within = np.equal(*found.cells)[there]
+            mixed = mixing(graph.edges, None, a)
+            there, cells = _suppressed_cells(mixed, a)
+            within = np.equal(*mixed.cells)[there]
             alone = 1 in (int(cells[within].sum()), int(cells[~within].sum()))
             out |= {
                 "Edges within a group": SUPPRESSED if alone else f"{(u == v)[both].mean():.1%}",
@@ -280,15 +280,15 @@ def _members(a: Attribute) -> int:
     return int(a.sizes.sum() + a.unknown.sum())
 
 
-def _suppressed_cells(found: Mixing, a: Attribute) -> tuple[IntArray, BoolArray]:
-    """Places in `found.cells` of the pairs of groups that there are, and which of these are suppressed."""
-    i, j = found.cells
+def _suppressed_cells(mixed: Mixing, a: Attribute) -> tuple[IntArray, BoolArray]:
+    """Places in `mixed.cells` of the pairs of groups that there are, and which of these are suppressed."""
+    i, j = mixed.cells
     small, there = suppressed_sizes(a), a.sizes > 0
-    if found.rows is found.columns:
+    if mixed.rows is mixed.columns:
         suppressed, kept = small[i] | small[j], np.flatnonzero(there[i] & there[j])
     else:
         suppressed, kept = small[i], np.flatnonzero(there[i])
-    edges = found.observed[i, j][kept]
+    edges = mixed.observed[i, j][kept]
     return kept, suppress_complementary(suppressed[kept] | (edges < FEWEST), edges)
 
 
@@ -370,9 +370,9 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
         GraphError: there is no such attribute.
     """
     a = graph.attribute(attribute)
-    found = mixing(graph.edges, graph.num_users, a)
-    there, suppressed = _suppressed_cells(found, a)
-    table = pd.DataFrame(list(found.records())).rename(columns={"observed": "edges"}).iloc[there].reset_index(drop=True)
+    mixed = mixing(graph.edges, graph.num_users, a)
+    there, suppressed = _suppressed_cells(mixed, a)
+    table = pd.DataFrame(list(mixed.records())).rename(columns={"observed": "edges"}).iloc[there].reset_index(drop=True)
     counted, thin = int(table["edges"].sum()), table["expected"] < THIN
     table["counts"] = np.select([suppressed, thin], [SUPPRESSED, "too few expected"], "yes")
     numbers = ["edges", "expected", "ratio"]
@@ -380,7 +380,7 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
     table.loc[suppressed, numbers] = np.nan
     big = np.argsort(-a.sizes, kind="stable")[: MOST_GROUPS if a.num_values <= MOST_GROUPS else MOST_GROUPS - 1]
     rows = tuple(a.labels[i] for i in sorted(big) if a.sizes[i])
-    columns = rows if graph.num_users is None else found.columns
+    columns = rows if graph.num_users is None else mixed.columns
     sure = [r for r in records(table) if r["counts"] == "yes"]
     title = f"{a.name}: too few edges to compare pairs of groups"
     words = "No pair of groups has enough edges."
@@ -560,6 +560,6 @@ def known_graphs(store: RunStore) -> dict[str, str]:
     Raises:
         StoreError: the uploads cannot be listed.
     """
-    found = {upload.spec: f"upload {upload.name}" for upload in list_uploads(store)}
+    uploads = {upload.spec: f"upload {upload.name}" for upload in list_uploads(store)}
     samples = sorted(sample.names(), key=lambda name: name != "town")
-    return found | {f"sample:{name}": f"sample {name}" for name in samples}
+    return uploads | {f"sample:{name}": f"sample {name}" for name in samples}

@@ -114,17 +114,17 @@ def fairness_view(
     runs = [store.load(i) for i in dict.fromkeys((before, after)) if i is not None]
     names = labels(runs)
     rows = [gap_row((run.audit or {}).get("rows", ()), attribute, metric) for run in runs]
-    found = [(run, row) for run, row in zip(runs, rows, strict=True) if row and row.get("cells")]
-    if not found:
+    measured = [(run, row) for run, row in zip(runs, rows, strict=True) if row and row.get("cells")]
+    if not measured:
         return None
-    table = _cells([row for _, row in found])
-    sides = tuple(_side(run, names[run.id], row, metric) for run, row in found)
+    table = _cells([row for _, row in measured])
+    sides = tuple(_side(run, names[run.id], row, metric) for run, row in measured)
     pairwise = table["b"].notna().any()
     groups, ranked = _groups(table)
     layout: Literal["map", "bars", "table"] = "bars" if not pairwise else "map"
     if len(table) > MOST_CELLS:
         layout = "table"
-    counted = [table.loc[table[f"{s}_counts"], f"{s}_value"].max() for s in _SIDES[: len(found)]]
+    counted = [table.loc[table[f"{s}_counts"], f"{s}_value"].max() for s in _SIDES[: len(measured)]]
     scale = max([float(v) for v in counted if known(v)], default=1.0) or 1.0
     return GapView(
         metric,
@@ -136,10 +136,10 @@ def fairness_view(
         ranked,
         scale,
         _title(metric, attribute, sides),
-        _change(found, names),
-        _caption(metric, attribute, layout, table, found, scale, any(s.extremes for s in sides)),
+        _change(measured, names),
+        _caption(metric, attribute, layout, table, measured, scale, any(s.extremes for s in sides)),
         _alt(metric, attribute, table, sides),
-        tuple(_remarks(metric, table, found, names, groups, ranked, len(runs))),
+        tuple(_remarks(metric, table, measured, names, groups, ranked, len(runs))),
     )
 
 
@@ -247,10 +247,10 @@ def _links(row: RowRecord) -> str:
     return "all links (training may have seen them)" if row["variant"] == "all-edges" else "held-out links"
 
 
-def _change(found: Sequence[tuple[StoredRun, RowRecord]], names: Mapping[str, str]) -> str:
-    if len(found) < 2 or any(row["value"] is None for _, row in found):
+def _change(measured: Sequence[tuple[StoredRun, RowRecord]], names: Mapping[str, str]) -> str:
+    if len(measured) < 2 or any(row["value"] is None for _, row in measured):
         return ""
-    (a, first), (b, second) = found
+    (a, first), (b, second) = measured
     if _links(first) != _links(second):
         return f"Not compared: {names[a.id]} is measured on {_links(first)}, {names[b.id]} on {_links(second)}."
     text = f"The gap goes from {first['value']:.3f} with {names[a.id]} to {second['value']:.3f} with {names[b.id]}"
@@ -267,11 +267,11 @@ def _caption(
     attribute: str,
     layout: str,
     table: pd.DataFrame,
-    found: Sequence[tuple[StoredRun, RowRecord]],
+    measured: Sequence[tuple[StoredRun, RowRecord]],
     scale: float,
     outlined: bool,
 ) -> str:
-    rows = [row for _, row in found]
+    rows = [row for _, row in measured]
     unit = {"dp": "pairs of nodes", "eo": "edges"}[metric]
     what = (
         "mean predicted probability of "
@@ -288,9 +288,9 @@ def _caption(
         text += "; the highest and the lowest cell are outlined." if outlined else "."
     if any(row["ci_low"] is not None for row in rows):
         text += " Intervals: 95 %, over people, for one training seed; not adjusted for looking at several attributes."
-    if any(not table[f"{side}_counts"].all() for side in _SIDES[: len(found)]):
+    if any(not table[f"{side}_counts"].all() for side in _SIDES[: len(measured)]):
         text += " Hatched cells have too few to count and are left out of the gap."
-    if any(table[f"{side}_suppressed"].any() for side in _SIDES[: len(found)]):
+    if any(table[f"{side}_suppressed"].any() for side in _SIDES[: len(measured)]):
         text += f" {SUPPRESSED_LEGEND}"
     return text
 
@@ -313,7 +313,7 @@ def _alt(metric: str, attribute: str, table: pd.DataFrame, sides: Sequence[GapSi
 def _remarks(
     metric: str,
     table: pd.DataFrame,
-    found: Sequence[tuple[StoredRun, RowRecord]],
+    measured: Sequence[tuple[StoredRun, RowRecord]],
     names: Mapping[str, str],
     groups: Sequence[str],
     ranked: bool,
@@ -321,9 +321,9 @@ def _remarks(
 ) -> list[str]:
     out = []
     unit = {"dp": "pairs", "eo": "edges"}[metric]
-    if len(found) < asked:
+    if len(measured) < asked:
         out.append("The other run has no such numbers for this attribute.")
-    for side, (run, row) in zip(_SIDES, found, strict=False):
+    for side, (run, row) in zip(_SIDES, measured, strict=False):
         thin = table[~table[f"{side}_counts"] & ~table[f"{side}_suppressed"]]
         if len(thin):
             shown = [

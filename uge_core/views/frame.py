@@ -84,9 +84,9 @@ def frame(
     newest = {
         (r.config["method"] == "external", *r.config["sensitive"]): r for r in sorted(here, key=lambda r: r.created)
     }
-    found = [a for run in {r.id: r for r in (*newest.values(), *asked)} for a in audited_attributes(store.load(run))]
+    audited = [a for run in {r.id: r for r in (*newest.values(), *asked)} for a in audited_attributes(store.load(run))]
     attributes = tuple(
-        sorted(dict.fromkeys(found), key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
+        sorted(dict.fromkeys(audited), key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
     )
     attribute = pick("attribute", attribute, attributes, next(iter(attributes), None))
     allowed = labels(here)

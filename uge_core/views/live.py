@@ -27,15 +27,15 @@ def live_data(view: TradeoffView, series: str, lam: float) -> dict[str, Any]:
     points: list[dict[str, Any]] = []
     for row in records(view.table):
         if row["series"] == series and known(row["lambda"]):
-            found = lambda_view(view, series, float(row["lambda"]))
+            at_lambda = lambda_view(view, series, float(row["lambda"]))
             ends = [row[f"{axis}_{end}"] for axis in ("value", "ndcg") for end in ("low", "high")]
             points.append(
                 {
                     "lam": float(row["lambda"]),
                     "at": [float(row["value"]), float(row["ndcg"])],
                     "ends": [float(v) if known(v) else None for v in ends],
-                    "figures": [list(figure) for figure in found.figures],
-                    "sentence": found.sentence,
+                    "figures": [list(figure) for figure in at_lambda.figures],
+                    "sentence": at_lambda.sentence,
                 }
             )
     points.sort(key=lambda p: p["lam"])

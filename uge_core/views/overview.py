@@ -86,16 +86,16 @@ def overview(store: RunStore) -> Overview:
 
 def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
     # By what is asked for below, so that a thousand runs are looked through once each.
-    found: dict[tuple[str | None, ...], list[RowRecord]] = {}
+    grouped: dict[tuple[str | None, ...], list[RowRecord]] = {}
     for row in run.rows:
-        found.setdefault((row["metric"], row["attribute"], row["attacker"]), []).append(row)
-        found.setdefault((row["metric"], row["variant"]), []).append(row)
-    ranked = found.get(("ndcg_at_10", "held-out"), [])
+        grouped.setdefault((row["metric"], row["attribute"], row["attacker"]), []).append(row)
+        grouped.setdefault((row["metric"], row["variant"]), []).append(row)
+    ranked = grouped.get(("ndcg_at_10", "held-out"), [])
     for attribute in audited_attributes(run):
-        f1 = lead_of(found.get(("micro_f1", attribute, "worst"), []))
+        f1 = lead_of(grouped.get(("micro_f1", attribute, "worst"), []))
         f1 = f1 or lead_of(audit_rows(run, metric="micro_f1", attribute=attribute))
         exposure = f1["exposure"] if f1 else None
-        auc = matching_row(found.get(("auc", attribute, "worst"), []), exposure)
+        auc = matching_row(grouped.get(("auc", attribute, "worst"), []), exposure)
         ndcg = matching_row(ranked, exposure)
         auc = as_shown(auc) if auc else None
         yield {
@@ -109,7 +109,7 @@ def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
             "random AUC": auc["floor_random"] if auc else None,
             "NDCG@10": ndcg["value"] if ndcg else None,
             "random NDCG": ndcg["floor_random"] if ndcg else None,
-            **{m.short: _listed(found, m, attribute, exposure) for m in _MORE},
+            **{m.short: _listed(grouped, m, attribute, exposure) for m in _MORE},
             "Evidence": "ok" if f1 and f1["evidence"] == "ok" else "not enough",
             "Micro-F1, 95 %": interval_words(f1),
             "AUC, 95 %": interval_words(auc),
@@ -122,11 +122,11 @@ def _overview_rows(run: StoredRun, label: str) -> Iterable[dict[str, Any]]:
 
 
 def _listed(
-    found: Mapping[tuple[str | None, ...], Sequence[RowRecord]], metric: Metric, about: str, exposure: str | None
+    grouped: Mapping[tuple[str | None, ...], Sequence[RowRecord]], metric: Metric, about: str, exposure: str | None
 ) -> float | None:
     """The strongest attacker's value, or that of the attribute, or of the whole embedding."""
     rows = next(
-        (r for key in ((about, "worst"), (about, None), (None, None)) if (r := found.get((metric.name, *key)))), []
+        (r for key in ((about, "worst"), (about, None), (None, None)) if (r := grouped.get((metric.name, *key)))), []
     )
     row = matching_row(rows, exposure)
     return row["value"] if row else None
@@ -179,15 +179,15 @@ def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[Sen
 
 
 def _sentence(attribute: str, group: Sequence[StoredRun], names: dict[str, str]) -> str:
-    found = []
+    measured = []
     for run in group:
         row = lead_of(audit_rows(run, metric="auc", attribute=attribute, attacker="worst"))
         if row and row["value"] is not None and row["evidence"] == "ok":
-            found.append((run, as_shown(row)))
-    if not found:
+            measured.append((run, as_shown(row)))
+    if not measured:
         return "not enough evidence in any run to say how much of it can be read."
-    plain = _comparable([pair for pair in found if pair[0].config["method"] == "none"])
-    treated = _comparable([pair for pair in found if attribute in pair[0].config["sensitive"]])
+    plain = _comparable([pair for pair in measured if pair[0].config["method"] == "none"])
+    treated = _comparable([pair for pair in measured if attribute in pair[0].config["sensitive"]])
     best = min(treated, key=_value, default=None)
     text = []
     before = next((pair for pair in plain if best and pair[0].config["seed"] == best[0].config["seed"]), None)
@@ -199,7 +199,7 @@ def _sentence(attribute: str, group: Sequence[StoredRun], names: dict[str, str])
         subject = "" if before else "the strongest attacker picks the right one "
         text.append(f"with {names[best[0].id]}, {several}, {subject}{_share(best)}")
     if not text:
-        those = _comparable(found)
+        those = _comparable(measured)
         low, high = (of(those, key=_value) for of in (min, max))
         text.append(f"with {names[low[0].id]} the strongest attacker picks the right one {_share(low)}")
         if len(those) > 1:
@@ -213,9 +213,9 @@ def _sentence(attribute: str, group: Sequence[StoredRun], names: dict[str, str])
 _Measured = tuple[StoredRun, RowRecord]
 
 
-def _comparable(found: list[_Measured]) -> list[_Measured]:
+def _comparable(measured: list[_Measured]) -> list[_Measured]:
     """Those measured on people whose values training did not see, where there are any."""
-    return [pair for pair in found if pair[1]["exposure"] != "seen"] or found
+    return [pair for pair in measured if pair[1]["exposure"] != "seen"] or measured
 
 
 def _value(pair: _Measured) -> float:

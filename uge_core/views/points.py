@@ -80,14 +80,14 @@ class Point:
     def leakage(self, attribute: str, metric: str, exposure: str = "unseen") -> Reading | None:
         """How much the strongest attacker reads; `metric` may be "normalised", (F1 - majority) / (1 - majority)."""
         rows = [self._leak(run, attribute, metric, exposure) for run in self.runs]
-        found = reading(rows)
-        if found and metric == "auc" and found.low is not None:
+        strongest = reading(rows)
+        if strongest and metric == "auc" and strongest.low is not None:
             # No attacker does worse than a coin. Turned one by one, seeds at chance lie above it on average, so they
             # are distinguishable from a coin only where one of them is by itself.
             alone = [r["ci_low"] for r in rows if r and r["ci_low"] is not None and r["evidence"] == "ok"]
-            at_chance = found.kind == "seeds" and alone and max(alone) <= 0.5
-            return replace(found, low=0.5 if at_chance else max(0.5, found.low))
-        return found
+            at_chance = strongest.kind == "seeds" and alone and max(alone) <= 0.5
+            return replace(strongest, low=0.5 if at_chance else max(0.5, strongest.low))
+        return strongest
 
     def utility(self, attribute: str, exposure: str = "unseen") -> Reading | None:
         """NDCG@10 of held-out links, of the member whose leakage is shown."""
@@ -178,9 +178,9 @@ def points(runs: Sequence[StoredRun], attribute: str) -> tuple[Point, ...]:
         grouped.setdefault(_series(run), {}).setdefault(run.config["lambda"], []).append(run)
     names = _series_labels({key: next(iter(of.values()))[0] for key, of in grouped.items()})
     return tuple(
-        Point(names[key], found[0].config["method"], lam, _one_a_seed(found), tuple(found[0].config["sensitive"]))
+        Point(names[key], group[0].config["method"], lam, _one_a_seed(group), tuple(group[0].config["sensitive"]))
         for key, of in grouped.items()
-        for lam, found in sorted(of.items(), key=lambda pair: -1.0 if pair[0] is None else pair[0])
+        for lam, group in sorted(of.items(), key=lambda pair: -1.0 if pair[0] is None else pair[0])
     )
 
 
@@ -233,5 +233,5 @@ def _normalised(row: RowRecord) -> RowRecord | None:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    found = [v for v in values if v is not None]
-    return sum(found) / len(found) if found else None
+    numbers = [v for v in values if v is not None]
+    return sum(numbers) / len(numbers) if numbers else None

@@ -266,9 +266,9 @@ def _caption(
 def colour_choices(data: ProjectionData, store: RunStore, run_ids: Iterable[str]) -> dict[str, str]:
     """What people may be coloured by, label by key; the probe's confidence where a job has made it for some run."""
     out = {f"attribute:{a.name}": a.name for a in data.graph.audited} | {"degree": "number of neighbours"}
-    found = [find_confidence(store.load(i), data.sample) for i in run_ids]
+    confidences = [find_confidence(store.load(i), data.sample) for i in run_ids]
     return out | {
-        f"confidence:{name}": f"probe confidence, {name}" for name in dict.fromkeys(n for f in found for n in f)
+        f"confidence:{name}": f"probe confidence, {name}" for name in dict.fromkeys(n for f in confidences for n in f)
     }
 
 
@@ -444,10 +444,10 @@ class SelectionView:
 
 def selected_groups(data: ProjectionData, attribute: str, values: Sequence[str]) -> list[int]:
     """Node numbers of the people drawn who have one of these values."""
-    found = data.graph.attribute(attribute)
-    wanted = [i for i, label in enumerate(found.labels) if label in values]
+    column = data.graph.attribute(attribute)
+    wanted = [i for i, label in enumerate(column.labels) if label in values]
     nodes = data.sample.nodes
-    return [int(n) for n in nodes[np.isin(found.codes[nodes], wanted)]]
+    return [int(n) for n in nodes[np.isin(column.codes[nodes], wanted)]]
 
 
 def selected_ids(data: ProjectionData, text: str) -> tuple[list[int], str]:
@@ -466,8 +466,8 @@ def selected_ids(data: ProjectionData, text: str) -> tuple[list[int], str]:
             asked |= dict.fromkeys([part] if part in everybody else part.split())
     number = {name: everybody[name] for name in asked if name in everybody}
     drawn = set(data.sample.nodes.tolist())
-    found = [n for name in asked if (n := number.get(name)) is not None and n in drawn]
-    lost, left_out = [a for a in asked if a not in number], len(number) - len(found)
+    nodes = [n for name in asked if (n := number.get(name)) is not None and n in drawn]
+    lost, left_out = [a for a in asked if a not in number], len(number) - len(nodes)
     words = []
     if lost:
         words.append(
@@ -475,7 +475,7 @@ def selected_ids(data: ProjectionData, text: str) -> tuple[list[int], str]:
         )
     if left_out:
         words.append(f"{left_out:,} of those named are not among the people drawn.")
-    return sorted(found), " ".join(words)
+    return sorted(nodes), " ".join(words)
 
 
 def selection_view(data: ProjectionData, nodes: Sequence[int], attribute: str) -> SelectionView:
@@ -488,12 +488,12 @@ def selection_view(data: ProjectionData, nodes: Sequence[int], attribute: str) -
     """
     graph, drawn = data.graph, data.sample.nodes
     chosen = np.intersect1d(np.asarray(nodes, dtype=np.int64), drawn)
-    found = graph.attribute(attribute)
+    column = graph.attribute(attribute)
     inside, whole = (
-        np.bincount(c[c >= 0], minlength=found.num_values) for c in (found.codes[chosen], found.codes[drawn])
+        np.bincount(c[c >= 0], minlength=column.num_values) for c in (column.codes[chosen], column.codes[drawn])
     )
     m, n = int(inside.sum()), int(whole.sum())
-    rows = [_row(found.labels[g], int(inside[g]), m, int(whole[g]), n) for g in np.nonzero(whole)[0]]
+    rows = [_row(column.labels[g], int(inside[g]), m, int(whole[g]), n) for g in np.nonzero(whole)[0]]
     _adjust(rows)
     rows.sort(key=lambda r: (-r["_share"], r["Group"]))
     first = chosen[:LISTED]

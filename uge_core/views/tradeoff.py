@@ -137,7 +137,7 @@ def tradeoff_view(
     setting = setting if setting in groups else default
     ids = [r.id for r in groups.get(setting, ())]
     runs = sorted((r for r in store.list(only=ids) if r.audited), key=run_order)
-    measured, found, floors, otherwise = [], [], [], 0
+    measured, rows, floors, otherwise = [], [], [], 0
     for point in points(runs, attribute):
         if metric in _LEAKAGE:
             x, y = point.leakage(attribute, metric, exposure), point.utility(attribute, exposure)
@@ -145,11 +145,11 @@ def tradeoff_view(
             x, y = point.gap(attribute, metric), point.exported_utility()
         if x and y:
             measured.append(point)
-            found.append(_record(point, x, y))
+            rows.append(_record(point, x, y))
             floors.append(x)
         elif x is None and metric in _LEAKAGE and point.leakage(attribute, metric, _OTHER[exposure]):
             otherwise += 1
-    table = pd.DataFrame(found, columns=_COLUMNS)
+    table = pd.DataFrame(rows, columns=_COLUMNS)
     table["status"] = _status(table)
     plain = table.loc[(table["method"] == "none") & table["lambda"].isna(), "ndcg"]
     drawn = {i for p in measured for i in (r.id for r in p.runs)}
@@ -193,7 +193,7 @@ def _record(point: Point, x: Reading, y: Reading) -> dict[str, Any]:
     }
 
 
-def _floors(metric: str, found: Sequence[Reading]) -> dict[str, float]:
+def _floors(metric: str, readings: Sequence[Reading]) -> dict[str, float]:
     """The lines of a chart's x axis: one value each, as all points share data and attackers.
 
     Of a gap each has its own.
@@ -201,7 +201,10 @@ def _floors(metric: str, found: Sequence[Reading]) -> dict[str, float]:
     if metric in ("dp", "eo"):
         return {}
     out = {}
-    for name, values in (("random embeddings", [r.random for r in found]), ("majority", [r.majority for r in found])):
+    for name, values in (
+        ("random embeddings", [r.random for r in readings]),
+        ("majority", [r.majority for r in readings]),
+    ):
         there = [v for v in values if v is not None]
         if there:
             out["a coin" if metric == "auc" and name == "majority" else name] = sum(there) / len(there)
@@ -385,15 +388,15 @@ def _percent(reading: Reading) -> str:
 def _sentence(view: TradeoffView, point: Point, plain: Point | None) -> str:
     """What a reader who knows no metric can take away, made from the numbers."""
     metric = "auc" if view.metric == "auc" else "micro_f1"
-    found = point.leakage(view.attribute, metric, view.exposure)
+    leakage = point.leakage(view.attribute, metric, view.exposure)
     before = plain.leakage(view.attribute, metric, view.exposure) if plain else None
     now, then = (
         point.utility(view.attribute, view.exposure),
         plain.utility(view.attribute, view.exposure) if plain else None,
     )
     text = []
-    if found:
-        chance = found.majority if found.majority is not None else found.random
+    if leakage:
+        chance = leakage.majority if leakage.majority is not None else leakage.random
         baselines = [f"{100 * before.value:.1f} % without debiasing"] if before else []
         if metric == "auc":
             does = f"picks the right one of two people with different {view.attribute}"
@@ -401,7 +404,7 @@ def _sentence(view: TradeoffView, point: Point, plain: Point | None) -> str:
         else:
             does = f"guesses {view.attribute} right"
             baselines += [f"always the commonest value {100 * chance:.1f} %"] if chance is not None else []
-        text.append(f"At λ {point.lam:g} the strongest attacker {does} {_percent(found)} ({'; '.join(baselines)}).")
+        text.append(f"At λ {point.lam:g} the strongest attacker {does} {_percent(leakage)} ({'; '.join(baselines)}).")
     if now:
         text.append(
             f"Link quality NDCG@10 is {now.value:.3f}" + (f" ({then.value:.3f} without debiasing)." if then else ".")
@@ -445,26 +448,26 @@ def _bars(view: TradeoffView, point: Point, plain: Point | None) -> LeakageView:
     seen: list[str] = []
     for attribute in view.attributes:
         for p in filter(None, (plain, point)):
-            found = p.leakage(attribute, metric, view.exposure)
-            if found is None and (found := p.leakage(attribute, metric, "seen")):
+            leakage = p.leakage(attribute, metric, view.exposure)
+            if leakage is None and (leakage := p.leakage(attribute, metric, "seen")):
                 seen.append(attribute)
-            if found is None:
+            if leakage is None:
                 continue
-            floors = [f for f in (found.majority, found.random) if f is not None]
+            floors = [f for f in (leakage.majority, leakage.random) if f is not None]
             rows.append(
                 {
                     "attribute": attribute,
                     "run": p.label,
                     "run_id": p.runs[0].id,
                     "method": p.method,
-                    "value": found.value,
-                    "ci_low": found.low,
-                    "ci_high": found.high,
-                    "majority": found.majority,
-                    "random": found.random,
-                    "n": found.n,
+                    "value": leakage.value,
+                    "ci_low": leakage.low,
+                    "ci_high": leakage.high,
+                    "majority": leakage.majority,
+                    "random": leakage.random,
+                    "n": leakage.n,
                     "evidence": "ok",
-                    "telling": found.low is not None and (not floors or found.low > max(floors)),
+                    "telling": leakage.low is not None and (not floors or leakage.low > max(floors)),
                     "treated": attribute in p.sensitive,
                 }
             )

@@ -235,22 +235,22 @@ _FIGURES = {
 }
 
 
-def _weights(found: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+def _weights(weights: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     remarks = []
-    if found["note"]:
-        remarks.append(f"Weights: {found['note']}.")
-    if found["more"]:
-        remarks.append(f"{found['more']:,} more cells were touched; those with the most edges are listed.")
-    if not found["before"]:
+    if weights["note"]:
+        remarks.append(f"Weights: {weights['note']}.")
+    if weights["more"]:
+        remarks.append(f"{weights['more']:,} more cells were touched; those with the most edges are listed.")
+    if not weights["before"]:
         return pd.DataFrame(), pd.DataFrame(), tuple(remarks)
     overall = pd.DataFrame(
         [
             {
                 "Of all training edges": label,
                 "Made by": "re-judge",
-                "Before": found["before"][name],
-                "After": found["after"][name],
-                "Difference": found["after"][name] - found["before"][name],
+                "Before": weights["before"][name],
+                "After": weights["after"][name],
+                "Difference": weights["after"][name] - weights["before"][name],
             }
             for name, label in _FIGURES.items()
         ]
@@ -267,13 +267,13 @@ def _weights(found: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame, tupl
                 "Weight before": c["weight_before"],
                 "Weight after": c["weight_after"],
             }
-            for c in found["cells"]
+            for c in weights["cells"]
         ]
     )
     return overall, cells, tuple(remarks)
 
 
-def _moved(found: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def _moved(moves: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -284,7 +284,7 @@ def _moved(found: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
                 "Largest move": m["largest"],
                 "Did not move": m["still"],
             }
-            for m in found
+            for m in moves
         ]
     )
 
@@ -447,9 +447,9 @@ def retrained_view(answer: Mapping[str, Any]) -> RetrainedView:
                 "Better": r["direction"],
             }
         )
-    found = [r for r in rows if r["Shows"] in ("Lower", "Higher")]
+    changed = [r for r in rows if r["Shows"] in ("Lower", "Higher")]
     sentence = (
-        f"{len(found)} of {len(rows)} measures change by more than chance (p below 0.05, adjusted for all of them)."
+        f"{len(changed)} of {len(rows)} measures change by more than chance (p below 0.05, adjusted for all of them)."
     )
     if rows and all(r["Shows"] == EMPTY for r in rows):
         sentence = "Not enough evidence to compare the two."

@@ -30,7 +30,7 @@ def compare_with(args: argparse.Namespace, attributes: list[str] | None) -> int:
             raise ConfigError(
                 "several runs are compared by their stored audits; leave --embeddings, --attackers and --data out"
             )
-        found = compare_seeds(a, b)
+        comparison = compare_seeds(a, b)
     else:
         for run in (*a, *b):
             if run.finished is None:
@@ -45,7 +45,7 @@ def compare_with(args: argparse.Namespace, attributes: list[str] | None) -> int:
             sides[0] = {external_id(first, graph, given["score"]): external_config(first, graph, **given)}
             options = {"score": given["score"], "split_seed": given["split_seed"]}
         with ProgressLine(sys.stderr) as on_progress:
-            found = compare(
+            comparison = compare(
                 first,
                 b[0],
                 graph,
@@ -55,7 +55,7 @@ def compare_with(args: argparse.Namespace, attributes: list[str] | None) -> int:
                 **options,
             )
         say_trust(args)
-    record = compare_record(found, b[0].dataset, *sides)
+    record = compare_record(comparison, b[0].dataset, *sides)
     if attributes and len(b) > 1:
         record |= {"rows": about(record["rows"], attributes, args.run_id)}
     if args.json:

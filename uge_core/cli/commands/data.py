@@ -55,12 +55,12 @@ def inspect_data(args: argparse.Namespace) -> int:
             fault = {"level": "blocking", "code": "unusable", "text": str(error)}
             print_json({"name": args.data, "messages": [fault]})
         return complain(str(error), args.debug, CHECK_FAILED)
-    found = inspect(graph)
+    inspection = inspect(graph)
     if args.json:
-        print_json(found)
+        print_json(inspection)
     else:
         print(describe(graph))
-    return CHECK_FAILED if any(m["level"] == "blocking" for m in found["messages"]) else DONE
+    return CHECK_FAILED if any(m["level"] == "blocking" for m in inspection["messages"]) else DONE
 
 
 def make_sample_graph(args: argparse.Namespace) -> int:

@@ -40,9 +40,9 @@ def run(args: argparse.Namespace) -> int:
     for report in reports:
         if len(reports) > 1:
             print(_one_line(f"run {report.get('run_id')}"))
-        for found in verify.verify(report, store, lambda run: load_again(run, args.data, args.store)):
-            findings.append(found)
-            print(_one_line(f"{found.what}: {found.words}: {found.text}"), flush=True)
+        for finding in verify.verify(report, store, lambda run: load_again(run, args.data, args.store)):
+            findings.append(finding)
+            print(_one_line(f"{finding.what}: {finding.words}: {finding.text}"), flush=True)
     return verify.exit_code(findings)
 
 

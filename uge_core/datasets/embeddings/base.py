@@ -190,14 +190,14 @@ def _unquoted(ids: pd.Series, known: pd.Index) -> pd.Series:
 
 def _mismatch(path: Path, graph: AttributedGraph, missing: pd.Index, unknown: pd.Series, rows: int) -> str:
     """Both sides of a mismatch in one line, and what to do."""
-    found = []
+    problems = []
     if len(missing):
-        found.append(
+        problems.append(
             f"{len(missing):,} of the {graph.num_nodes:,} nodes of {graph.name} have no row, first: {_some(missing)}"
         )
     if len(unknown):
-        found.append(f"{len(unknown):,} of the {rows:,} ids of the file are no node, first: {_some(unknown)}")
-    return f"{path.name}: {'; '.join(found)}; {_advice(missing, unknown)}"
+        problems.append(f"{len(unknown):,} of the {rows:,} ids of the file are no node, first: {_some(unknown)}")
+    return f"{path.name}: {'; '.join(problems)}; {_advice(missing, unknown)}"
 
 
 def _advice(missing: pd.Index, unknown: pd.Series) -> str:

@@ -80,10 +80,10 @@ def _matrix(path: Path, columns: Mapping[str, pd.Series], where: Any) -> npt.NDA
             wrong = np.isnan(out[:, i]) & ~_endless(cells)
         if wrong.any():
             row = int(np.argmax(wrong))
-            found = "nothing" if pd.isna(cells.iloc[row]) else repr(str(cells.iloc[row]))
+            cell = "nothing" if pd.isna(cells.iloc[row]) else repr(str(cells.iloc[row]))
             raise EmbeddingError(
                 f"{path.name}: {counted(int(wrong.sum()), 'cell')} of column {name!r} without a number, first: "
-                f"{found} in {where(row)}; every row needs {len(columns)} numbers"
+                f"{cell} in {where(row)}; every row needs {len(columns)} numbers"
             )
     return out
 

@@ -22,15 +22,15 @@ from uge_core.graph.graph import AttributedGraph, Defaults
 _AGE = {"age": Role("attribute", ordered=True)}
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """One graph, of people alone or of people and items."""
-    attributes = read_table(found.files["attributes"], in_place=True)
+    attributes = read_table(dataset.files["attributes"], in_place=True)
     refuse_numbers_as_header(attributes, "gender,region,AGE")
     num_nodes = len(attributes)
     tables = [(attributes, Role("attribute"))]
     beside = {"features": Role("feature"), "labels": Role("label")}
     tables += [
-        (read_table(found.files[key], in_place=True), role) for key, role in beside.items() if key in found.files
+        (read_table(dataset.files[key], in_place=True), role) for key, role in beside.items() if key in dataset.files
     ]
     for table, _ in tables[1:]:
         if len(table) != num_nodes:
@@ -38,7 +38,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
                 f"{table.file}: {len(table):,} rows, but {attributes.file} has {num_nodes:,}; "
                 "row i of each describes node i, so they must be equally long"
             )
-    edges = read_table(found.files["edges"])
+    edges = read_table(dataset.files["edges"])
     if len(edges.names) < 2:
         raise GraphError(f"{edges.file}: one column ({edges.names[0]}), two are needed: Src,Dst or Src,Dst,Weight")
     ends = (edges.column("src", "source") or edges.names[0], edges.column("dst", "target") or edges.names[1])
@@ -51,7 +51,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     is_item = _items(attributes)
     if not is_item.any():
         nodes = NodeColumns.join([*(assign(t, ROLES, rest, asked) for t, rest in tables), described])
-        return finish(found.name, "authors", source, target, num_nodes, nodes, defaults=defaults(num_nodes))
+        return finish(dataset.name, "authors", source, target, num_nodes, nodes, defaults=defaults(num_nodes))
     num_users = int((~is_item).sum())
     if is_item[:num_users].any() or (is_item[source] == is_item[target]).any():
         raise GraphError(
@@ -59,14 +59,14 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
             "a person and an item"
         )
     user, item = np.minimum(source, target), np.maximum(source, target) - num_users
-    item, kept, notes = drop_isolated_items(found.name, item, num_nodes - num_users)
+    item, kept, notes = drop_isolated_items(dataset.name, item, num_nodes - num_users)
     stays = np.concatenate([np.ones(num_users, dtype=bool), kept])
     people = [Table(t.file, t.frame.iloc[:num_users]) for t, _ in tables]
     parts = [assign(t, _AGE, rest, asked) for t, (_, rest) in zip(people, tables, strict=True)]
     sided = [p.on_side("users", 0, int(stays.sum())) for p in parts]
     nodes = NodeColumns.join([*sided, described, NodeColumns(messages=notes)])
     return finish(
-        found.name,
+        dataset.name,
         "authors",
         user,
         num_users + item,

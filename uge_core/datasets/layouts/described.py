@@ -26,11 +26,11 @@ from uge_core.registry import unknown_name
 NOT_NAMED = f"not named in {FILE}"
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph that the card describes."""
-    path = found.files["card"]
+    path = dataset.files["card"]
     card = read_card(path)
-    name = card.get("name") or found.name
+    name = card.get("name") or dataset.name
     reader = _Reader(path, card, asked, name)
     graph = reader.bipartite() if card.get("users.file") else reader.one_table()
     for key in ("sensitive", "features", "ignore"):
@@ -83,12 +83,12 @@ class _Reader:
         written = self.card.get(key)
         if written is None:
             return None
-        found = table.column(str(written))
-        if found is None:
+        column = table.column(str(written))
+        if column is None:
             raise GraphError(
                 f"{self.path.name}: {key}: {unknown_name('column', str(written), table.names)} ({table.file})"
             )
-        return found
+        return column
 
     def check_named(self, key: str) -> None:
         """Refuses names of columns that no file has."""
@@ -193,10 +193,10 @@ class _Reader:
         fixed[chosen.lower()] = Role("ignored", detail="tells the sides apart")
         users = (nodes.frame[chosen] == str(self.card.get("sides.users"))).to_numpy()
         if not users.any() or users.all():
-            found = ", ".join(map(repr, nodes.frame[chosen].dropna().unique()[:5]))
+            values = ", ".join(map(repr, nodes.frame[chosen].dropna().unique()[:5]))
             raise GraphError(
                 f"{self.path.name}: sides.users: {self.card.get('sides.users')!r} must be the value of some nodes "
-                f"and not of all; found in {chosen}: {found}"
+                f"and not of all; found in {chosen}: {values}"
             )
         inside = users[source] == users[target]
         if inside.any():

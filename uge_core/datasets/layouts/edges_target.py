@@ -17,9 +17,9 @@ from uge_core.graph.graph import AttributedGraph
 _CALLED = {"deezer": "gender", "lastfm": "country"}
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """One graph."""
-    edges, nodes = read_table(found.files["edges"]), read_table(found.files["target"])
+    edges, nodes = read_table(dataset.files["edges"]), read_table(dataset.files["target"])
     if len(edges.names) < 2:
         raise GraphError(f"{edges.file}: one column ({edges.names[0]}), two are needed: node_1,node_2")
     id_column, target_column = nodes.require("id"), nodes.require("target")
@@ -33,7 +33,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     role = Role("attribute", name=called, aliases=("target",) if called else ())
     columns = assign(nodes, {id_column.lower(): Role("id"), target_column.lower(): role}, Role("auto"), asked)
     described = NodeColumns.join([columns, edge_columns(edges, ends)])
-    return finish(found.name, "edges-target", source, target, len(ids), described, node_ids=ids)
+    return finish(dataset.name, "edges-target", source, target, len(ids), described, node_ids=ids)
 
 
 POSITION = 60

@@ -21,17 +21,17 @@ from uge_core.graph.graph import AttributedGraph, Message
 _LABEL = "I_am_working_in_field"
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """One region's graph."""
     roles = {
         **ROLES,
         "user_id": Role("id"),
         _LABEL.lower(): Role("label", missing=("-1",), detail="-1 means not given"),
     }
-    profiles = read_table(found.files["profiles"], text=[*roles, *(asked or ())])
+    profiles = read_table(dataset.files["profiles"], text=[*roles, *(asked or ())])
     ids = node_index(profiles, profiles.require("user_id"))
     ends = ("source", "target")
-    edges = read_table(found.files["edges"], sep="\t", names=ends)
+    edges = read_table(dataset.files["edges"], sep="\t", names=ends)
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
     inside = (source >= 0) & (target >= 0)
     notes: tuple[Message, ...] = ()
@@ -48,7 +48,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
         [assign(profiles, roles, Role("feature"), asked), edge_columns(edges, ends), NodeColumns(messages=notes)]
     )
     source, target = source[inside], target[inside]
-    return finish(found.name, "fairgnn", source, target, len(ids), nodes, node_ids=ids, defaults=defaults(len(ids)))
+    return finish(dataset.name, "fairgnn", source, target, len(ids), nodes, node_ids=ids, defaults=defaults(len(ids)))
 
 
 POSITION = 40

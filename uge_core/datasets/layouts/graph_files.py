@@ -33,9 +33,9 @@ _KINDS = {".graphml": "GraphML", ".gexf": "GEXF", ".gml": "GML"}
 _ENDS = ("source", "target")
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph."""
-    path = found.files["graph"]
+    path = dataset.files["graph"]
     graph = _parse(path)
     if not graph.number_of_nodes():
         raise GraphError(f"{path.name}: the graph has no nodes; at least one edge between two nodes is needed")
@@ -53,7 +53,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
         _edges(path, ids, source, target, [graph.graph.get("edge_default", {}) | data for _, _, data in links]),
         NodeColumns(directed=graph.is_directed()),
     ]
-    return finish(found.name, "graph-file", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
+    return finish(dataset.name, "graph-file", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
 
 
 def _parse(path: Path) -> Any:

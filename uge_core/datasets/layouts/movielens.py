@@ -49,36 +49,36 @@ _ID, _IGNORED, _ATTRIBUTE = Role("id"), Role("ignored"), Role("attribute")
 _USERS = {"user_id": _ID, "gender": _ATTRIBUTE, "occupation": _ATTRIBUTE, "zip": _IGNORED}
 
 
-def _read_1m(found: Found, asked: Asked) -> AttributedGraph:
+def _read_1m(dataset: Found, asked: Asked) -> AttributedGraph:
     """MovieLens-1M, from ratings.dat or from a file of pairs."""
     users = read_table(
-        found.files["users"], sep="::", names=("user_id", "gender", "age", "occupation", "zip"), encoding=_ENCODING
+        dataset.files["users"], sep="::", names=("user_id", "gender", "age", "occupation", "zip"), encoding=_ENCODING
     )
-    path = found.files["ratings"]
+    path = dataset.files["ratings"]
     ratings = read_table(path, sep="::", names=_RATING) if path.name.startswith("ratings") else read_table(path)
-    movies = _movies_1m(found) if "movies" in found.files else None
+    movies = _movies_1m(dataset) if "movies" in dataset.files else None
     age = Role("attribute", ordered=True, detail="GroupLens' bands: 1 is under 18, 18 is 18-24, 56 is 56+")
-    return _assemble(found, "movielens-1m", users, ratings, movies, {**_USERS, "age": age}, asked)
+    return _assemble(dataset, "movielens-1m", users, ratings, movies, {**_USERS, "age": age}, asked)
 
 
-def _read_100k(found: Found, asked: Asked) -> AttributedGraph:
+def _read_100k(dataset: Found, asked: Asked) -> AttributedGraph:
     """MovieLens-100K."""
     users = read_table(
-        found.files["users"], sep="|", names=("user_id", "age", "gender", "occupation", "zip"), encoding=_ENCODING
+        dataset.files["users"], sep="|", names=("user_id", "age", "gender", "occupation", "zip"), encoding=_ENCODING
     )
-    ratings = read_table(found.files["ratings"], sep="\t", names=_RATING)
+    ratings = read_table(dataset.files["ratings"], sep="\t", names=_RATING)
     head = ("movie_id", "title", "date", "video", "url")
-    movies = read_table(found.files["movies"], sep="|", names=(*head, *_GENRES), encoding=_ENCODING)
+    movies = read_table(dataset.files["movies"], sep="|", names=(*head, *_GENRES), encoding=_ENCODING)
     flags = movies.frame.loc[:, list(_GENRES)] == "1"
     genre = flags.idxmax(axis=1).where(flags.any(axis=1))
     movies = Table(movies.file, movies.frame[["movie_id", "title"]].assign(genre=genre))
     age = Role("attribute", bands=_AGE_BANDS)
-    return _assemble(found, "movielens-100k", users, ratings, movies, {**_USERS, "age": age}, asked)
+    return _assemble(dataset, "movielens-100k", users, ratings, movies, {**_USERS, "age": age}, asked)
 
 
-def _movies_1m(found: Found) -> Table:
+def _movies_1m(dataset: Found) -> Table:
     """movies.dat, whose titles may hold colons, as id, title and first genre."""
-    path = found.files["movies"]
+    path = dataset.files["movies"]
     rows = [line.split("::") for line in read_lines(path, _ENCODING)]
     short = next((i for i, r in enumerate(rows, start=1) if len(r) < 3), None)
     if short is not None:
@@ -89,7 +89,13 @@ def _movies_1m(found: Found) -> Table:
 
 
 def _assemble(
-    found: Found, layout: str, users: Table, ratings: Table, movies: Table | None, roles: dict[str, Role], asked: Asked
+    dataset: Found,
+    layout: str,
+    users: Table,
+    ratings: Table,
+    movies: Table | None,
+    roles: dict[str, Role],
+    asked: Asked,
 ) -> AttributedGraph:
     """The bipartite graph of the three tables."""
     ends = (ratings.require("user_id"), ratings.require("movie_id"))
@@ -104,7 +110,7 @@ def _assemble(
     allowed += f" and the {len(movie_ids):,} movies of {movies.file}" if movies else ""
     refuse_unknown(ratings, ends, (source, item), allowed)
 
-    item, kept, notes = drop_isolated_items(found.name, item, len(movie_ids))
+    item, kept, notes = drop_isolated_items(dataset.name, item, len(movie_ids))
     num_nodes = len(user_ids) + int(kept.sum())
     parts = [assign(users, roles, _IGNORED, asked).on_side("users", 0, num_nodes)]
     if movies is not None:
@@ -113,7 +119,7 @@ def _assemble(
         columns = assign(rated, {"movie_id": _ID, "genre": genre}, _IGNORED, asked, replaces=False)
         parts.append(columns.on_side("items", len(user_ids), num_nodes))
     return finish(
-        found.name,
+        dataset.name,
         layout,
         source,
         len(user_ids) + item,

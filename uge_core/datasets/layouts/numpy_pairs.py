@@ -18,18 +18,18 @@ from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph, Column
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """One graph."""
-    path = found.files["edges"]
+    path = dataset.files["edges"]
     edges = read_array(path, "an array of shape (2, E), the node numbers of each edge")
     if edges.ndim != 2 or edges.shape[0] != 2:
         raise GraphError(f"{path.name}: found shape {edges.shape}, expected (2, E): one row per end; transpose it")
-    region = _column(found.files["sens"], "region")
+    region = _column(dataset.files["sens"], "region")
     num_nodes = len(region)
     refuse_numbers(path.name, edges, num_nodes, "column", f", the positions in {region.file}")
     parts = [assign(region, {}, Role("attribute"), asked)]
-    if "labels" in found.files:
-        labels = _column(found.files["labels"], "label")
+    if "labels" in dataset.files:
+        labels = _column(dataset.files["labels"], "label")
         if len(labels) != num_nodes:
             raise GraphError(
                 f"{labels.file}: {len(labels):,} values, but {region.file} has {num_nodes:,}; both need one per node"
@@ -37,7 +37,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
         parts.append(assign(labels, {}, Role("label"), asked))
     ends = tuple(Column(path.name, name, name) for name in ("source", "target"))
     nodes = NodeColumns.join([*parts, NodeColumns(columns=ends)])
-    return finish(found.name, "numpy-pairs", edges[0], edges[1], num_nodes, nodes)
+    return finish(dataset.name, "numpy-pairs", edges[0], edges[1], num_nodes, nodes)
 
 
 def _column(path: Path, name: str) -> Table:

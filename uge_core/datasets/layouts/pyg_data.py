@@ -39,10 +39,10 @@ _EXPECTED = "a torch_geometric.data.Data saved by torch.save"
 _WEIGHTS = ("edge_weight", "edge_attr")
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph."""
-    path = found.files["data"]
-    arrays, others = _arrays(path) if found.tensors is None else _kept(path, found.tensors)
+    path = dataset.files["data"]
+    arrays, others = _arrays(path) if dataset.tensors is None else _kept(path, dataset.tensors)
     edges = arrays.pop("edge_index", None)
     if edges is None or edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind != "i":
         shown = "none" if edges is None else f"{edges.dtype} of shape {edges.shape}"
@@ -73,7 +73,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     half = half_stored(path.name, source, target)
     messages = () if half is None else (half,)
     parts.append(NodeColumns(columns=tuple(columns), messages=messages, edge_weights=weights, directed=half is None))
-    return finish(found.name, "pyg-data", source, target, n, NodeColumns.join(parts))
+    return finish(dataset.name, "pyg-data", source, target, n, NodeColumns.join(parts))
 
 
 def _weights(path: Path, name: str, values: npt.NDArray[Any]) -> tuple[Column, npt.NDArray[np.float64] | None]:

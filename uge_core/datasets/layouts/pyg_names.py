@@ -246,12 +246,12 @@ def _verified(known: Known, folder: Path) -> dict[str, Any]:
         raise GraphError(f"{folder / _SOURCE}: is missing or damaged; {again}") from None
     for file, expected in recorded.items():
         try:
-            found = _sha256(folder / file)
+            digest = _sha256(folder / file)
         except OSError as e:
             raise GraphError(f"{folder / file}: cannot be read ({e.strerror or e}); {again}") from None
-        if found != expected:
+        if digest != expected:
             raise GraphError(
-                f"{folder / file}: has changed since it came from {record['url']} (SHA-256 {found[:16]}..., was "
+                f"{folder / file}: has changed since it came from {record['url']} (SHA-256 {digest[:16]}..., was "
                 f"{str(expected)[:16]}...); put the file back, or {again}"
             )
     return record
@@ -262,16 +262,16 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(known: Known, record: dict[str, Any], found: Found, asked: Asked) -> AttributedGraph:
+def _read(known: Known, record: dict[str, Any], dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph, with a note on where it came from."""
     if known.layout:
-        graph = known.layout.read(found, asked)
-        _check_counts(found.name, known, graph.num_users or 0, graph.num_edges, ("user", "rating"))
+        graph = known.layout.read(dataset, asked)
+        _check_counts(dataset.name, known, graph.num_users or 0, graph.num_edges, ("user", "rating"))
     else:
-        graph = _read_arrays(known, found, asked)
-    text = f"{found.name}: fetched from {record['url']} on {record['fetched']}, SHA-256 {record['sha256']}"
+        graph = _read_arrays(known, dataset, asked)
+    text = f"{dataset.name}: fetched from {record['url']} on {record['fetched']}, SHA-256 {record['sha256']}"
     note = Message("note", "fetched", text, remedy="compare the SHA-256 where it matters that others have the same")
-    return replace(graph, layout=f"PyG {found.name}", messages=(*graph.messages, note))
+    return replace(graph, layout=f"PyG {dataset.name}", messages=(*graph.messages, note))
 
 
 def _check_counts(where: str, known: Known, nodes: int, edges: int, what: tuple[str, str]) -> None:
@@ -283,9 +283,9 @@ def _check_counts(where: str, known: Known, nodes: int, edges: int, what: tuple[
         )
 
 
-def _read_arrays(known: Known, found: Found, asked: Asked) -> AttributedGraph:
+def _read_arrays(known: Known, dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph of an .npz file: edges (M, 2), features (N, F), target (N,)."""
-    path = found.files["data"]
+    path = dataset.files["data"]
     edge_key, feature_key, target_key = known.keys
     edges, features, target = _arrays(path, known.keys)
     target = target.reshape(-1)
@@ -310,7 +310,7 @@ def _read_arrays(known: Known, found: Found, asked: Asked) -> AttributedGraph:
         ]
     )
     rows = edges.astype(np.int64)
-    return finish(found.name, "", rows[:, 0], rows[:, 1], n, columns)
+    return finish(dataset.name, "", rows[:, 0], rows[:, 1], n, columns)
 
 
 def _arrays(path: Path, keys: tuple[str, ...]) -> list[npt.NDArray[Any]]:

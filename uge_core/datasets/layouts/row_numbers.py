@@ -22,17 +22,17 @@ _GERMAN = {
 }
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """One graph."""
-    nodes = read_table(found.files["nodes"], in_place=True)
+    nodes = read_table(dataset.files["nodes"], in_place=True)
     refuse_numbers_as_header(nodes, "the names of its columns")
     ends = ("source", "target")
-    edges = read_table(found.files["edges"], sep=" ", names=ends)
+    edges = read_table(dataset.files["edges"], sep=" ", names=ends)
     source, target = (by_row_number(edges, e, len(nodes)) for e in ends)
     allowed = f"0 to {len(nodes) - 1}, the rows of {nodes.file} counted from 0"
     refuse_unknown(edges, ends, (source, target), allowed)
     columns = NodeColumns.join([_assign(nodes, asked), edge_columns(edges, ends)])
-    return finish(found.name, "row-numbers", source, target, len(nodes), columns)
+    return finish(dataset.name, "row-numbers", source, target, len(nodes), columns)
 
 
 def _assign(nodes: Table, asked: Asked) -> NodeColumns:

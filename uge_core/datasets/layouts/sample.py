@@ -50,9 +50,9 @@ def folder(name: str) -> Path:
     return next(place / name for place in PLACES if (place / name / "truth.json").exists())
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph with its truth."""
-    path = found.files["truth"]
+    path = dataset.files["truth"]
     with _blamed(path):
         if path.stat().st_size > _LARGEST:
             raise ValueError(f"{path.stat().st_size:,} bytes, allowed: {_LARGEST:,}")
@@ -60,13 +60,13 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
         if record["schema"] != "uge-truth/1":
             raise ValueError(f"schema {record['schema']!r}, allowed: 'uge-truth/1'")
         recipe = _recipe(record)
-    tables = [read_table(found.files["nodes"])]
+    tables = [read_table(dataset.files["nodes"])]
     if recipe.num_items:
-        if "items" not in found.files:
+        if "items" not in dataset.files:
             raise DatasetMissing(
                 f"{path.parent}: items.csv is missing; write the folder anew with uge data make-sample"
             )
-        tables.append(read_table(found.files["items"]))
+        tables.append(read_table(dataset.files["items"]))
     expected = (recipe.num_people, recipe.num_items)
     for table, size in zip(tables, expected, strict=False):
         if len(table) != size:
@@ -76,9 +76,9 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     if not ids.is_unique:
         raise GraphError(f"{tables[-1].file}: an id of it is one of {tables[0].file} too; give every node its own")
 
-    edges = read_table(found.files["edges"])
+    edges = read_table(dataset.files["edges"])
     source, target = _ends(edges, indexes, len(tables[0]))
-    free = read_table(found.files["bias_free"])
+    free = read_table(dataset.files["bias_free"])
     bias_free, _, _ = simple_edges(*_ends(free, indexes, len(tables[0])), len(ids))
 
     ordered = {t.name for t in recipe.traits if t.ordered}
@@ -93,7 +93,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     with _blamed(path):
         truth = _truth(record, recipe, tables, bias_free)
     graph = finish(
-        found.name, "sample", source, target, len(ids), NodeColumns.join(parts), node_ids=ids, num_users=num_users
+        dataset.name, "sample", source, target, len(ids), NodeColumns.join(parts), node_ids=ids, num_users=num_users
     )
     return replace(graph, truth=truth)
 

@@ -26,13 +26,13 @@ _ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
 _IDS = ("id", "node", "node_id", "user_id")
 
 
-def _read(found: Found, asked: Asked) -> AttributedGraph:
+def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph."""
-    matrix = found.files["edges"].suffix == ".npz"
-    nodes = read_any(found.files["nodes"], in_place=matrix)
+    matrix = dataset.files["edges"].suffix == ".npz"
+    nodes = read_any(dataset.files["nodes"], in_place=matrix)
     if matrix:
-        return _read_matrix(found, nodes, asked)
-    edges = read_any(found.files["edges"])
+        return _read_matrix(dataset, nodes, asked)
+    edges = read_any(dataset.files["edges"])
     id_column = guess_id(nodes)
     ends = guess_ends(edges)
     _check_headers(nodes, edges, id_column, ends)
@@ -42,7 +42,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     refuse_unknown(edges, ends, (source, target), allowed, ids)
     columns = assign(nodes, {id_column.lower(): Role("id")}, Role("auto"), asked)
     described = NodeColumns.join([columns, edge_columns(edges, ends)])
-    return finish(found.name, "tables", source, target, len(ids), described, node_ids=ids)
+    return finish(dataset.name, "tables", source, target, len(ids), described, node_ids=ids)
 
 
 def read_any(path: Path, sep: str | None = None, encoding: str = "utf-8-sig", *, in_place: bool = False) -> Table:
@@ -52,19 +52,19 @@ def read_any(path: Path, sep: str | None = None, encoding: str = "utf-8-sig", *,
     return read_table(path, sep=sep, encoding=encoding, in_place=in_place)
 
 
-def _read_matrix(found: Found, nodes: Table, asked: Asked) -> AttributedGraph:
+def _read_matrix(dataset: Found, nodes: Table, asked: Asked) -> AttributedGraph:
     """The graph of a sparse matrix and a table whose rows are its nodes."""
-    source, target, size, described = read_sparse(found.files["edges"])
+    source, target, size, described = read_sparse(dataset.files["edges"])
     if size != len(nodes):
         raise GraphError(
-            f"{nodes.file}: {len(nodes):,} rows, but the matrix in {found.files['edges'].name} has {size:,}; "
+            f"{nodes.file}: {len(nodes):,} rows, but the matrix in {dataset.files['edges'].name} has {size:,}; "
             "row i of each is the same node, so they must be equally many"
         )
     id_column = _named_id(nodes)
     roles = {} if id_column is None else {id_column.lower(): Role("id")}
     ids = None if id_column is None else node_index(nodes, id_column)
     columns = NodeColumns.join([assign(nodes, roles, Role("auto"), asked), described])
-    return finish(found.name, "tables", source, target, size, columns, node_ids=ids)
+    return finish(dataset.name, "tables", source, target, size, columns, node_ids=ids)
 
 
 def guess_id(nodes: Table) -> str:

@@ -35,13 +35,13 @@ def boundary(steps: FairSteps, num_nodes: int, length: int) -> Numbers:
     for first in range(0, int(groups.max()) + 1, _AT_ONCE):
         mine = (groups >= first) & (groups < first + _AT_ONCE)
         column = groups[mine] - first
-        found = np.zeros((num_nodes, int(column.max(initial=0)) + 1))
-        found[here[mine], column] = 1.0
+        in_group = np.zeros((num_nodes, int(column.max(initial=0)) + 1))
+        in_group[here[mine], column] = 1.0
         going = np.ones(num_nodes)  # the chance that a walk has not ended
         for _ in range(length):
-            found = np.asarray(chance @ found)
+            in_group = np.asarray(chance @ in_group)
             going = going if steps.directions is None else np.asarray(chance @ going)
-            other[mine] += going[mine] - found[here[mine], column]
+            other[mine] += going[mine] - in_group[here[mine], column]
     return _FLOOR + np.where(strength > 0, other / length, 0.0)
 
 

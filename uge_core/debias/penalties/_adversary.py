@@ -85,11 +85,11 @@ class Discriminator:
 
     def state(self) -> dict[str, Tensor]:
         """Its numbers with Adam's."""
-        found = {}
+        tensors = {}
         for i, leaf in enumerate(self.leaves):
-            found[str(i)] = leaf.detach()
-            found |= {f"{i}.{name}": self.adam.state[leaf][name] for name in _KEPT if leaf in self.adam.state}
-        return found
+            tensors[str(i)] = leaf.detach()
+            tensors |= {f"{i}.{name}": self.adam.state[leaf][name] for name in _KEPT if leaf in self.adam.state}
+        return tensors
 
     @classmethod
     def from_state(cls, state: dict[str, Tensor], learning_rate: float, device: torch.device) -> Discriminator:

@@ -34,16 +34,16 @@ class Mixture(Penalty):
     def draw(self, generator: Generator, dim: int) -> tuple[Tensor, ...] | None:
         """See `Ahead.draw`: the parts' draws one after another; None where one of them cannot draw ahead."""
         parts = [part for w, part in self.parts if w]
-        found: list[tuple[Tensor, ...]] = []
+        draws: list[tuple[Tensor, ...]] = []
         before = generator.get_state()
         for part in parts:
             drawn = part.draw(generator, dim) if isinstance(part, Ahead) else None
             if drawn is None:
                 generator.set_state(before)
                 return None
-            found.append(drawn)
-        self._drawn[:] = map(len, found)
-        return tuple(t for drawn in found for t in drawn)
+            draws.append(drawn)
+        self._drawn[:] = map(len, draws)
+        return tuple(t for drawn in draws for t in drawn)
 
     def measure(self, z: Tensor, drawn: tuple[Tensor, ...]) -> Tensor:
         """See `Ahead.measure`."""

@@ -55,8 +55,8 @@ class Inlp:
         basis = np.zeros((d, 0))
         for _ in range(self.rounds or d):
             left = x - x @ basis @ basis.T
-            found = [_readable(left, code[self.fitted]) for code in self.codes]
-            weights = np.concatenate([w for w in found if w is not None] or [np.zeros((0, d))])
+            directions = [_readable(left, code[self.fitted]) for code in self.codes]
+            weights = np.concatenate([w for w in directions if w is not None] or [np.zeros((0, d))])
             _, size, rows = np.linalg.svd(weights, full_matrices=False)
             rows = rows[size > _TRACE * size[:1].sum()]
             # what is taken already is out of `left`, so new directions are orthogonal to it but for rounding

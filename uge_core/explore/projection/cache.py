@@ -59,17 +59,17 @@ class Picture:
 
 def projections() -> dict[str, type[Projection]]:
     """The ways of projecting by name, those that are made at once first."""
-    found: dict[str, type[Projection]] = {
+    by_name: dict[str, type[Projection]] = {
         name: find("explore.projection.methods", name) for name in names("explore.projection.methods")
     }
-    return dict(sorted(found.items(), key=lambda pair: (not pair[1].at_once, pair[0])))
+    return dict(sorted(by_name.items(), key=lambda pair: (not pair[1].at_once, pair[0])))
 
 
 def find_picture(run: StoredRun, method: str, sample: Sample, *, seed: int = 0) -> Picture | None:
     """The newest picture of this run's embedding, method and sample, or None."""
     wanted = _about(run, method, sample, seed, None)
-    found = sorted(run.folder.glob(f"projection-{method}-*.json"), key=lambda p: -p.stat().st_mtime_ns)
-    for path in found:
+    paths = sorted(run.folder.glob(f"projection-{method}-*.json"), key=lambda p: -p.stat().st_mtime_ns)
+    for path in paths:
         with suppress(OSError, ValueError):
             about = json.loads(path.read_text(encoding="utf-8"))
             if {**about, "facts": None, "start": None} == {**wanted, "facts": None}:
@@ -129,14 +129,14 @@ def confidence(run: StoredRun, graph: AttributedGraph, sample: Sample, *, seed: 
     Raises:
         StoreError: the embedding cannot be read, or the numbers cannot be kept.
     """
-    found = find_confidence(run, sample, seed=seed)
-    if not found and graph.audited:
+    by_attribute = find_confidence(run, sample, seed=seed)
+    if not by_attribute and graph.audited:
         embedding = np.asarray(run.embedding)
-        found = {a.name: probe_confidence(embedding, a, sample.nodes, seed=seed) for a in graph.audited}
-        names, values = np.array(list(found)), np.stack(list(found.values()))
+        by_attribute = {a.name: probe_confidence(embedding, a, sample.nodes, seed=seed) for a in graph.audited}
+        names, values = np.array(list(by_attribute)), np.stack(list(by_attribute.values()))
         name = _confidence_file(run, sample, seed).name
         _keep(run, name, lambda file: np.savez_compressed(file, names=names, values=values))
-    return found
+    return by_attribute
 
 
 def alike(run: StoredRun, graph: AttributedGraph, *, seed: int = 0) -> dict[str, Alike]:
@@ -154,15 +154,15 @@ def alike(run: StoredRun, graph: AttributedGraph, *, seed: int = 0) -> dict[str,
     }
     path = run.folder / f"projection-neighbours-{_key(what)}.json"
     with suppress(OSError, ValueError, TypeError):
-        return {name: Alike(**found) for name, found in json.loads(path.read_text(encoding="utf-8")).items()}
+        return {name: Alike(**entry) for name, entry in json.loads(path.read_text(encoding="utf-8")).items()}
     among = np.arange(graph.num_nodes)[graph.people]
     embedding = np.asarray(run.embedding)
     near = nearest(embedding, asked.nodes, among)
-    found = dict(zip(_names(graph.audited), same_group_share(graph.audited, asked.nodes, near, among), strict=True))
-    record = json.dumps({name: asdict(one) for name, one in found.items()}, ensure_ascii=False).encode()
+    by_name = dict(zip(_names(graph.audited), same_group_share(graph.audited, asked.nodes, near, among), strict=True))
+    record = json.dumps({name: asdict(one) for name, one in by_name.items()}, ensure_ascii=False).encode()
     with suppress(StoreError):
         _keep(run, path.name, lambda file: file.write(record))
-    return found
+    return by_name
 
 
 def embedding_digest(run: StoredRun) -> str:

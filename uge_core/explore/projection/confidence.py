@@ -38,11 +38,11 @@ def probe_confidence(embedding: FloatArray, attribute: Attribute, nodes: IntArra
     for k in range(FOLDS):
         test = np.nonzero(fold == k)[0]
         train = np.nonzero((fold >= 0) & (fold != k))[0]
-        found = attack(embedding, attribute.codes, nodes[train], nodes[test], seed=seed)
-        if found is None:
+        prediction = attack(embedding, attribute.codes, nodes[train], nodes[test], seed=seed)
+        if prediction is None:
             continue
-        probability = found.probability if found.calibrated is None else found.calibrated
-        column = np.minimum(np.searchsorted(found.classes, found.truth), len(found.classes) - 1)
-        met = found.classes[column] == found.truth
+        probability = prediction.probability if prediction.calibrated is None else prediction.calibrated
+        column = np.minimum(np.searchsorted(prediction.classes, prediction.truth), len(prediction.classes) - 1)
+        met = prediction.classes[column] == prediction.truth
         out[test] = np.where(met, probability[np.arange(len(test)), column], 0.0)
     return out

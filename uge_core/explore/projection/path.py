@@ -16,8 +16,8 @@ def lambda_path(run: StoredRun, runs: Iterable[StoredRun]) -> tuple[StoredRun, .
     """The audited runs that differ from `run` in nothing but lambda, rising; `run` alone where it has none."""
     if run.config.get("lambda") is None:
         return (run,)
-    found = {r.id: r for r in (*runs, run) if r.audited and _series(r) == _series(run)}
-    by_lambda = {r.config["lambda"]: r for r in (*found.values(), run)}
+    by_id = {r.id: r for r in (*runs, run) if r.audited and _series(r) == _series(run)}
+    by_lambda = {r.config["lambda"]: r for r in (*by_id.values(), run)}
     return tuple(by_lambda[lam] for lam in sorted(by_lambda))
 
 

@@ -344,22 +344,22 @@ def apply_edits(graph: AttributedGraph, edits: Sequence[Edit], places: Places | 
 
 
 def _names(given: Iterable[str], what: str, most: int) -> tuple[str, ...]:
-    found = tuple(sorted(set(given)))
-    if not 0 < len(found) <= most:
-        raise ConfigError(f"{len(found):,} {what}; allowed: 1 to {most:,} in one edit")
-    return found
+    names = tuple(sorted(set(given)))
+    if not 0 < len(names) <= most:
+        raise ConfigError(f"{len(names):,} {what}; allowed: 1 to {most:,} in one edit")
+    return names
 
 
 def _pairs(given: Iterable[Sequence[str]], *, directed: bool) -> tuple[tuple[str, str], ...]:
-    found: dict[tuple[str, ...], tuple[str, str]] = {}
+    edges: dict[tuple[str, ...], tuple[str, str]] = {}
     for pair in given:
         if len(pair) != 2 or pair[0] == pair[1]:
             raise ConfigError(f"{' - '.join(pair)!r} is no edge; name two different nodes")
         low, high = sorted(pair)
-        found[low, high] = (pair[0], pair[1]) if directed else (low, high)
-    if not 0 < len(found) <= MOST_EDGES:
-        raise ConfigError(f"{len(found):,} edges; allowed: 1 to {MOST_EDGES:,} in one edit")
-    return tuple(sorted(found.values()))
+        edges[low, high] = (pair[0], pair[1]) if directed else (low, high)
+    if not 0 < len(edges) <= MOST_EDGES:
+        raise ConfigError(f"{len(edges):,} edges; allowed: 1 to {MOST_EDGES:,} in one edit")
+    return tuple(sorted(edges.values()))
 
 
 def _found(graph: AttributedGraph, places: Places, pairs: Sequence[tuple[str, str]]) -> IntArray:

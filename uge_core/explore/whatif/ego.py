@@ -94,12 +94,12 @@ def ego_network(
 
 def _values(graph: AttributedGraph, node: int) -> dict[str, str]:
     """A node's values, in words."""
-    found = {}
+    values = {}
     for a in graph.attributes:
         code = int(a.codes[node])
         if code >= -1:
-            found[a.name] = a.labels[code] if code >= 0 else a.unknown_label
-    return found
+            values[a.name] = a.labels[code] if code >= 0 else a.unknown_label
+    return values
 
 
 def positions(num_nodes: int, edges: IntArray, centres: int) -> list[tuple[float, float]]:

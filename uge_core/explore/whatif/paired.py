@@ -76,7 +76,7 @@ def compare_runs(
             )
         )
     split = split_links(edited, test_share=first.test_share, validation_share=first.validation, seed=first.split_seed)
-    found = compare_embeddings(
+    comparison = compare_embeddings(
         sides[0],
         sides[1],
         replace(edited, base=None),
@@ -86,7 +86,7 @@ def compare_runs(
         attackers=attackers,
         progress=progress,
     )
-    return compare_record(found, b.dataset, {a.id: a.config}, {b.id: b.config}) | {"notes": sorted(set(notes))}
+    return compare_record(comparison, b.dataset, {a.id: a.config}, {b.id: b.config}) | {"notes": sorted(set(notes))}
 
 
 def edited_attributes(graph: AttributedGraph, edited: AttributedGraph) -> set[str]:

@@ -71,7 +71,7 @@ def judge(
     c = subject.config
     if floors is not None and len(floors) > _FLOORS:
         floors.clear()
-    found = audit_embedding(
+    audit = audit_embedding(
         subject.embedding,
         graph,
         split,
@@ -92,7 +92,7 @@ def judge(
     return Audit(
         tuple(
             row if row.exposure != "unseen" else replace(row, note=_seen(subject, graph, row.attribute, row.note))
-            for row in found
+            for row in audit
         )
     )
 
@@ -164,7 +164,7 @@ def touched_cells(
         sides.append((np.where(there, np.minimum(*group), -1), np.where(there, np.maximum(*group), -1)))
     table, at, count = np.unique(np.stack([*sides[0], *sides[1]]), axis=1, return_index=True, return_counts=True)
     order = np.argsort(-count, kind="stable")
-    found = []
+    cells = []
     for k in order[:MOST_CELLS]:
         u, v = (int(x) for x in edges[:, at[k]])
         ways = [
@@ -172,12 +172,12 @@ def touched_cells(
             for i, w in enumerate((before, after))
         ]
         small = any(way[3] for way in ways)
-        found.append(
+        cells.append(
             TouchedCell(
                 ways[0][0], ways[1][0], None if small else int(count[k]), ways[0][1], ways[1][1], ways[0][2], ways[1][2]
             )
         )
-    return tuple(found), max(0, len(order) - MOST_CELLS)
+    return tuple(cells), max(0, len(order) - MOST_CELLS)
 
 
 def _side(weights: Weights, u: int, v: int) -> tuple[str, float | None, float | None, bool]:

@@ -65,16 +65,16 @@ class Scenario:
     @property
     def threshold(self) -> float | None:
         """The last threshold set, or None."""
-        found = [e.probability for e in self.edits if isinstance(e, Threshold)]
-        return found[-1] if found else None
+        probabilities = [e.probability for e in self.edits if isinstance(e, Threshold)]
+        return probabilities[-1] if probabilities else None
 
     @property
     def nodes(self) -> tuple[str, ...]:
         """The nodes it names."""
-        found: set[str] = set()
+        names: set[str] = set()
         for e in self.edits:
-            found.update(getattr(e, "nodes", ()), *getattr(e, "edges", ()))
-        return tuple(sorted(found))
+            names.update(getattr(e, "nodes", ()), *getattr(e, "edges", ()))
+        return tuple(sorted(names))
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -157,11 +157,11 @@ class Scenarios:
         Args:
             data: only those of the graph whose fingerprint begins so.
         """
-        found = []
+        scenarios = []
         for path in self.folder.glob("*.json") if self.folder.is_dir() else ():
             with suppress(ConfigError, OSError, ValueError):
-                found.append(_read(path))
-        mine = [s for s in found if data is None or s.scenario.data.startswith(data)]
+                scenarios.append(_read(path))
+        mine = [s for s in scenarios if data is None or s.scenario.data.startswith(data)]
         return sorted(mine, key=lambda s: (-s.created, s.scenario.name))
 
     def load(self, scenario_id: str) -> StoredScenario:
@@ -187,21 +187,21 @@ class Scenarios:
                 path.unlink(missing_ok=True)
         self.store.forget_edits(lambda made: str(made.get("sha256")).startswith(scenario_id))
 
-    def keep(self, scenario_id: str, run_id: str, found: Mapping[str, Any]) -> None:
+    def keep(self, scenario_id: str, run_id: str, outcome: Mapping[str, Any]) -> None:
         """Keeps what a run gave under a scenario, with the run; one that was deleted meanwhile gets no folder again."""
         folder = self.store.load(run_id).folder / "whatif"
         with _guarded(folder, "written"):
             folder.mkdir(mode=0o700, exist_ok=True)
-            _write(folder / f"{_safe(scenario_id)}.json", found)
+            _write(folder / f"{_safe(scenario_id)}.json", outcome)
 
     def results(self, scenario_id: str, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
         """What each of these runs gave, by run id, of those that were asked."""
-        found = {}
+        outcomes = {}
         for run_id in run_ids:
             path = self.store.load(run_id).folder / "whatif" / f"{_safe(scenario_id)}.json"
             with suppress(OSError, ValueError):
-                found[run_id] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+                outcomes[run_id] = json.loads(path.read_text(encoding="utf-8"))
+        return outcomes
 
     def _path(self, scenario_id: str) -> Path:
         return self.folder / f"{_safe(scenario_id)}.json"

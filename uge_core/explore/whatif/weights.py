@@ -181,10 +181,10 @@ def weights_of_run(
     else:
         return None
     evidence, _ = method_inputs(made, graph, split, own_weights(made, split))
-    found = Weights(graph, evidence, given["shrinkage"], given["independence"], given["item_cells"])
+    weights = Weights(graph, evidence, given["shrinkage"], given["independence"], given["item_cells"])
     try:
-        _ = found.cells
+        _ = weights.cells
     except TooManyGroups as error:
         note = f"attributes taken as independent, as together they form {error.num_groups:,} groups"
-        return replace(found, independence=True, note=note)
-    return found
+        return replace(weights, independence=True, note=note)
+    return weights

@@ -98,11 +98,11 @@ def ego_figure(view: EgoView, *, dark: bool = False) -> go.Figure:
 
 def _by_width(view: EgoView, held: bool) -> Sequence[tuple[float, list[dict[str, Any]]]]:
     """Edges of one line width each, as a trace has one."""
-    found: dict[float, list[dict[str, Any]]] = {}
+    by_width: dict[float, list[dict[str, Any]]] = {}
     for edge in view.edges:
         if (edge["part"] == "held out") == held:
-            found.setdefault(_WIDTHS[sum(edge["weight"] >= limit for limit in _LIMITS)], []).append(edge)
-    return sorted(found.items())
+            by_width.setdefault(_WIDTHS[sum(edge["weight"] >= limit for limit in _LIMITS)], []).append(edge)
+    return sorted(by_width.items())
 
 
 def _lines(view: EgoView, edges: Sequence[dict[str, Any]], width: float, held: bool, color: str) -> go.Scatter:

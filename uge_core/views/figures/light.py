@@ -64,8 +64,8 @@ def gap_light(view: GapView, which: str, *, dark: bool = False) -> str:
     reach, marked = largest_change(view), dict(extreme_cells(view, which))
     lines = []
     for i, row in enumerate(view.groups):
-        found = [cells.get(tuple(sorted((row, column)))) for column in view.groups[: i + 1]]
-        drawn = [_cell(c, which, view.scale, reach, marked, dark) if c else "<td></td>" for c in found]
+        row_cells = [cells.get(tuple(sorted((row, column)))) for column in view.groups[: i + 1]]
+        drawn = [_cell(c, which, view.scale, reach, marked, dark) if c else "<td></td>" for c in row_cells]
         blank = "<td></td>" * (len(view.groups) - i - 1)
         lines.append(f'<tr><th scope="row">{escape(short_name(row))}</th>{"".join(drawn)}{blank}</tr>')
     heads = "".join(f'<th scope="col">{escape(short_name(g))}</th>' for g in view.groups)

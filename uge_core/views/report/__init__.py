@@ -104,18 +104,18 @@ def contents(
 
     `scenarios` are ids of what-if scenarios, which every format holds with what the What-if page found for these runs.
     """
-    found = [store.load(r if isinstance(r, str) else r.id) for r in runs]
-    if not found:
+    loaded = [store.load(r if isinstance(r, str) else r.id) for r in runs]
+    if not loaded:
         raise ConfigError("a report needs at least one run; uge runs list shows them")
-    for run in found:
+    for run in loaded:
         if run.audit is None or "sha256" not in run.audit:
             raise ConfigError(f"run {run.id} has no sealed audit; run uge audit {run.id} first")
-    found = list({run.id: run for run in found}.values())
-    records = [run.audit for run in found if run.audit is not None]
-    edited = scenario_records(store, scenarios, [run.id for run in found])
+    loaded = list({run.id: run for run in loaded}.values())
+    records = [run.audit for run in loaded if run.audit is not None]
+    edited = scenario_records(store, scenarios, [run.id for run in loaded])
 
     def page() -> str:
-        return document(found, records, sheet or Sheet(), store, scenarios)
+        return document(loaded, records, sheet or Sheet(), store, scenarios)
 
     return {
         "html": lambda: page().encode("utf-8"),

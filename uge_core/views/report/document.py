@@ -78,10 +78,10 @@ def _charts(store: RunStore, ids: list[str]) -> Iterator[tuple[Any, Any]]:
                     yield view, leakage_figure(view)
 
 
-def _chart(found: tuple[Any, Any]) -> dict[str, Any]:
+def _chart(chart: tuple[Any, Any]) -> dict[str, Any]:
     from markupsafe import Markup
 
-    view, figure = found
+    view, figure = chart
     figure.update_layout(title=None, paper_bgcolor="white", plot_bgcolor="white", template="plotly_white")
     drawn = figure.to_html(full_html=False, include_plotlyjs=False, config=CHART_CONFIG, default_width="100%")
     return {

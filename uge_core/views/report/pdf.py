@@ -26,8 +26,8 @@ def print_pdf(html: str) -> bytes:
     Raises:
         ConfigError: no browser is found, or it prints nothing.
     """
-    found = browser()
-    if found is None:
+    program = browser()
+    if program is None:
         raise ConfigError("no Chromium or Chrome was found to print a PDF; take html")
     with tempfile.TemporaryDirectory() as folder:
         page, out = Path(folder) / "report.html", Path(folder) / "report.pdf"
@@ -35,7 +35,7 @@ def print_pdf(html: str) -> bytes:
         # A browser refuses to sandbox root, which is who runs in many containers.
         root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         command = [
-            found,
+            program,
             "--headless",
             "--disable-gpu",
             *root,
@@ -48,8 +48,8 @@ def print_pdf(html: str) -> bytes:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
         except subprocess.TimeoutExpired:
-            raise ConfigError(f"{found} did not print the report in {_SECONDS} seconds; take html") from None
+            raise ConfigError(f"{program} did not print the report in {_SECONDS} seconds; take html") from None
         if not out.exists():
             last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-            raise ConfigError(f"{found} printed no PDF: {last[:200]}; take html")
+            raise ConfigError(f"{program} printed no PDF: {last[:200]}; take html")
         return out.read_bytes()

@@ -24,15 +24,15 @@ def scenario_ids(store: RunStore, asked: Sequence[str]) -> list[str]:
         ConfigError: there is none, or several have the name.
     """
     stored = {s.scenario.id: s.scenario.name for s in Scenarios(store).list()}
-    found = []
+    ids = []
     for word in asked:
         fitting = [i for i, name in stored.items() if word in (i, name)]
         if len(fitting) != 1:
             known = ", ".join(f"{i} ({name})" for i, name in stored.items()) or "none"
             what = f"{len(fitting)} scenarios are called" if fitting else "there is no scenario"
             raise ConfigError(f"{what} {word[:200]!r}; name one by its id; stored: {known}")
-        found += fitting
-    return list(dict.fromkeys(found))
+        ids += fitting
+    return list(dict.fromkeys(ids))
 
 
 def scenario_records(store: RunStore, ids: Iterable[str], run_ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -74,9 +74,9 @@ def scenario_records(store: RunStore, ids: Iterable[str], run_ids: Sequence[str]
     return out
 
 
-def scenario_lines(found: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def scenario_lines(records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Their rows for a CSV table, a line before and a line after each; a scenario that was not measured is one line."""
-    for record in found:
+    for record in records:
         head = {"scenario": record["name"], "sha256": record["sha256"], "edits": "; ".join(record["edits"])}
         if not record["results"]:
             yield head | {"kind": "scenario, not measured"}
