@@ -1,6 +1,6 @@
-"""What an audit and a training come to on this processor, as JSON: `python tests/processor_figures.py OUT`.
+"""What an audit and a training come to on this processor, as JSON: `python tests/processor_figures.py OUT FILES`.
 
-Further arguments are files whose tests marked `processors` run after it.
+Then the tests of FILES that are marked `processors` run in the same process.
 
 `test_processors.py` runs it under the switches that libraries have and compares. Node ids, values and vectors are made
 of whole numbers, so that what goes in is the same everywhere.
@@ -106,5 +106,4 @@ if __name__ == "__main__":
     import pytest
 
     Path(sys.argv[1]).write_text(json.dumps({"audits": audits(), "kernels": kernels()}))
-    if files := sys.argv[2:]:
-        sys.exit(pytest.main(["-m", "processors", *files]))
+    sys.exit(pytest.main(["-m", "processors", *sys.argv[2:]]))
