@@ -66,7 +66,8 @@ class Row:
             strongest, which the note names.
         variant: "standard", "as-coded" (the authors' script), "held-out", "planted-truth" (the bias-free
             graph of generated data), "all-edges"; of DP and EO also "ratio", "weighted-sd", "worst-vs-overall",
-            "test-set", "thresholded" and "relative".
+            "test-set", "thresholded", "relative", "calibrated" and "top-10". Of the matched NDCG "held-out", "uniform"
+            (the same links among uniform strangers) and "degree" (strangers of the friend's decile of degree too).
         exposure: "seen" or "unseen" (had training read the tested nodes' values?); None counts as both.
         value: the number; null where the evidence is insufficient.
         ci_low: lower end of a 95 % interval.
@@ -79,6 +80,7 @@ class Row:
             (NDCG, NDKL), or expected where all groups have the same mean (DP, EO, ndcg_gap).
         floor_majority: what always answering with the largest class gives.
         floor_permutation: expectation under permuted attributes.
+        floor_degree: of link quality and gaps, the same measure of the training degree alone as an embedding.
         p_value: of a test against the floor.
         evidence: "ok" or "insufficient".
         cells: the groups, or group pairs, that a gap is between.
@@ -100,6 +102,7 @@ class Row:
     floor_random: float | None = None
     floor_majority: float | None = None
     floor_permutation: float | None = None
+    floor_degree: float | None = None
     p_value: float | None = None
     evidence: Evidence = "ok"
     cells: tuple[Cell, ...] = ()
@@ -142,6 +145,7 @@ class RowRecord(TypedDict):
     floor_random: float | None
     floor_majority: float | None
     floor_permutation: float | None
+    floor_degree: float | None
     p_value: float | None
     evidence: Evidence
     cells: list[CellRecord]

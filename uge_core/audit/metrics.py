@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Direction = Literal["lower", "higher"]
-Kind = Literal["leakage", "links", "gap"]
+Kind = Literal["leakage", "links", "gap", "check"]
 
 MIN_PAIRS = 100
 """Pairs in a cell of DP, under which it is left out of the gap."""
@@ -31,7 +31,8 @@ class Metric:
         low: smallest possible value.
         high: largest possible value.
         source: where the formula comes from.
-        kind: "leakage" is measured by attacker, the more the larger; "links" of ranked links; "gap" between groups.
+        kind: "leakage" is measured by attacker, the more the larger; "links" of ranked links; "gap" between groups;
+            "check" says whether the others can be relied on.
         short: the label where there is little room, as in a table's row.
         unit: what a policy calls its number.
         position: where it stands among others on pages.
@@ -140,6 +141,44 @@ METRICS: Mapping[str, Metric] = {
             "attacker is worse than the shares.",
         ),
         Metric(
+            "ndcg_at_10_matched",
+            "Link quality, attribute-matched NDCG@10",
+            "higher",
+            0.0,
+            1.0,
+            "NDCG@10 among strangers of the friend's group",
+            kind="links",
+            short="matched NDCG@10",
+            unit="ndcg",
+            position=2,
+            listed=True,
+            leads=True,
+            since=3,
+            sentence="How well the embedding ranks a held-out link among 99 strangers of the friend's own group.",
+            formula=r"\frac{1}{|U|} \sum_{u \in U} \frac{1}{|E_u|} \sum_{v \in E_u} "
+            r"\frac{\mathbf{1}[\rho_{uv} \le 10]}{\log_2(\rho_{uv} + 1)}, \quad "
+            r"\rho_{uv} = 1 + |\{w \in C_{uv}: s_{uw} > s_{uv}\}|, \; a_w = a_v",
+            limits="Knowing a person's group helps nothing here, so it can be held between an embedding that knows the "
+            "attribute and one that does not. Popular people still rank high: hold it against the degree floor.",
+        ),
+        Metric(
+            "ndcg_attribute_share",
+            "NDCG@10 that comes from the attribute",
+            "lower",
+            -1.0,
+            1.0,
+            "NDCG@10 among uniform strangers less that among strangers of the friend's group, same links",
+            kind="links",
+            short="NDCG@10 from the attribute",
+            unit="ndcg",
+            position=6,
+            since=3,
+            sentence="How much of the link quality is lost once strangers are of the friend's own group.",
+            formula=r"\text{NDCG@10}_\text{uniform} - \text{NDCG@10}_\text{matched}",
+            limits="What an untreated embedding loses here is an estimate of what one that is blind to the attribute "
+            "gives up in the usual figure; it is no bound.",
+        ),
+        Metric(
             "ndcg_at_10",
             "Link quality, NDCG@10",
             "higher",
@@ -149,7 +188,7 @@ METRICS: Mapping[str, Metric] = {
             kind="links",
             short="NDCG@10",
             unit="ndcg",
-            position=2,
+            position=5,
             listed=True,
             leads=True,
             sentence="How well the embedding ranks a person's held-out links among 100 candidates.",
@@ -167,7 +206,7 @@ METRICS: Mapping[str, Metric] = {
             kind="links",
             short="bias-free NDCG@10",
             unit="ndcg",
-            position=5,
+            position=7,
             leads=True,
             sentence="The same ranking, with each link counting as much as it would in a graph without the "
             "sensitive attributes' influence.",
@@ -185,7 +224,7 @@ METRICS: Mapping[str, Metric] = {
             kind="links",
             short="NDCG@10 gap",
             unit="ndcg",
-            position=6,
+            position=8,
             sentence="How differently held-out links are ranked for the groups.",
             formula=r"\max_g \text{NDCG}_g - \min_g \text{NDCG}_g",
             limits="A difference can come from how many links a group has. Small groups are left out, and said.",
@@ -200,7 +239,7 @@ METRICS: Mapping[str, Metric] = {
             kind="links",
             short="NDKL",
             unit="nats",
-            position=7,
+            position=9,
             sentence="How far the mix of groups in the top ranks is from the mix among the candidates.",
             formula=r"\text{NDKL} = \frac{1}{Z} \sum_{k} \frac{1}{\log_2(k+1)} D_{KL}(D_{\tau^k} \,\|\, D)",
             limits="It looks at who is shown, not at whether the ranking is right.",
@@ -215,7 +254,7 @@ METRICS: Mapping[str, Metric] = {
             kind="gap",
             short="DP gap",
             unit="probability",
-            position=8,
+            position=10,
             leads=True,
             sentence="How different the mean predicted probability of a link is between pairs of groups.",
             formula=r"\text{DP} = \max_{c} \mu_c - \min_{c} \mu_c, \quad \mu_{ab} = \frac{1}{n_{ab}} \sum_{(u,v) \in ab} \sigma(z_u \cdot z_v)",
@@ -235,12 +274,29 @@ METRICS: Mapping[str, Metric] = {
             kind="gap",
             short="EO gap",
             unit="probability",
-            position=9,
+            position=11,
             leads=True,
             sentence="How different the predicted probability of links that do exist is between pairs of groups.",
             formula=r"\text{EO} = \max_{c} \tau_c - \min_{c} \tau_c, \quad \tau_{ab} = \frac{1}{m_{ab}} \sum_{(u,v) \in E_{ab}} \sigma(z_u \cdot z_v)",
             limits="E are the held-out links as observed, so a bias in who is linked stays in the yardstick. Cells "
             f"with under {MIN_EDGES} links are left out and listed.",
+        ),
+        Metric(
+            "usable",
+            "Usable embedding",
+            "higher",
+            0.0,
+            1.0,
+            "vectors and scores differ, and links are ranked above chance",
+            kind="check",
+            short="usable",
+            position=12,
+            listed=True,
+            since=3,
+            sentence="Whether the embedding says anything about links at all: 1 where it does, 0 where it does not.",
+            formula=r"\mathbf{1}[\text{vectors differ}, \; \text{scores differ}, \; \text{NDCG@10 above chance}]",
+            limits="An embedding that says nothing leaks nothing and treats all groups alike, so no other figure of it "
+            "is a verdict. With too few held-out links this is not measured.",
         ),
     )
 }

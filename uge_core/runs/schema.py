@@ -121,7 +121,12 @@ def schema() -> Schema:
         "title": NAME,
         **_object(about, record, required=required),
         "$defs": {
-            "row": _object("One measured number and what it takes to read it; null where a field does not apply.", row),
+            # Records of versions before `floor_degree` lack it.
+            "row": _object(
+                "One measured number and what it takes to read it; null where a field does not apply.",
+                row,
+                required=[n for n in row if n != "floor_degree"],
+            ),
             # Records of versions before `withheld` lack it.
             "cell": _object("A pair of groups, or one group.", cell, required=[n for n in cell if n != "withheld"]),
             "rule": _object("One rule on one row.", rule),
