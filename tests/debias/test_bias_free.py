@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import ratio_weights
+from reference import balanced, ratio_weights, shrunk_weights
 from strategies import attribute, graphs
 from toys import PLAIN, inputs, path_graph
 
-from uge_core.debias.bias_free import offset_cells, weight_cells
+from uge_core.debias.bias_free import joint_weights, offset_cells, weight_cells
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import UNKNOWN, AttributedGraph, simple_edges
 from uge_core.graph.values import resolve_values
@@ -29,6 +29,7 @@ def test_two_attributes_by_hand():
     # City pair XX: edges 0-1, 1-2, so 4 of 12 directed; XX has 9 of 36 pairs, aaXX 4 pairs with 2
     # directed edges: w(0-1) = X/E = (4 * 4/9) / 2 = 8/9; abXX 2 pairs a way with 1: (4 * 2/9) / 1 = 8/9.
     # City pair XY a way holds 2 of 9 pairs: 2-3 is bb (1 x 2 pairs): (2 * 2/9) / 1 = 4/9, 0-4 is aa (2 x 1): 4/9.
+    # Their mean is 20/27, as cells without an edge lose the rest: 8/9 and 4/9 over it are 6/5 and 3/5.
     graph = AttributedGraph(
         "six",
         6,
@@ -36,26 +37,41 @@ def test_two_attributes_by_hand():
         (attribute("gender", [0, 0, 1, 1, 0, 1]), attribute("city", [0, 0, 0, 1, 1, 1])),
     )
     cells = weight_cells(inputs(graph), **PLAIN)
-    np.testing.assert_allclose(cells.edge_weight(graph.edges), [8 / 9] * 4 + [4 / 9] * 2, rtol=1e-6)
+    np.testing.assert_allclose(cells.edge_weight(graph.edges), [6 / 5] * 4 + [3 / 5] * 2, rtol=1e-6)
+    as_it_is = joint_weights(*inputs(graph).joint(), 0.0)
+    np.testing.assert_allclose(as_it_is.edge_weight(graph.edges), [8 / 9] * 4 + [4 / 9] * 2, rtol=1e-6)
 
 
-@given(graphs(), st.sampled_from([("gender",), ("city",), ("gender", "city")]))
-def test_weights_equal_the_exact_fractions(graph, sensitive):
+SENSITIVE = st.sampled_from([("gender",), ("city",), ("gender", "city")])
+
+
+def labels(graph, sensitive):
+    """Each node's whole combination of values, and that of its non-sensitive ones."""
     codes = {a.name: a.codes.tolist() for a in graph.attributes}
-    full = list(zip(*codes.values(), strict=True))
-    rest = list(zip(*[c for n, c in codes.items() if n not in sensitive], [0] * graph.num_nodes, strict=True))
     # sides of a bipartite graph never share a group: items carry the code "not applicable" in every attribute
     side = [0 if graph.num_users is None or i < graph.num_users else 1 for i in range(graph.num_nodes)]
-    exact = ratio_weights(
-        graph.num_nodes,
-        graph.edges,
-        list(zip(full, side, strict=True)),
-        list(zip(rest, side, strict=True)),
-        graph.num_users,
-    )
+    rest = [c for n, c in codes.items() if n not in sensitive]
+    return list(zip(*codes.values(), side, strict=True)), list(zip(*rest, side, strict=True))
+
+
+@given(graphs(), SENSITIVE)
+def test_weights_equal_the_exact_fractions(graph, sensitive):
+    exact = ratio_weights(graph.num_nodes, graph.edges, *labels(graph, sensitive), graph.num_users)
+    as_it_is = joint_weights(*inputs(graph, sensitive).joint(), 0.0).edge_weight(graph.edges)
+    np.testing.assert_allclose(as_it_is, [float(w) for w in exact], rtol=1e-5)
     ours = weight_cells(inputs(graph, sensitive), **PLAIN).edge_weight(graph.edges)
-    np.testing.assert_allclose(ours, [float(w) for w in exact], rtol=1e-5)
+    np.testing.assert_allclose(ours, [float(w) for w in balanced(exact)], rtol=1e-5)
     assert (ours > 0).all() and np.isfinite(ours).all()
+
+
+@given(graphs(), SENSITIVE, st.sampled_from([1, 2, 7]))
+def test_pseudo_edges_are_as_many_within_a_group_as_between_two(graph, sensitive, shrinkage):
+    exact = shrunk_weights(graph.num_nodes, graph.edges, *labels(graph, sensitive), shrinkage, graph.num_users)
+    options = {**PLAIN, "shrinkage": float(shrinkage)}
+    ours = weight_cells(inputs(graph, sensitive), **options).edge_weight(graph.edges)
+    np.testing.assert_allclose(ours, [float(w) for w in balanced(exact)], rtol=1e-5)
+    offset = offset_cells(inputs(graph, sensitive), **options).edge_offset(graph.edges)
+    np.testing.assert_allclose(offset, [-np.log(float(w)) for w in exact], rtol=1e-4, atol=1e-5)
 
 
 @given(graphs())
@@ -63,11 +79,18 @@ def test_without_sensitive_attributes_every_weight_is_one(graph):
     np.testing.assert_allclose(weight_cells(inputs(graph, ()), **PLAIN).edge_weight(graph.edges), 1.0, rtol=1e-6)
 
 
-@given(graphs())
-def test_mean_weight_is_one_exactly_when_no_cell_is_uncovered(graph):
-    found = weight_cells(inputs(graph), **PLAIN).diagnostics(graph.edges)
-    assert found["weight_mean"] == pytest.approx(1.0 - found["uncovered_mass"], abs=1e-5)
+@given(graphs(), SENSITIVE, st.booleans(), st.sampled_from([0.0, 2.0]))
+def test_mean_weight_is_one(graph, sensitive, independence, shrinkage):
+    cells = weight_cells(inputs(graph, sensitive), shrinkage=shrinkage, independence=independence, item_cells="none")
+    found = cells.diagnostics(graph.edges)
+    assert found["weight_mean"] == pytest.approx(1.0, abs=1e-5)
     assert found["effective_sample_size"] <= graph.num_edges * (1 + 1e-9)
+
+
+@given(graphs())
+def test_what_weights_lose_as_they_are_is_the_uncovered_mass(graph):
+    found = joint_weights(*inputs(graph).joint(), 0.0).diagnostics(graph.edges)
+    assert found["weight_mean"] == pytest.approx(1.0 - found["uncovered_mass"], abs=1e-5)
 
 
 @given(graphs())
@@ -133,8 +156,8 @@ def test_shrinkage_pulls_a_ratio_towards_its_bias_free_rate():
     found = [
         np.exp(offset_cells(inputs(path_graph()), **{**PLAIN, "shrinkage": k}).offset[0, 0]) for k in (0.0, 2.0, 1e6)
     ]
-    # E_aa = 2, X_aa = 1.5: (2 + 2) / (1.5 + 2)
-    np.testing.assert_allclose(found, [4 / 3, 4 / 3.5, 1.0], rtol=1e-5)
+    # one edge within a where 3/4 of one is expected: (1 + 2) / (3/4 + 2)
+    np.testing.assert_allclose(found, [4 / 3, 3 / 2.75, 1.0], rtol=1e-5)
 
 
 def test_uncovered_mass_by_hand():
@@ -142,14 +165,15 @@ def test_uncovered_mass_by_hand():
     graph = AttributedGraph("two", 2, np.array([[0], [1]]), (attribute("gender", [0, 1]),))
     cells = weight_cells(inputs(graph), **PLAIN)
     assert cells.uncovered_mass == pytest.approx(0.5)
-    np.testing.assert_allclose(cells.edge_weight(graph.edges), [0.5])
+    np.testing.assert_allclose(joint_weights(*inputs(graph).joint(), 0.0).edge_weight(graph.edges), [0.5])
+    np.testing.assert_allclose(cells.edge_weight(graph.edges), [1.0])  # the one edge stands for all
 
 
 def test_thin_mass_by_hand():
-    # one group of 4 nodes on a ring expects all 8 directed edges in its cell, two groups of 2 expect 2 in each
-    ring = np.array([[0, 1, 2, 0], [1, 2, 3, 3]])
-    for codes, thin in (([0, 0, 0, 0], 0.0), ([0, 0, 1, 1], 1.0)):
-        graph = AttributedGraph("ring", 4, ring, (attribute("gender", codes),))
+    # one group of 4 nodes expects all 5 edges in its cell, and none of 4; two groups of 2 expect 1 1/4, 2 1/2 and 1 1/4
+    five = np.array([[0, 1, 2, 0, 0], [1, 2, 3, 3, 2]])
+    for codes, edges, thin in (([0] * 4, five, 0.0), ([0] * 4, five[:, :4], 1.0), ([0, 0, 1, 1], five, 1.0)):
+        graph = AttributedGraph("ring", 4, edges, (attribute("gender", codes),))
         assert weight_cells(inputs(graph), **PLAIN).thin_mass == thin
 
 

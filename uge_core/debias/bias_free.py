@@ -11,8 +11,12 @@ what the non-sensitive rate expects in cell (a, b). Here: ordered pairs with sel
 have weights (E_ab and |E| are then sums of weights); edges held out are never seen. Nodes whose value is missing under
 ``exclude`` leave n_a and N^2; a pair with such a node has weight 1 and offset 0.
 
-``shrinkage`` adds pseudo-edges that follow the bias-free rate (a gamma-Poisson estimate): 0 for
-weights, as the paper; 2 for offsets, which an empty cell would make infinite.
+Weights are scaled to mean 1 over the training edges, as strangers weigh 1: their mean decides how links and strangers
+balance. Unscaled they lose the mass that the bias-free rate expects in cells without an edge; on thin cells that can
+be half of it, and vectors then shrink to 0, as the best dot products would be negative on average, which they cannot.
+
+``shrinkage`` adds pseudo-edges that follow the bias-free rate (a gamma-Poisson estimate), as many to each unordered
+pair of groups: 0 for weights, as the paper; 2 for offsets, which an empty cell would make infinite.
 """
 
 from __future__ import annotations
@@ -91,6 +95,23 @@ class Counts:
         return self.pairs * rate[np.ix_(c, c)]
 
     @property
+    def entries_per_edge(self) -> Table:
+        """(G, G) how often an edge of each cell is counted there: twice within a group, once between two."""
+        return 1.0 + np.eye(len(self.nodes))
+
+    def log_ratio(self, shrinkage: float) -> Table:
+        """(G, G) log(R / R~), with `shrinkage` pseudo-edges in each unordered pair of groups.
+
+        0 where no edge can be, and without pseudo-edges where none is.
+        """
+        pseudo = shrinkage * self.entries_per_edge
+        seen, expected = self.edges + pseudo, self.expected + pseudo
+        out = np.zeros_like(seen)
+        usable = (seen > 0) & (expected > 0) & (self.pairs > 0)
+        out[usable] = np.log(seen[usable]) - np.log(expected[usable])
+        return out
+
+    @property
     def uncovered_mass(self) -> float:
         """Share of the bias-free edges that fall into cells without an observed edge, which no weight can carry."""
         total = self.edges.sum()
@@ -100,7 +121,7 @@ class Counts:
     def thin_mass(self) -> float:
         """Share of the edges in cells where fewer than `THIN` are expected, too few to tell bias from chance."""
         total = self.edges.sum()
-        return float(self.edges[self.expected < THIN].sum() / total) if total else 0.0
+        return float(self.edges[self.expected < THIN * self.entries_per_edge].sum() / total) if total else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +162,26 @@ class CellTable:
         own = 0.0 if self.node_offset is None else self.node_offset[u, g[v]] + self.node_offset[v, g[u]]
         return np.asarray(self.offset[g[u], g[v]] + own, np.float32)
 
+    def balanced(self, edges: IntArray, own: FloatArray | None = None) -> CellTable:
+        """This table with its weights times one factor, so that edges between nodes with values weigh 1 on average.
+
+        Args:
+            edges: (2, E) the training edges.
+            own: (E,) what each counts by itself; None: 1 each.
+        """
+        (u, v), last = self.group[edges], len(self.weight) - 1
+        inside = (u < last) & (v < last)
+        if not inside.any():
+            return self
+        weight = self.weight.astype(np.float64)
+        weight /= np.average(weight[u[inside], v[inside]], weights=None if own is None else own[inside])
+        weight[last, :] = weight[:, last] = 1.0
+        return replace(self, weight=weight.astype(np.float32))
+
     def diagnostics(self, edges: IntArray) -> dict[str, float]:
         """Health of the weights on the training edges: min, max, mean, effective sample size, uncovered and thin mass.
 
-        The mean is below 1 when rare groups lose mass; the effective sample size (sum w)^2 / sum w^2
-        is at most the number of edges.
+        The effective sample size (sum w)^2 / sum w^2 is at most the number of edges.
         """
         w = self.edge_weight(edges).astype(np.float64)
         o = self.edge_offset(edges)
@@ -315,7 +351,7 @@ def ratio_table(
     """
     if not independence:
         part, counts = inputs.joint(item_cells)
-        table = _pad(_log_ratio(counts, shrinkage))
+        table = _pad(counts.log_ratio(shrinkage))
         return _padded(part.group, part.num_groups), table, counts.uncovered_mass, counts.thin_mass
     part, _, _ = replace(inputs, other=()).groups(item_cells)
     total, uncovered, thin = np.zeros((part.num_groups, part.num_groups)), 0.0, 0.0
@@ -325,17 +361,9 @@ def ratio_table(
     for value in inputs.sensitive:
         one, counts = inputs.alone(value, item_cells)
         g = one.group[first]
-        total += _log_ratio(counts, shrinkage)[np.ix_(g, g)]
+        total += counts.log_ratio(shrinkage)[np.ix_(g, g)]
         uncovered, thin = max(uncovered, counts.uncovered_mass), max(thin, counts.thin_mass)
     return _padded(part.group, part.num_groups), _pad(total), uncovered, thin
-
-
-def _log_ratio(counts: Counts, shrinkage: float) -> Table:
-    seen, expected = counts.edges + shrinkage, counts.expected + shrinkage
-    out = np.zeros_like(seen)
-    usable = (seen > 0) & (expected > 0) & (counts.pairs > 0)
-    out[usable] = np.log(seen[usable]) - np.log(expected[usable])
-    return out
 
 
 def _pad(table: Table) -> Table:
@@ -347,32 +375,21 @@ def _padded(group: IntArray, num_groups: int) -> IntArray:
 
 
 def joint_weights(part: Partition, counts: Counts, shrinkage: float) -> CellTable:
-    """UGE-W's table from the joint groups of all attributes and their counts."""
-    weight = np.exp(-_pad(_log_ratio(counts, shrinkage))).astype(np.float32)
-    return CellTable(
-        _padded(part.group, part.num_groups), weight, np.zeros_like(weight), counts.uncovered_mass, counts.thin_mass
+    """R~/R from the joint groups of all attributes and their counts, as it is: see `CellTable.balanced`."""
+    return _weight_table(
+        _padded(part.group, part.num_groups), _pad(counts.log_ratio(shrinkage)), counts.uncovered_mass, counts.thin_mass
     )
 
 
 def weight_cells(inputs: MethodInputs, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:
-    """UGE-W's table, Eq. (6): weight R~/R, offset 0.
+    """UGE-W's table, Eq. (6): weight R~/R times the factor that makes their mean 1, offset 0."""
+    table = _weight_table(*ratio_table(inputs, shrinkage=shrinkage, independence=independence, item_cells=item_cells))
+    return table.balanced(inputs.train_edges, inputs.weights)
 
-    With independence the weights are scaled to mean 1 over the training edges between nodes with values (an edge counts
-    by its own weight), as a product of one-attribute ratios does not preserve the mass; without it they are left as
-    they are.
-    """
-    if not independence:
-        return joint_weights(*inputs.joint(item_cells), shrinkage)
-    group, log_ratio, uncovered, thin = ratio_table(
-        inputs, shrinkage=shrinkage, independence=independence, item_cells=item_cells
-    )
-    weight = np.exp(-log_ratio)
-    u, v = group[inputs.train_edges]
-    inside = (u < len(weight) - 1) & (v < len(weight) - 1)
-    count = None if inputs.weights is None else inputs.weights[inside]
-    weight /= np.average(weight[u[inside], v[inside]], weights=count) if inside.any() else 1.0
-    weight[-1, :] = weight[:, -1] = 1.0
-    return CellTable(group, weight.astype(np.float32), np.zeros(weight.shape, np.float32), uncovered, thin)
+
+def _weight_table(group: IntArray, log_ratio: Table, uncovered: float, thin: float) -> CellTable:
+    weight = np.exp(-log_ratio).astype(np.float32)
+    return CellTable(group, weight, np.zeros_like(weight), uncovered, thin)
 
 
 def offset_cells(inputs: MethodInputs, *, shrinkage: float, independence: bool, item_cells: str) -> CellTable:

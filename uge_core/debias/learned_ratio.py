@@ -58,8 +58,7 @@ def smooth(counts: Counts, values: IntArray) -> Smoothed:
     if not counts.edges.any():
         return Smoothed(counts, counts.edges, np.inf)
     mean = _log_linear(counts, values)
-    # edges within a group stand twice among ordered pairs
-    twice = np.where(np.eye(len(mean), dtype=bool), 2.0, 1.0)
+    twice = counts.entries_per_edge
     above = np.triu(counts.pairs > 0)
     seen, expected = (counts.edges / twice)[above], (mean / twice)[above]
     size = _dispersion(seen, expected)

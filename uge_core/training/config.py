@@ -24,7 +24,7 @@ from uge_core.registry import build_options, check_option, find, found, option, 
 
 # Counts up when a change to training or audit changes numbers, so that an older run is not taken for the same; what of
 # an audit changed stands in `audit.version`.
-ENGINE = 6
+ENGINE = 7
 
 
 @dataclass(frozen=True)

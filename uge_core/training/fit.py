@@ -27,6 +27,7 @@ from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
 from uge_core.registry import build_options, find
 from uge_core.training.checkpoint import Checkpoint
+from uge_core.training.collapse import collapse_advice
 from uge_core.training.config import RunConfig
 from uge_core.training.edge_loss.pairs import Pairs
 from uge_core.training.encode import encoder_inputs
@@ -49,7 +50,8 @@ class Fitted:
         twin: (N, d) float32 that never saw the hidden values, or None; never exported.
         hidden: per sensitive attribute (N,) the nodes whose value the twin did not see.
         history: columns epoch, edge_loss, penalty (before lambda) and total of the exported member.
-        diagnostics: weights' health, advice and imputation checks, of the exported member and of the twin.
+        diagnostics: weights' health, advice and imputation checks, of the exported member and of the twin; the advice
+            says of either that it has collapsed.
         members: the composition of the ensemble it trained in.
         device: where it ran.
         seconds: of the whole ensemble.
@@ -194,17 +196,18 @@ def _fit(
     out = []
     for m in exported:
         end, twin = trained[id(m)], twin_of.get(id(m.config))
+        kept = [(x, x.postprocess(trained[id(x)].embedding)) for x in (m, twin) if x]
         twin_reports = twin.inputs.reports if twin else ()
         out.append(
             Fitted(
                 config=m.config,
-                embedding=m.postprocess(end.embedding),
-                twin=twin.postprocess(trained[id(twin)].embedding) if twin else None,
+                embedding=kept[0][1],
+                twin=kept[1][1] if twin else None,
                 hidden=twin.hidden if twin else {},
                 history=end.history,
                 diagnostics={
                     "weights": m.cells.diagnostics(split.train) if m.method.reads_attributes else None,
-                    "advice": list(cell_advice(m)),
+                    "advice": [*cell_advice(m), *(text for member, z in kept for text in collapse_advice(member, z))],
                     "imputation": [r.to_json() for r in m.inputs.reports],
                     "twin_imputation": [r.to_json() for r in twin_reports],
                     "split": {

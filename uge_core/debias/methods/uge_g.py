@@ -53,7 +53,8 @@ class UGEG(Method):
     r"""Drawn graphs: each has Poisson(R~ / R) copies of every observed edge, in the loss and in messages.
 
     A draw from the bias-free model among the pairs that are observed: cells hold on average the edges
-    the bias-free graph has there, and every node its part of them. In expectation the loss is UGE-W's.
+    the bias-free graph has there, times UGE-W's factor that makes their mean 1, and every node its part of them. In
+    expectation the loss is UGE-W's.
     Encoders aggregate over the drawn graph too, and over all edges at their mean for the embedding that is
     kept. `every` as large as the epochs embeds one graph. Draws are keyed by `draw_seed` alone: members whose
     tables are the same share them, a twin, whose table is another, draws its own.

@@ -21,7 +21,7 @@ class UGEL(Method):
 
     Every value of an attribute on one end has an effect with every value of each attribute on the other;
     a cell strays from what these say as far as its edges are many. For several attributes, whose cells
-    are thin: it needs no pseudo-edges and assumes no independence.
+    are thin: it needs no pseudo-edges and assumes no independence. As with UGE-W weights have mean 1.
 
     Cannot: see effects of whole combinations where edges are few; more than 4,096 joint groups are refused.
     As an offset it cancels under BPR on a bipartite graph without item cells, and is refused.
@@ -58,5 +58,5 @@ class UGEL(Method):
         learned = joint_weights(part, smooth(counts, part.values).counts, 0.0)
         table = replace(learned, uncovered_mass=counts.uncovered_mass, thin_mass=0.0)
         if self.use == "weights":
-            return table
+            return table.balanced(inputs.train_edges, inputs.weights)
         return replace(table, weight=np.ones_like(table.weight), offset=-np.log(table.weight))

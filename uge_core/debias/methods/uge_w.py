@@ -20,7 +20,8 @@ class UGEW(Method):
     BPR. On a bipartite graph without item cells it is one constant per group of users.
 
     Departures: R and R~ are estimated on the training edges alone; strangers weigh 1, which is right up to
-    the graph's density.
+    the graph's density. Weights are rescaled to mean 1 over the training edges, with `independence` too, as cells
+    without an edge and products of ratios lose mass, and links would count less than strangers.
 
     Cannot: weigh what was never observed: the bias-free edges of a cell without an edge (`uncovered_mass`). The longer
     a model trains the less the weights matter, as it then fits every edge.

@@ -35,7 +35,7 @@ class Reason:
         expected: what the rate without the sensitive attributes expects there.
         ratio: R.
         bias_free_ratio: R~.
-        weight: R~/R as used, by this table alone.
+        weight: R~/R by this table alone, before the factor that makes the mean 1.
     """
 
     attributes: tuple[str, ...]
@@ -66,7 +66,8 @@ class _Table:
         c = self.counts
         halved = 2.0 if a == b else 1.0
         observed, expected, pairs = float(c.edges[a, b]), float(c.expected[a, b]), float(c.pairs[a, b])
-        seen, wanted = observed + self.shrinkage, expected + self.shrinkage
+        pseudo = self.shrinkage * halved
+        seen, wanted = observed + pseudo, expected + pseudo
         weight = wanted / seen if seen > 0 and wanted > 0 and pairs > 0 else 1.0
         first, second = self.names[a], self.names[b]
         if min(c.nodes[a], c.nodes[b]) < FEWEST:
@@ -103,7 +104,8 @@ class Weights:
     def cells(self) -> CellTable:
         """The table that UGE-W trains with."""
         if not self.independence:
-            return joint_weights(self._joint[0], self._joint[1], self.shrinkage)
+            table = joint_weights(self._joint[0], self._joint[1], self.shrinkage)
+            return table.balanced(self.evidence.train_edges, self.evidence.weights)
         return weight_cells(self.evidence, shrinkage=self.shrinkage, independence=True, item_cells=self.item_cells)
 
     @cached_property
@@ -111,7 +113,7 @@ class Weights:
         return self.evidence.joint(self.item_cells)
 
     def of(self, edges: IntArray) -> FloatArray:
-        """(E,) R~/R of each pair."""
+        """(E,) R~/R of each pair, scaled to mean 1 over the training edges."""
         return self.cells.edge_weight(edges)
 
     @cached_property
