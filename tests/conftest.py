@@ -118,14 +118,16 @@ def chromium() -> str:
 
 
 def write_town(folder: Path, num_nodes: int = 200, seed: int = 0, known: int = 3) -> Path:
-    """A small graph as edges.csv and nodes.csv: city and gender shape the links, age has gaps.
+    """A small graph as edges.csv and nodes.csv: city, gender and circles of friends shape the links, age has gaps.
 
-    `known` of them are there.
+    `known` of the attributes are there, circles never, so that links can be told without any of them.
     """
     rng = np.random.default_rng(seed)
     city, gender = rng.integers(0, 3, num_nodes), rng.integers(0, 2, num_nodes)
     age = rng.choice(["young", "old", ""], num_nodes, p=[0.5, 0.4, 0.1])
-    chance = 0.01 + 0.08 * (city[:, None] == city) + 0.02 * (gender[:, None] == gender)
+    circle = rng.permutation(num_nodes) % 8
+    chance = 0.02 + 0.13 * (city[:, None] == city) + 0.04 * (gender[:, None] == gender)
+    chance += 0.4 * (circle[:, None] == circle)
     u, v = np.nonzero(np.triu(rng.random((num_nodes, num_nodes)) < chance, 1))
     folder.mkdir(parents=True, exist_ok=True)
     edges = [f"p{a},p{b}" for a, b in zip(u, v, strict=True)]

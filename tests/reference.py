@@ -671,3 +671,116 @@ def second_order(z, context, edges, weight, offset, blocks, num_users=None, own=
             scores = [score(u, v) if way == 0 else score(v, u) for v in strangers]
             negative += degree[u] / sum(degree) / 2 * sum(map(softplus, scores)) / len(strangers)
     return 0.5 * positive + 0.5 * negative
+
+
+def shrunk_weights(num_nodes, edges, full, rest, shrinkage, num_users=None):
+    """R~/R of each edge with pseudo-edges: (expected + s) / (seen + s), edges counted once, pairs of groups unordered."""
+    nodes = [
+        (i, j)
+        for i, j in product(range(num_nodes), repeat=2)
+        if num_users is None or (i < num_users) != (j < num_users)
+    ]
+    ends = [tuple(e) for e in edges.T.tolist()]
+
+    def among(label, pairs, cell):
+        return sum(sorted((label[i], label[j])) == cell for i, j in pairs)
+
+    out = []
+    for u, v in ends:
+        cell, coarse = sorted((full[u], full[v])), sorted((rest[u], rest[v]))
+        share = Fraction(among(full, nodes, cell), among(rest, nodes, coarse))
+        expected = among(rest, ends, coarse) * share
+        out.append((expected + shrinkage) / (among(full, ends, cell) + shrinkage))
+    return out
+
+
+def balanced(weights, own=None):
+    """Weights over their mean, each counted `own` times."""
+    own = [1] * len(weights) if own is None else own
+    mean = sum(w * n for w, n in zip(weights, own, strict=True)) / Fraction(sum(own))
+    return [w / mean for w in weights]
+
+
+# Attribute-matched NDCG
+
+
+def ndcg_among(z, target, friend, strangers):
+    """NDCG@10 of one friend among strangers, its rank counted one by one; no score may tie."""
+    rank = 1 + sum(dot(z, target, w) > dot(z, target, friend) for w in strangers)
+    return 1.0 / math.log2(rank + 1) if rank <= 10 else 0.0
+
+
+def chance_among(num_strangers):
+    """The mean of NDCG@10 over all ranks that one friend can have."""
+    gains = [1.0 / math.log2(rank + 1) if rank <= 10 else 0.0 for rank in range(1, num_strangers + 2)]
+    return sum(gains) / len(gains)
+
+
+def strangers_like(graph, target, friend, cell):
+    """The nodes of the friend's cell that are neither the target nor tied to it by any edge."""
+    tied = {frozenset(e) for e in graph.edges.T.tolist()}
+    return {
+        w
+        for w in range(graph.num_nodes)
+        if cell[w] == cell[friend] and w != target and frozenset((w, target)) not in tied
+    }
+
+
+def matched_links(graph, held_out, cell):
+    """(target, friend) of the links that are ranked: in both directions, on a bipartite graph from the item's."""
+    both = held_out.T.tolist()
+    found = [(v, u) for u, v in both] + ([] if graph.bipartite else [(u, v) for u, v in both])
+    return sorted((u, v) for u, v in found if cell[v] >= 0 and strangers_like(graph, u, v, cell))
+
+
+# Calibrated probabilities and the first ten recommendations
+
+
+def calibrated_line(score, linked):
+    """Slope and intercept of scikit-learn's logistic regression without a penalty."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    model.fit(np.asarray(score)[:, None], linked)
+    return float(model.coef_[0, 0]), float(model.intercept_[0])
+
+
+def ten_best(z, ranker, candidates, left_out):
+    """The candidates with the highest scores, by sorting all; no score may tie."""
+    allowed = [v for v in candidates if v != ranker and v not in left_out]
+    return sorted(allowed, key=lambda v: -dot(z, ranker, v))[:10]
+
+
+def slots(lists, group, num_users=None):
+    """(list's group, person's group, ranker, person) of every place between known groups; items are group 0."""
+    out = []
+    for ranker, shown in lists.items():
+        for person in shown:
+            own = 0 if num_users is not None else group[ranker]
+            if own >= 0 and group[person] >= 0:
+                out.append((int(own), int(group[person]), int(ranker), int(person)))
+    return out
+
+
+def slot_share(places, g, h):
+    mine = [p for p in places if p[0] == g]
+    return sum(p[1] == h for p in mine) / len(mine)
+
+
+def slot_variance(places, group, g, h):
+    """Of S_gh and of S_gh - P_h: influences of all people, squared, and pairs of slots of the same two people once."""
+    mine, share = [p for p in places if p[0] == g], slot_share(places, g, h)
+    people = [v for v in range(len(group)) if group[v] >= 0]
+    part = sum(group[v] == h for v in people) / len(people)
+    gets, given, pairs = {}, {}, {}
+    for _, of, ranker, person in mine:
+        r = ((of == h) - share) / len(mine)
+        gets[ranker] = gets.get(ranker, 0.0) + r
+        given[person] = given.get(person, 0.0) + r
+        both = frozenset((ranker, person))
+        pairs[both] = pairs.get(both, 0.0) + r
+    everyone = set(gets) | set(given) | set(people)
+    less = {v: ((group[v] == h) - part) / len(people) if group[v] >= 0 else 0.0 for v in everyone}
+    once = sum(r**2 for r in pairs.values())
+    whole = {v: gets.get(v, 0.0) + given.get(v, 0.0) for v in everyone}
+    return (sum(x**2 for x in whole.values()) - once, sum((x - less[v]) ** 2 for v, x in whole.items()) - once)

@@ -32,6 +32,7 @@ COLUMNS = [
     "floor_random",
     "floor_majority",
     "floor_permutation",
+    "floor_degree",
     "p_value",
     "evidence",
     "cells",
@@ -107,7 +108,7 @@ def test_planted_leak_is_seen_and_the_twin_knows_nothing(one):
     assert seen.value > 0.95 and abs(unseen.value - 0.5) < 0.2
     assert abs(seen.floor_random - 0.5) < 0.2 and seen.floor_majority == 0.5
     assert seen.note.startswith("worst attacker: ") and "a remark" in seen.note
-    assert not audit.select(attribute="rare", exposure="unseen")  # not treated
+    assert not audit.select(metric="auc", attribute="rare", exposure="unseen")  # not treated
     assert {r.exposure for r in audit.select(metric="dp")} == {"seen"}
 
 
@@ -124,7 +125,7 @@ def test_micro_f1_has_its_floors_and_its_as_coded_variant(one):
 
 def test_an_attribute_nobody_knows_is_insufficient_everywhere(one):
     rows = one[3].select(attribute="blank", variant="standard") + one[3].select(attribute="blank", metric="dp")
-    assert len(rows) == 19
+    assert len(rows) == 33
     for row in rows:
         assert row.value is None and row.evidence == "insufficient" and row.floor_random is None and row.note
 
@@ -151,7 +152,8 @@ def test_bias_free_with_unit_weights_is_plain_ndcg(one):
 
 def test_bpr_is_said(one):
     rows = one[3].select(metric="dp") + one[3].select(metric="eo")
-    assert all("no calibration" in r.note for r in rows if r.variant != "relative")  # a rank needs none
+    # ranks need none, and what is calibrated has one
+    assert all(("no calibration" in r.note) == (r.variant not in ("relative", "calibrated", "top-10")) for r in rows)
 
 
 def test_floors_are_reused(one):
@@ -197,7 +199,8 @@ def test_without_a_split():
     graph, _, z = town()
     audit = audit_embedding(z, graph, None, attributes=["city"], attackers=["linear"])
     assert audit.find(metric="ndcg_at_10", variant="held-out").evidence == "insufficient"
-    assert [r.variant for r in audit.select(metric="eo")] == ["all-edges", "ratio", "weighted-sd", "worst-vs-overall"]
+    leading, raw = ["calibrated", "top-10"], ["all-edges", "ratio", "weighted-sd", "worst-vs-overall"]
+    assert [r.variant for r in audit.select(metric="eo")] == leading + raw
 
 
 def test_missing_values_as_a_level_are_a_group():

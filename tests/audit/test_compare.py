@@ -12,6 +12,7 @@ from uge_core.audit.compare import (
     Compared,
     compare_embeddings,
     paired_auc,
+    paired_matched,
     paired_micro_f1,
     paired_ndcg,
     paired_seeds,
@@ -19,6 +20,7 @@ from uge_core.audit.compare import (
 )
 from uge_core.audit.holm import holm
 from uge_core.audit.leakage import Prediction
+from uge_core.audit.matched import matched_lists
 from uge_core.errors import ConfigError
 from uge_core.explore.comparison import compare_seeds
 from uge_core.graph.graph import AttributedGraph
@@ -161,11 +163,9 @@ def test_both_values_are_the_audits(graph, embeddings):
     audits = [audit_embedding(z, graph, split, split_seed=1, attackers=("linear", "trees")) for z in embeddings]
     assert {k[1] for k in found} == {"city", "gender", "age", None}
     for (metric, attribute, attacker, exposure), row in found.items():
-        variant = "held-out" if attribute is None else "standard"
+        variant = "held-out" if attacker is None else "standard"
         where = {"metric": metric, "attribute": attribute, "attacker": attacker, "variant": variant}
         values = [a.find(**where).value for a in audits]
-        if attacker == "worst" and metric == "auc":
-            values = [max(v, 1 - v) for v in values]
         assert (row.a, row.b) == tuple(pytest.approx(v, abs=1e-9) for v in values), (metric, attribute, attacker)
         assert exposure is None and row.value == pytest.approx(row.a - row.b)
     leak = found["auc", "city", "linear", None]
@@ -199,6 +199,39 @@ def test_ndcg_differs_by_the_mean_over_lists(graph, embeddings):
     assert found.n == len(lists[0]) and found.value == pytest.approx(np.mean(lists[0]) - np.mean(lists[1]))
     assert found.low < found.value < found.high
     assert paired_ndcg(*embeddings, graph, None).value is None
+
+
+def test_matched_ndcg_differs_by_the_mean_over_the_same_lists(graph, embeddings):
+    split = split_links(graph, seed=2)
+    cell = graph.attribute("city").codes
+    lists = matched_lists(graph, split.test, cell, twin=False, seed=2)
+    found = paired_matched(*embeddings, lists)
+    values = []
+    for z in embeddings:
+        gains = []
+        for u, row in zip(lists.matched.targets, lists.matched.candidates, strict=True):
+            scores = [float(z[u] @ z[v]) for v in row if v >= 0]
+            rank = 1 + sum(s > scores[0] for s in scores[1:])
+            gains.append(1 / np.log2(rank + 1) if rank <= 10 else 0.0)
+        values.append(np.array(gains))
+    assert (found.a, found.b) == (pytest.approx(values[0].mean()), pytest.approx(values[1].mean()))
+    assert found.n == len(values[0]) and found.value == pytest.approx((values[0] - values[1]).mean())
+    assert found.low < found.value < found.high and 0 <= found.p_value <= 1
+    turned = paired_matched(*embeddings[::-1], lists)
+    assert (turned.value, turned.low, turned.high) == pytest.approx((-found.value, -found.high, -found.low))
+    same = paired_matched(embeddings[0], embeddings[0], lists)
+    assert (same.value, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+    few = paired_matched(*embeddings, matched_lists(graph, split.test[:, :1], cell, twin=False, seed=2))
+    assert few.value is None and "at least" in few.note
+    assert paired_matched(*embeddings, None).value is None
+
+
+def test_the_strongest_is_chosen_among_those_that_see_no_edges(graph, embeddings):
+    split = split_links(graph)
+    options = {"attackers": ("linear", "graph"), "attributes": ["city"]}
+    found = rows_of(compare_embeddings(*map(Compared, embeddings), graph, split, **options))
+    worst, linear = (found["auc", "city", x, None] for x in ("worst", "linear"))
+    assert (worst.a, worst.b) == (linear.a, linear.b) and "strongest of linear: " in worst.note
 
 
 def false_alarms_of_ndcg(hubs, trials):
@@ -238,12 +271,13 @@ def test_a_cosine_ranks_by_angle(graph, embeddings):
     split = split_links(graph)
     stretched = embeddings[0] * np.random.default_rng(0).uniform(0.1, 9, (200, 1)).astype(np.float32)
     options = {"attackers": (), "attributes": ["city"]}
-    (row,) = compare_embeddings(
+    same = compare_embeddings(
         Compared(stretched, score="cosine"), Compared(embeddings[0], score="cosine"), graph, split, **options
     ).rows
-    assert row.value == pytest.approx(0, abs=1e-6)
-    (row,) = compare_embeddings(Compared(stretched), Compared(embeddings[0]), graph, split, **options).rows
-    assert row.value != 0
+    assert [r.metric for r in same] == ["ndcg_at_10_matched", "ndcg_at_10"]
+    assert [r.value for r in same] == pytest.approx([0, 0], abs=1e-6)
+    other = compare_embeddings(Compared(stretched), Compared(embeddings[0]), graph, split, **options).rows
+    assert all(r.value != 0 for r in other)
 
 
 def test_twins_are_compared_with_what_has_no_exposure(graph, embeddings):
@@ -254,7 +288,8 @@ def test_twins_are_compared_with_what_has_no_exposure(graph, embeddings):
     )
     assert found["auc", "city", "linear", "seen"].value == 0
     assert found["auc", "city", "linear", "unseen"].value > 0.1
-    assert {k[3] for k in found if k[1] == "age"} == {"seen"}
+    assert {k[3] for k in found if k[1] == "age" and k[2]} == {"seen"}
+    assert found["ndcg_at_10_matched", "age", None, "unseen"].evidence == "insufficient"
     assert found["ndcg_at_10", None, None, "unseen"].evidence == "insufficient"
 
 

@@ -197,7 +197,7 @@ def test_rows_have_the_same_shape_whatever_the_values(graph, seed):
     ]
     metrics = [r.metric for r in audit]
     sampled = sample_pairs(graph, split) is not None
-    assert (metrics.count("dp"), metrics.count("eo")) == ((14, 10) if sampled else (8, 8))
+    assert (metrics.count("dp"), metrics.count("eo")) == ((18, 14) if sampled else (12, 12))
     assert metrics.count("ndcg_gap") == 2
     assert metrics.count("ndkl") == (0 if graph.bipartite else 2)
 

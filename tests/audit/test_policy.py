@@ -45,8 +45,11 @@ ROWS = [
     row("ndcg_at_10", value=0.4, over=(0.38, 0.42), variant="as-coded"),
     row("ndcg_at_10", value=0.3, over=(0.28, 0.33), variant="held-out", floor_random=0.06),
     row("ndcg_at_10_bias_free", "region+age", value=0.2, over=(0.1, 0.3), variant="planted-truth"),
-    row("dp", "region", value=0.05, n=1_000_000),
-    row("eo", "region", value=0.15, over=(0.05, 0.2), n=40, variant="held-out"),
+    row("dp", "region", value=0.05, n=1_000_000, variant="calibrated"),
+    row("dp", "region", value=0.0, over=(0.0, 0.0), n=1_000_000, variant=None),
+    row("dp", "old", value=0.0, over=(0.0, 0.0), n=1_000_000, variant=None),
+    row("eo", "region", value=0.15, over=(0.05, 0.2), n=40, variant="calibrated"),
+    row("eo", "region", value=0.01, over=(0.0, 0.02), n=400, variant="held-out"),
 ]
 
 
@@ -153,6 +156,17 @@ F1 = {"metric": "micro_f1", "attribute": "region"}
             NOT_ENOUGH,
             "fewer than the 100",
         ),
+        # the gaps that depend on how long vectors are have to be asked for
+        (
+            {"metric": "dp", "attribute": "region", "direction": "at_most", "number": 0.01, "variant": "raw"},
+            PASS,
+            "of region (raw",
+        ),
+        (
+            {"metric": "eo", "attribute": "region", "direction": "at_most", "number": 0.03, "variant": "Raw"},
+            PASS,
+            "of region (raw, held-out",
+        ),
         (
             {"metric": "eo", "attribute": "shoe", "direction": "at_most", "number": 0.9, "optional": True},
             NO_ROW,
@@ -181,9 +195,47 @@ def test_the_interval_decides(value: float, below: float, above: float, number: 
     grid = [low + (high - low) * i / 400 for i in range(401)] + ([0.5] if low <= 0.5 <= high else [])
     allowed = [max(v, 1 - v) <= number if direction == "at_most" else max(v, 1 - v) >= number for v in grid]
     rule = policy.Rule("auc", direction, number, "x", "worst", "standard", "unseen", "auc")
-    found = policy._judge(rule, row("auc", "x", value=value, over=(low, high)))[0]
+    found = policy._judge(rule, row("auc", "x", value=value, over=(low, high)), turns=True)[0]
     near = min(abs(max(v, 1 - v) - number) for v in (low, high, 0.5)) < 1e-9
     assert near or found == (PASS if all(allowed) else NOT_ENOUGH if any(allowed) else FAIL)
+
+
+def gated(tmp_path: Path, rule: dict[str, Any], *usable: float | None) -> Check:
+    """A rule on an audit that says of the embedding, and of its twin, whether they are usable."""
+    rows = [row("usable", None, value=u, attacker=None, variant=None, note=f"because {u}") for u in usable]
+    return check(tmp_path, [rule], ROWS + rows).checks[0]
+
+
+@pytest.mark.parametrize(
+    ("usable", "kept", "broken"),
+    [((1.0,), PASS, FAIL), ((0.0,), FAIL, FAIL), ((1.0, 0.0), FAIL, FAIL), ((None,), NOT_ENOUGH, FAIL)],
+)
+def test_an_embedding_is_judged_usable_before_it_is_judged(usable: Any, kept: str, broken: str, tmp_path: Path) -> None:
+    passes, fails = (AUC | {"direction": "at_most", "number": number} for number in (0.84, 0.6))
+    found = gated(tmp_path, passes, *usable)
+    assert found.verdict == kept and gated(tmp_path, fails, *usable).verdict == broken
+    if kept != PASS:
+        assert f"because {usable[-1]}" in found.sentence
+    raw = {"metric": "dp", "attribute": "region", "direction": "at_most", "number": 0.01, "variant": "raw"}
+    assert gated(tmp_path, raw, *usable).verdict == kept
+    assert (
+        gated(tmp_path, {"metric": "usable", "direction": "at_least", "number": 1, "on": "value"}, 1.0).verdict == PASS
+    )
+
+
+def test_an_auc_of_an_audit_that_learns_the_sign_stands_as_it_is(tmp_path: Path) -> None:
+    rule = {"metric": "auc", "attribute": "no", "direction": "at_most", "number": 0.6}
+    assert one(tmp_path, **rule).verdict == FAIL
+    found = gated(tmp_path, rule, 1.0)
+    assert found.verdict == PASS and "turned" not in found.sentence and "0.27 to 0.34" in found.sentence
+    floor = {"metric": "auc", "attribute": "coin", "direction": "at_most", "number": 0.04, "unit": "above_floor"}
+    assert "less the random floor 0.45" in gated(tmp_path, floor | {"on": "value"}, 1.0).sentence
+
+
+def test_a_gap_that_depends_on_length_is_no_default(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no calibrated dp.*variant: raw"):
+        one(tmp_path, metric="dp", attribute="old", direction="at_most", number=0.1)
+    assert one(tmp_path, metric="dp", attribute="old", direction="at_most", number=0.1, variant="raw").verdict == PASS
 
 
 @given(st.lists(st.sampled_from([PASS, FAIL, NOT_ENOUGH, NO_ROW]), max_size=6))
@@ -296,7 +348,7 @@ HOSTILE = {
     "a truth value": ("- {metric: auc, direction: at_most, number: true}", "number = True is not allowed"),
     "an endless number": (f"- {{metric: auc, direction: at_most, number: {'9' * 400}}}", "number = 999"),
     "per cent": ("- {metric: auc, direction: at_most, number: 60}", "number = 60 is out of range; allowed: 0.5 to 1"),
-    "an AUC below a half": ("- {metric: auc, direction: at_most, number: 0.4}", "counts as its distance from 0.5"),
+    "an AUC below a half": ("- {metric: auc, direction: at_most, number: 0.4}", "a coin gets 0.5"),
     "another unit": (f"- {{{GOOD}, unit: bits}}", "unknown unit of auc 'bits'; allowed: auc, above_floor"),
     "no people": (f"- {{{GOOD}, min_n: 0}}", "min_n = 0 is not allowed"),
     "half a person": (f"- {{{GOOD}, min_n: 1.5}}", "min_n = 1.5 is not allowed"),

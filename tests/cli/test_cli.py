@@ -78,7 +78,7 @@ def test_train_prints_the_id_last_and_is_not_repeated(plain_town: Path, capsys: 
     assert audit["config"]["lambda"] == 0.5 and audit["config"]["epochs"] == 20
     fields = (
         "metric attribute attacker variant exposure value ci_low ci_high ci_kind n n_seeds direction floor_random "
-        "floor_majority floor_permutation p_value evidence cells"
+        "floor_majority floor_permutation floor_degree p_value evidence cells"
     )
     for row in audit["rows"]:
         assert set(fields.split()) <= set(row)

@@ -73,7 +73,7 @@ class Row:
         ci_low: lower end of a 95 % interval.
         ci_high: upper end of it.
         ci_kind: what the interval resamples: "nodes", "seeds" or "splits".
-        n: nodes tested, targets ranked, pairs or edges counted.
+        n: nodes tested, targets or lists ranked, pairs or edges counted.
         n_seeds: runs behind the value.
         direction: which way is better.
         floor_random: what chance alone gives: the same measure on random embeddings (leakage), of a random order

@@ -6,9 +6,11 @@ is each node's own difference, and what makes a node hard for both cancels:
     var(A - B) = sum_u (a_u - b_u)^2,   with a_u, b_u the influence of node u on either value
 
 The interval is over nodes, embeddings and attackers fixed; another training seed may lie outside it, which
-`paired_seeds` is for. Micro-F1: Agresti and Min (Biometrics 2005), half a node added to each of the four
+`paired_seeds` is for. The strongest attacker is chosen as in an audit, that of an attacker that knows edges stands by
+itself. Micro-F1: Agresti and Min (Biometrics 2005), half a node added to each of the four
 outcomes, as the plain interval has no width where no node differs. AUC: DeLong et al. (Biometrics 1988). NDCG: t,
 with the variance over people of pairs in lists (`ndcg.list_noise`), as an edge stands in the lists of both its ends.
+Before it stands the attribute-matched one (`matched`), as the usual pays for reading the attribute.
 """
 
 from __future__ import annotations
@@ -20,16 +22,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import norm, t
 
-from uge_core.arrays import Float64, FloatArray
+from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.audit import ndcg
+from uge_core.audit.attackers.base import Shared
 from uge_core.audit.base import METRICS, Evidence
 from uge_core.audit.holm import holm
 from uge_core.audit.leakage import MIN_CLASS, MIN_TEST, Prediction, attack, class_areas
+from uge_core.audit.matched import MatchedLists, Ranked, matched_lists
 from uge_core.audit.run import checked_embedding
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored, scorer
 from uge_core.graph.split import LinkSplit, probe_split, ranking_task
+from uge_core.registry import find
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +161,7 @@ def compare_embeddings(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
-    """Differences A - B in leakage and held-out NDCG@10.
+    """Differences A - B in leakage and held-out NDCG@10, among strangers of one group and among all.
 
     Rows of the same exposure are compared; an embedding that read no attribute, or of which nobody knows, counts as
     both.
@@ -187,22 +192,33 @@ def compare_embeddings(
             raise ConfigError(f"{attribute.name} is an attribute of items; an audit is about people")
     rows: list[Difference] = []
     known_edges = graph.edges if split is None else split.train
+    cells: dict[str, IntArray] = {}
     for attribute in wanted:
         probe = probe_split(attribute, unknown=unknown or graph.defaults.unknown, seed=split_seed)
+        cells[attribute.name] = probe.classes
         of_a, of_b = a.about(attribute.name), b.about(attribute.name)
         fitted: dict[tuple[str, int], Prediction | None] = {}
+        shared = {id(z): Shared() for z in (*of_a.values(), *of_b.values())}
         for attacker in attackers:
             for z in (*of_a.values(), *of_b.values()):
                 if progress:
                     progress(f"{attacker} attacker on {attribute.name}")
                 fitted[attacker, id(z)] = attack(
-                    z, probe.classes, probe.train, probe.test, attacker=attacker, edges=known_edges, seed=split_seed
+                    z,
+                    probe.classes,
+                    probe.train,
+                    probe.test,
+                    attacker=attacker,
+                    edges=known_edges,
+                    seed=split_seed,
+                    shared=shared[id(z)],
                 )
         for exposure, za, zb in pairs(of_a, of_b):
             predictions = {x: (fitted[x, id(za)], fitted[x, id(zb)]) for x in attackers}
             measured = [(x, paired_micro_f1(*both), paired_auc(*both)) for x, both in predictions.items()]
             if len(predictions) > 1:
-                measured.append(("worst", _strongest_micro_f1(predictions), _strongest_auc(predictions)))
+                among = {x: predictions[x] for x in _among(predictions)}
+                measured.append(("worst", _strongest_micro_f1(among), _strongest_auc(among)))
             for attacker, *both in measured:
                 for metric, paired in zip(("micro_f1", "auc"), both, strict=True):
                     rows.append(
@@ -215,9 +231,18 @@ def compare_embeddings(
                             exposure=exposure,
                         )
                     )
+    lists: dict[str, MatchedLists | None] = {
+        name: None if split is None else matched_lists(graph, split.test, cell, twin=False, seed=split_seed)
+        for name, cell in cells.items()
+    }
     for exposure, za, zb in pairs(a.linked(), b.linked()):
         if progress:
             progress("ranking of held-out links")
+        for name, of_name in lists.items():
+            matched = paired_matched(za, zb, of_name, seed=seed)
+            rows.append(
+                difference("ndcg_at_10_matched", matched, attribute=name, variant="held-out", exposure=exposure)
+            )
         ranked = paired_ndcg(za, zb, graph, split, split_seed=split_seed, seed=seed)
         rows.append(difference("ndcg_at_10", ranked, variant="held-out", exposure=exposure))
     return adjusted(rows)
@@ -340,6 +365,29 @@ def paired_ndcg(
     return _student(first, second, float(np.sqrt(noise.variance[0])), float(noise.df[0]), n)
 
 
+def paired_matched(a: Scored, b: Scored, lists: MatchedLists | None, *, seed: int = 0) -> Paired:
+    """The difference of the attribute-matched NDCG@10, over the same links and strangers with ties broken alike.
+
+    Args:
+        a: the first.
+        b: the second.
+        lists: each held-out link among strangers of the friend's group; None: nobody knows what was held out.
+        seed: keys the order of ties.
+    """
+    if lists is None:
+        return Paired(None, None, note="no edges are known to be held out of both trainings")
+    n = len(lists.matched.targets)
+    if lists.targets < ndcg.MIN_TARGETS:
+        few = f"{lists.targets} nodes have links to rank among strangers, at least {ndcg.MIN_TARGETS} are needed"
+        return Paired(None, None, n=n, note=few)
+    first, second = (Ranked.of(z, lists.matched, seed=seed) for z in (a, b))
+    means = float(first.value.mean()), float(second.value.mean())
+    if np.array_equal(first.value, second.value):
+        return Paired(*means, 0.0, 0.0, 1.0, n)
+    estimate, p_value = second.mean_below(first, seed=seed)
+    return Paired(*means, estimate.low, estimate.high, p_value, n, estimate.note)
+
+
 _NOTHING = Paired(None, None, note="fewer than two values to learn from, or no node to test")
 
 
@@ -351,6 +399,13 @@ def _no_class(n: int) -> Paired:
 _Both = Mapping[str, tuple[Prediction | None, Prediction | None]]
 
 
+def _among(attackers: Iterable[str]) -> list[str]:
+    """Those among which the strongest is chosen, as an audit does: the default ones that see vectors and labels only."""
+    kinds = {x: find("audit.attackers", x) for x in attackers}
+    blind = [x for x, kind in kinds.items() if not kind.knows_edges]
+    return [x for x in blind if kinds[x].by_default] or blind or list(kinds)
+
+
 def _strongest_micro_f1(predictions: _Both) -> Paired:
     """Each side's strongest attacker, chosen by its share of right answers."""
 
@@ -358,11 +413,11 @@ def _strongest_micro_f1(predictions: _Both) -> Paired:
         return -1.0 if p is None else float((p.label == p.truth).mean())
 
     first, second = (max(predictions, key=lambda x: share(predictions[x][side])) for side in (0, 1))
-    return _named(paired_micro_f1(predictions[first][0], predictions[second][1]), first, second)
+    return _named(paired_micro_f1(predictions[first][0], predictions[second][1]), predictions, first, second)
 
 
 def _strongest_auc(predictions: _Both) -> Paired:
-    """Each side's strongest attacker, whose AUC is farthest from .5 and turned where it is below."""
+    """Each side's strongest attacker, by its AUC as it is: which way to read is learned before anyone is tested."""
     best = []
     for side in (0, 1):
         measured = []
@@ -371,19 +426,21 @@ def _strongest_auc(predictions: _Both) -> Paired:
             if prediction is not None:
                 area, influence = _auc_influence(prediction)
                 if area is not None:
-                    turn = 1.0 if area >= 0.5 else -1.0
-                    measured.append((0.5 + turn * (area - 0.5), turn * influence, attacker, turn < 0))
+                    measured.append((area, influence, attacker))
         if not measured:
             n = next((len(p.truth) for both in predictions.values() for p in both if p is not None), 0)
             return _no_class(n)
         best.append(max(measured, key=lambda m: m[0]))
-    (area_a, of_a, first, turned_a), (area_b, of_b, second, turned_b) = best
+    (area_a, of_a, first), (area_b, of_b, second) = best
     paired = _normal(area_a, area_b, float(np.sqrt(((of_a - of_b) ** 2).sum())), len(of_a))
-    return _named(paired, first + " turned" * turned_a, second + " turned" * turned_b)
+    return _named(paired, predictions, first, second)
 
 
-def _named(estimate: Paired, first: str, second: str) -> Paired:
-    who = f"strongest attackers: {first} on the first, {second} on the second; the interval takes this choice as given"
+def _named(estimate: Paired, predictions: _Both, first: str, second: str) -> Paired:
+    who = (
+        f"strongest of {', '.join(predictions)}: {first} on the first, {second} on the second; the interval takes this "
+        "choice as given"
+    )
     return replace(estimate, note="; ".join(filter(None, (who, estimate.note))))
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from uge_core.arrays import FloatArray, IntArray
+from uge_core.audit import calibrated
 from uge_core.audit.base import METRICS, Row
+from uge_core.audit.calibrated import Calibrated
 from uge_core.audit.leakage import Estimate
 from uge_core.audit.ndcg import BiasFree
 from uge_core.graph.graph import Attribute, AttributedGraph
@@ -53,6 +55,11 @@ class AuditRequest:
     def scored_twin(self) -> Factors | None:
         """The twin's, or None."""
         return None if self.twin is None else self.scorer.factors(self.twin)
+
+    @cached_property
+    def calibration(self) -> Calibrated:
+        """The scores as probabilities, or why they cannot be."""
+        return calibrated.fit(self.scored, self.graph, self.split, self.split_seed)
 
     @property
     def edges(self) -> IntArray:

@@ -17,27 +17,28 @@ nine tenths, as a second fit would double the cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import beta, rankdata
+from scipy.stats import beta, norm, rankdata, t
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from uge_core.arrays import Float64, FloatArray, IntArray
+from uge_core.arrays import BoolArray, Float64, FloatArray, IntArray
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS as DEFAULT_ATTACKERS
+from uge_core.audit.attackers.base import Attacker, Seen, Shared
 from uge_core.audit.calibration import fit_calibration
 from uge_core.graph.graph import Attribute
 from uge_core.graph.split import probe_split
 from uge_core.registry import find
 
-if TYPE_CHECKING:
-    from uge_core.audit.attackers.base import Attacker
-
 MIN_TEST = 20  # fewer tested nodes are no evidence
 MIN_CLASS = 10  # fewer nodes of a class in training or test, or of the others, give no AUC
 MIN_CALIBRATION = 10  # fewer nodes set aside say nothing about probabilities
+_FOLDS = 5
+_FEW_TO_CROSS = 20_000  # people up to whom a value read backwards is looked for in all folds
+_TURNED_AT = 2.0  # standard errors below .5
+_QUANTILE = 1.959964
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +74,16 @@ class Estimate:
         low: lower end.
         high: upper end.
         note: a remark, such as what was left out.
+        influence: (n,) what each tested person adds to the value, less its mean, where it is a mean over people.
+        df: degrees of freedom behind the interval.
     """
 
     value: float | None
     low: float | None = None
     high: float | None = None
     note: str | None = None
+    influence: Float64 | None = field(default=None, compare=False, repr=False)
+    df: float = np.inf
 
 
 def attack(
@@ -92,6 +97,7 @@ def attack(
     standardise: bool = True,
     calibrate: bool = True,
     seed: int = 0,
+    shared: Shared | None = None,
 ) -> Prediction | None:
     """Fits an attacker and lets it predict.
 
@@ -105,6 +111,7 @@ def attack(
         standardise: scale inputs by mean and spread of the training nodes.
         calibrate: set a tenth of `train` aside to calibrate on; False lets every attacker learn from all.
         seed: keys what is set aside, and the attacker's own draws.
+        shared: what attackers of these people and this embedding share; None: nothing.
 
     Returns:
         The predictions; None when training has fewer than two classes or nothing is tested.
@@ -116,25 +123,92 @@ def attack(
     known, y, train_size = np.unique(classes[train], return_inverse=True, return_counts=True)
     if len(known) < 2 or not len(test):
         return None
-    inputs = plugin.inputs(embedding, edges)
-    x, x_test = inputs[train].astype(np.float64), inputs[test].astype(np.float64)
-    if standardise:
+    learners = _learners(y, plugin.most_people(len(known)), seed)
+    x, x_test = plugin.rows(Seen(embedding, train, y, learners, test, edges, seed, shared or Shared()))
+    x, x_test, own = x.astype(np.float64), x_test.astype(np.float64), y[learners]
+    if standardise and plugin.scaled:
         centre, spread = x.mean(axis=0), x.std(axis=0)
         spread[spread == 0] = 1.0
         x, x_test = (x - centre) / spread, (x_test - centre) / spread
-    learnt, calibration = _calibration_split(y, seed) if calibrate else (np.arange(len(y)), np.arange(0))
+    learnt, calibration = _calibration_split(own, seed) if calibrate else (np.arange(len(own)), np.arange(0))
     # One thread: these are many short parallel regions, and where another process keeps a core busy
     # their threads wait for each other (trees on Pokec's age: 198 s against 7 s).
     with threadpool_limits(limits=1):
-        first = plugin.fit(x[learnt], y[learnt], seed=seed)
-        last = plugin.fit(x, y, seed=seed) if plugin.learns_twice and len(calibration) else first
-        probability = _rounded(last.probability(x_test))
+        first = plugin.fit(x[learnt], own[learnt], seed=seed)
+        last = plugin.fit(x, own, seed=seed) if plugin.learns_twice and len(calibration) else first
+        probability = last.probability(x_test)
         calibrated = None
         if len(calibration):
+            checked = first.probability(x[calibration])
+            turned = _read_backwards(plugin, x, own, calibration, checked, seed)
+            probability, checked = _turned(probability, turned), _turned(checked, turned)
             prior = train_size / len(y)
-            calibrated = fit_calibration(first.probability(x[calibration]), y[calibration], prior).apply(probability)
+            calibrated = fit_calibration(checked, own[calibration], prior).apply(_rounded(probability))
+    probability = _rounded(probability)
     label = known[probability.argmax(axis=1)]
     return Prediction(classes[test], known, train_size, probability, label, calibrated, last.note)
+
+
+def _learners(y: IntArray, most: int | None, seed: int) -> IntArray:
+    """Positions of all, or of a stratified draw of about `most`, with at least one person of each class."""
+    if most is None or len(y) <= most:
+        return np.arange(len(y))
+    rng = np.random.default_rng([seed, 73])
+    by_class = np.lexsort((rng.random(len(y)), y))
+    size = np.bincount(y)
+    rank = np.arange(len(y)) - np.repeat(np.cumsum(size) - size, size)
+    kept = np.maximum(np.round(size * (most / len(y))), 1)
+    return np.sort(by_class[rank < kept[y[by_class]]])
+
+
+def _read_backwards(
+    plugin: Attacker, x: Float64, y: IntArray, checked: IntArray, probability: Float64, seed: int
+) -> BoolArray:
+    """(K,) classes that the attacker reads backwards in people it did not learn from, so that it would turn them round.
+
+    Those whose area under the ROC curve is below .5 by two standard errors: of the people set aside where they are
+    many, else of all, each predicted by a fit to the other folds.
+
+    Args:
+        plugin: the attacker.
+        x: (n, p) inputs.
+        y: (n,) classes.
+        checked: positions of the people set aside.
+        probability: (len(checked), K) what the attacker says of them.
+        seed: keys the folds.
+    """
+    backwards = _below_half(y[checked], probability, errors=0.0)
+    if not backwards.any() or len(y) > _FEW_TO_CROSS:
+        return _below_half(y[checked], probability, errors=_TURNED_AT)
+    size = np.bincount(y)
+    by_class = np.lexsort((np.random.default_rng([seed, 74]).random(len(y)), y))
+    fold = np.empty(len(y), dtype=np.int64)
+    fold[by_class] = np.arange(len(y)) % _FOLDS
+    fold[size[y] < 2 * _FOLDS] = -1  # always learnt from, so that each fit knows each class
+    answers = np.zeros((len(y), len(size)))
+    for f in range(_FOLDS):
+        out = fold == f
+        if out.any():
+            answers[out] = plugin.fit(x[~out], y[~out], seed=seed).probability(x[out])
+    return backwards & _below_half(y[fold >= 0], answers[fold >= 0], errors=_TURNED_AT)
+
+
+def _below_half(y: IntArray, probability: Float64, *, errors: float) -> BoolArray:
+    """(K,) whether a class's area, so many standard errors higher, is below .5."""
+    below = np.zeros(probability.shape[1], dtype=bool)
+    enough = np.full(len(below), MIN_CLASS)
+    held = Prediction(y, np.arange(len(below)), enough, _rounded(probability), probability.argmax(axis=1))
+    for area in class_areas(held):
+        below[area.label] = area.value + errors * np.sqrt(np.square(area.influence).sum()) < 0.5
+    return below
+
+
+def _turned(probability: Float64, turned: BoolArray) -> Float64:
+    """The probabilities with those of some classes turned round; rows with one keep the sum of 1."""
+    if not turned.any():
+        return probability
+    out = np.where(turned, 1.0 - probability, probability)
+    return np.asarray(out / np.maximum(out.sum(axis=1, keepdims=True), 1e-300))
 
 
 def _rounded(probability: Float64) -> Float64:
@@ -168,7 +242,8 @@ def micro_f1(prediction: Prediction) -> Estimate:
         return Estimate(None, note=f"{n} tested nodes, at least {MIN_TEST} are needed")
     right = int((prediction.label == prediction.truth).sum())
     low, high = (float(beta.ppf(q, right + 0.5, n - right + 0.5)) for q in (0.025, 0.975))
-    return Estimate(right / n, low if right else 0.0, high if right < n else 1.0)
+    influence = ((prediction.label == prediction.truth) - right / n) / n
+    return Estimate(right / n, low if right else 0.0, high if right < n else 1.0, influence=influence)
 
 
 def balanced_accuracy(prediction: Prediction) -> Estimate:
@@ -184,7 +259,9 @@ def balanced_accuracy(prediction: Prediction) -> Estimate:
     right = np.bincount(index, prediction.label == prediction.truth)
     value, share = float((right / size).mean()), (right + 0.5) / (size + 1)
     margin = 1.96 * float(np.sqrt((share * (1 - share) / size).sum())) / len(tested)
-    return Estimate(value, max(0.0, value - margin), min(1.0, value + margin))
+    hit = prediction.label == prediction.truth
+    influence = (hit - (right / size)[index]) / size[index] / len(tested)
+    return Estimate(value, max(0.0, value - margin), min(1.0, value + margin), influence=influence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +305,7 @@ def macro_auc(prediction: Prediction, labels: tuple[str, ...]) -> Estimate:
     """Mean over classes of the one-vs-rest area under the ROC curve, in [0, 1]; 0.5 is chance.
 
     Classes enter as `class_areas` says; the note lists the others. The variance is DeLong's: each node's influence on
-    the mean, summed in squares. An area so near to 0 or 1 that hardly a node stands on the wrong side has next to no
+    the mean, summed in squares, with Student's t where a class has few. An area so near to 0 or 1 that hardly a node stands on the wrong side has next to no
     influences; it gets at least the variance of Hanley and McNeil (1982) at half a node of the smaller side from there.
     The interval is that of the logit, as areas near 1 vary to below more than to above.
 
@@ -254,18 +331,23 @@ def macro_auc(prediction: Prediction, labels: tuple[str, ...]) -> Estimate:
         )
     value = float(np.mean([area.value for area in areas]))
     inner = float(np.clip(value, nearest / len(areas), 1 - nearest / len(areas)))
-    margin = 1.96 * float(np.sqrt((influence**2).sum() + lacking)) / len(areas) / (inner * (1 - inner))
+    df = _freedom(influence, prediction.truth)
+    margin = float(t.ppf(0.975, df) * np.sqrt((influence**2).sum() + lacking)) / len(areas) / (inner * (1 - inner))
     low, high = expit(logit(inner) + np.array([-margin, margin]))
     remarks = []
-    if value < 0.5:
-        remarks.append(
-            f"AUC below .5: an attacker would invert it; what counts is its distance from .5, here {0.5 - value:.2g}"
-        )
     if left_out:
         shown = ", ".join(left_out[:10]) + (f" and {len(left_out) - 10} more" if len(left_out) > 10 else "")
         remarks.append(f"AUC over {len(areas)} of {len(areas) + len(left_out)} tested values; too few nodes: {shown}")
     ends = (0.0 if value == 0 else min(value, float(low))), (1.0 if value == 1 else max(value, float(high)))
-    return Estimate(value, *ends, "; ".join(remarks) or None)
+    return Estimate(value, *ends, "; ".join(remarks) or None, influence / len(areas), df)
+
+
+def _freedom(influence: Float64, truth: IntArray) -> float:
+    """Degrees of freedom of the sum of squared influences, whose parts by class are estimated apart (Satterthwaite)."""
+    index, size = np.unique(truth, return_inverse=True, return_counts=True)[1:]
+    part = np.bincount(index, influence**2)
+    uncertain = float((part**2 / np.maximum(size - 1, 1)).sum())
+    return float(part.sum()) ** 2 / uncertain if uncertain > 0 else np.inf
 
 
 def _area_variance(area: float, num_in: int, num_out: int) -> float:
@@ -296,7 +378,7 @@ def usable_bits(prediction: Prediction) -> Estimate:
     prior = prediction.train_size / prediction.train_size.sum()
     gain = np.where(trained, np.log2(prediction.calibrated[np.arange(n), column] / prior[column]), 0.0)
     value, margin = float(gain.mean()), 1.96 * float(gain.std(ddof=1) / np.sqrt(n))
-    return Estimate(value, value - margin, value + margin)
+    return Estimate(value, value - margin, value + margin, influence=(gain - value) / n)
 
 
 def majority_rate(classes: IntArray, train: IntArray, test: IntArray) -> float | None:
@@ -347,3 +429,55 @@ def measure(prediction: Prediction | None, labels: tuple[str, ...]) -> dict[str,
     if prediction.note is None:
         return estimates
     return {k: replace(e, note="; ".join(filter(None, (e.note, prediction.note)))) for k, e in estimates.items()}
+
+
+def strongest(estimates: Mapping[str, Estimate], *, share: bool, draws: int = 20_000) -> tuple[str, Estimate] | None:
+    r"""The largest of several attackers' values, with an interval that holds for the choice of the largest.
+
+    The parameter is the largest of the values that the fitted attackers have over all people, max_k t_k. With
+    z_k = (v_k - t_k) / s_k jointly normal, their correlations those of the influences, and q the 97.5 % quantile of
+    max_k z_k,
+
+        low = max_k (v_k - q s_k),     high = max_k (v_k + 1.96 s_k)
+
+    low is above max t_k only where some z_k is above q; high is below it only where that of the largest t_k is below
+    -1.96. So each end misses in 2.5 % at most, however many attackers there are, and whichever is chosen. s_k is that of
+    each attacker's own interval, on its own scale.
+
+    Args:
+        estimates: by attacker.
+        share: values are shares, whose intervals are widened as logits.
+        draws: of the joint normal; the same ones each time.
+
+    Returns:
+        The attacker of the largest value, and its value with the interval; None where no value was measured.
+    """
+    measured = {name: e for name, e in estimates.items() if e.value is not None}
+    if not measured:
+        return None
+    name = max(measured, key=lambda k: measured[k].value or 0.0)
+    best = measured[name]
+    bounded = [e for e in measured.values() if e.low is not None and e.high is not None and e.influence is not None]
+    if len(bounded) < 2 or len(bounded) < len(measured):
+        return name, best
+    influence = np.stack([e.influence for e in bounded if e.influence is not None])
+    length = np.sqrt(np.square(influence).sum(axis=1))
+    influence /= np.where(length > 0, length, 1.0)[:, None]
+    values, vectors = np.linalg.eigh(influence @ influence.T)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T  # symmetric: moves little where the matrix does
+    drawn = root @ np.random.default_rng(75).standard_normal((len(bounded), draws))
+    quantile = max(float(np.quantile(drawn.max(axis=0), 0.975)), _QUANTILE)
+    low = max(_lower(e, quantile, share) for e in bounded)
+    high = max(e.high for e in bounded if e.high is not None)
+    assert best.value is not None
+    return name, replace(best, low=min(low, best.value), high=high)
+
+
+def _lower(estimate: Estimate, quantile: float, share: bool) -> float:
+    """The lower end of an interval widened from 1.96 to `quantile` standard errors."""
+    assert estimate.value is not None and estimate.low is not None
+    ratio = float(t.ppf(norm.cdf(quantile), estimate.df) / t.ppf(0.975, estimate.df))
+    if not share or not 0 < estimate.low <= estimate.value < 1:
+        return estimate.value - ratio * (estimate.value - estimate.low)
+    middle = logit(estimate.value)
+    return float(expit(middle - ratio * (middle - logit(estimate.low))))

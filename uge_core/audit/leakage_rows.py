@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,16 +15,17 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit import leakage
-from uge_core.audit.base import Row
+from uge_core.audit.attackers.base import Shared
+from uge_core.audit.base import METRICS, Row
 from uge_core.audit.job import AuditRequest, make_row
-from uge_core.audit.leakage import MEASURES, Estimate
+from uge_core.audit.leakage import MEASURES, Estimate, strongest
 from uge_core.audit.permutation import pillai_test
 from uge_core.graph.graph import Attribute
 from uge_core.graph.split import ProbeSplit, probe_classes, probe_split
 from uge_core.machine import cores
 from uge_core.registry import find
 
-LEAKAGE_VERSION = 3  # counts up when an attacker changes, so that kept floors are measured anew
+LEAKAGE_VERSION = 4  # counts up when an attacker changes, so that kept floors are measured anew
 _LEAST_SHUFFLED = 20  # nodes in a group of the permutation test, on average
 _SIDE_BY_SIDE = 4  # attackers at once at most, as each holds its own copy of the inputs
 
@@ -52,8 +54,8 @@ class _Attack:
         data = f"{job.graph.fingerprint}/{name}/{policy}/{job.split_seed}/{job.edges.shape[1]}"
         return f"{LEAKAGE_VERSION}/{data}/{dim}/{self.attacker}/{variant}"
 
-    def measure(self, embedding: FloatArray) -> Estimates:
-        """The measures of one attack."""
+    def measure(self, embedding: FloatArray, shared: Shared) -> Estimates:
+        """The measures of one attack; `shared` is what other attacks on this embedding share."""
         probe, scaled = self.probe, not self.as_coded
         prediction = leakage.attack(
             embedding,
@@ -65,12 +67,13 @@ class _Attack:
             standardise=scaled,
             calibrate=scaled,
             seed=self.job.split_seed,
+            shared=shared,
         )
         return leakage.measure(prediction, probe.labels)
 
-    def floor(self, dim: int) -> Estimates:
+    def floor(self, dim: int, shared: Shared) -> Estimates:
         """The measures on a random embedding."""
-        return self.measure(leakage.random_embedding(self.job.graph.num_nodes, dim, seed=self.job.split_seed))
+        return self.measure(leakage.random_embedding(self.job.graph.num_nodes, dim, seed=self.job.split_seed), shared)
 
     def rows(self, estimates: Estimates, exposure: str | None, dim: int) -> list[Row]:
         """The measures beside their floors."""
@@ -115,12 +118,15 @@ def leakage_rows(job: AuditRequest, attribute: Attribute, step: Callable[[float]
         plan.append((_Attack(job, attribute, as_coded, "linear", as_coded=True), *members[0]))
     for module in {m for attacker in job.attackers for m in find("audit.attackers", attacker).needs}:
         import_module(module)
+    # What is made of the nodes' classes is shared by the attacks on one embedding, by whom they learn from and test on.
+    shared: dict[Any, Shared] = defaultdict(Shared)
     floors = {
-        attack.floor_key(z.shape[1]): partial(attack.floor, z.shape[1])
+        attack.floor_key(z.shape[1]): partial(attack.floor, z.shape[1], shared["floor", z.shape[1], attack.as_coded])
         for attack, _, z in plan
         if attack.possible and not _floor_is_kept(job.floors, attack.floor_key(z.shape[1]))
     }
-    results = _side_by_side([*floors.values(), *(partial(attack.measure, z) for attack, _, z in plan)], step)
+    attacked = [partial(attack.measure, z, shared[exposure, attack.as_coded]) for attack, exposure, z in plan]
+    results = _side_by_side([*floors.values(), *attacked], step)
     for key in floors:
         job.floors[key] = {metric: e.value for metric, e in results.pop(0).items()}
     made = [
@@ -130,10 +136,11 @@ def leakage_rows(job: AuditRequest, attribute: Attribute, step: Callable[[float]
     rows: list[Row] = []
     for exposure, embedding in members:
         mine = [row for attack in attacks for row in made.pop(0)] if attacks else []
+        estimates = {attack.attacker: results.pop(0) for attack in attacks}
         rows += mine
         if mine:
-            rows.append(_tested(_worst(mine, "auc"), job, probe, exposure, embedding))
-            rows += [_worst(mine, metric) for metric in MEASURES if metric != "auc"]
+            worst = [_worst(mine, estimates, metric) for metric in ("auc", *(m for m in MEASURES if m != "auc"))]
+            rows += [_tested(worst[0], job, probe, exposure, embedding), *worst[1:]]
     return rows + [row for coded in made for row in coded]
 
 
@@ -158,15 +165,30 @@ def _side_by_side(tasks: Sequence[Callable[[], Estimates]], step: Callable[[floa
     return results
 
 
-def _worst(rows: list[Row], metric: str) -> Row:
-    """The strongest attacker's row: the largest value, or the AUC farthest from .5 (one may invert it)."""
-    mine = [r for r in rows if r.metric == metric]
-    measured = [r for r in mine if r.value is not None]
-    if not measured:
-        return replace(mine[0], attacker="worst")
-    worst = max(measured, key=lambda r: abs((r.value or 0.0) - 0.5) if metric == "auc" else r.value or 0.0)
+def _worst(rows: Sequence[Row], estimates: Mapping[str, Estimates], metric: str) -> Row:
+    """The row of the largest value among the default attackers that look at vectors and labels alone.
+
+    Of one attack without any of these, that of the others. Its floor is theirs too: the largest on random embeddings.
+    """
+    kinds = {name: find("audit.attackers", name) for name in estimates}
+    of = [n for n, a in kinds.items() if a.by_default and not a.knows_edges]
+    of = of or [n for n, a in kinds.items() if not a.knows_edges] or list(kinds)
+    mine = {r.attacker: r for r in rows if r.metric == metric and r.attacker in of}
+    found = strongest({name: estimates[name][metric] for name in of}, share=METRICS[metric].high == 1.0)
+    if found is None:
+        return replace(mine[of[0]], attacker="worst")
+    name, estimate = found
+    said = f"worst attacker: {name}"
+    if len(of) > 1:
+        said += f", of {', '.join(of)}; the interval holds for the choice of the largest"
+    floors = [r.floor_random for r in mine.values() if r.floor_random is not None]
     return replace(
-        worst, attacker="worst", note="; ".join(filter(None, (f"worst attacker: {worst.attacker}", worst.note)))
+        mine[name],
+        attacker="worst",
+        ci_low=estimate.low,
+        ci_high=estimate.high,
+        floor_random=max(floors, default=None),
+        note="; ".join(filter(None, (said, mine[name].note))),
     )
 
 

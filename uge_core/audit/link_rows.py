@@ -1,8 +1,15 @@
-"""Rows of link quality: held-out, bias-free, planted-truth and as-coded NDCG@10, and how groups fare in the lists."""
+"""Rows of link quality: NDCG@10, plain, bias-free, matched by attribute and as coded, and how groups fare in lists.
+
+Each row has a degree floor: the same figure of one column, the training degree, as an embedding scored by dot
+products. It depends on the graph, its split and the seed alone, so it is kept between runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,87 +20,274 @@ from uge_core.audit import ndcg, ndkl
 from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import AuditRequest, make_row
 from uge_core.audit.leakage import Estimate
+from uge_core.audit.matched import STRANGERS, MatchedLists, Ranked, crossed, degree_cells, matched_lists
+from uge_core.graph.graph import Attribute
 from uge_core.graph.scores import Factors
 from uge_core.graph.split import RankingTask, probe_classes, ranking_task
 from uge_core.graph.suppression import FEWEST
 
+LINKS_VERSION = 1  # counts up when a row's figure changes, so that kept degree floors are measured anew
+_NOT_HELD_OUT = Estimate(None, note="no edges are known to be held out of training")
+
+
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """An embedding whose scores rank links.
+
+    Attributes:
+        scored: what scores pairs.
+        exposure: of its rows.
+        held_out: the lists of held-out links; None where nobody knows which were held out.
+        seed: keys the order of ties.
+    """
+
+    scored: Factors
+    exposure: str | None
+    held_out: RankingTask | None
+    seed: int
+
+    @cached_property
+    def ranking(self) -> ndcg.Ranking:
+        """Of the held-out lists."""
+        assert self.held_out is not None
+        return ndcg.rank_candidates(self.scored, self.held_out, seed=self.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Rows that are measured together.
+
+    Attributes:
+        name: what tells them from other parts of the same graph and split, with all else that they depend on.
+        members: whose rows they are.
+        measure: the rows of an embedding.
+    """
+
+    name: str
+    members: tuple[_Member, ...]
+    measure: Callable[[_Member], list[Row]]
+
 
 def link_rows(job: AuditRequest) -> list[Row]:
-    """Held-out, bias-free, planted-truth and as-coded NDCG@10, then its gap and the rank exposure per attribute."""
-    graph = job.graph
+    """NDCG@10 by the links it ranks, then by group, then by attribute among strangers of one group."""
+    held_out = None if job.split is None else ranking_task(job.graph, job.split.test, seed=job.split_seed)
+    given = _Member(job.scored, job.exposure, held_out, job.seed)
+    twin = () if job.scored_twin is None else (_Member(job.scored_twin, "unseen", held_out, job.seed),)
+    degree = np.bincount(job.edges.ravel(), minlength=job.graph.num_nodes)[:, None].astype(np.float32)
+    floor = _Member(Factors.of(degree), None, held_out, job.seed)
     rows: list[Row] = []
-    members: list[tuple[str | None, Factors]] = [(job.exposure, job.scored)]
-    if job.scored_twin is not None:
-        members.append(("unseen", job.scored_twin))
-    held: list[tuple[RankingTask, ndcg.Ranking]] = []
-    if job.split is None:
-        unknown = Estimate(None, note="no edges are known to be held out of training")
-        rows.append(make_row("ndcg_at_10", unknown, variant="held-out", exposure=job.exposure, n=0))
-    else:
-        task = ranking_task(graph, job.split.test, seed=job.split_seed)
-        for exposure, embedding in members:
-            ranking = ndcg.rank_candidates(embedding, task, seed=job.seed)
-            held.append((task, ranking))
-            rows.append(_ranked("ndcg_at_10", job, task, ranking, None, variant="held-out", exposure=exposure))
-            for name, given in job.bias_free.items():
-                gains = ndcg.edge_gains(ranking, task, graph, job.split.test, given.weight)
-                rows.append(
-                    _ranked(
-                        "ndcg_at_10_bias_free",
-                        job,
-                        task,
-                        ranking,
-                        gains,
-                        given.note,
-                        attribute=name,
-                        variant="held-out",
-                        exposure=exposure,
-                    )
-                )
-    if graph.truth is not None:
-        task = ndcg.planted_task(graph, seed=job.split_seed)
-        remark = (
-            f"ranks the edges of the bias-free graph, free of {', '.join(graph.truth.sensitive)}, "
-            "that are not in the observed one"
-        )
-        for exposure, embedding in members:
-            ranking = ndcg.rank_candidates(embedding, task, seed=job.seed)
-            rows.append(
-                _ranked("ndcg_at_10", job, task, ranking, None, remark, variant="planted-truth", exposure=exposure)
-            )
-    if not graph.bipartite:
-        task = ndcg.as_coded_task(graph, seed=job.split_seed)
-        ranking = ndcg.rank_candidates(job.scored, task, seed=job.seed)
-        remark = (
-            "as coded: ranks the first tenth plus one of all neighbours, most of them edges that training saw; "
-            "not a measure of prediction"
-        )
-        rows.append(_ranked("ndcg_at_10", job, task, ranking, None, remark, variant="as-coded", exposure=job.exposure))
-    return rows + _group_rows(job, held[0] if held else None)
-
-
-def _group_rows(job: AuditRequest, held: tuple[RankingTask, ndcg.Ranking] | None) -> list[Row]:
-    """Of the embedding as it is handed out: per attribute the gap in NDCG@10 and, between people, the rank exposure."""
-    rows: list[Row] = []
-    for a in job.attributes:
-        codes, labels = probe_classes(a, job.policies[a.name])
-        given = {"attribute": a.name, "variant": "held-out", "exposure": job.exposure}
-        if held is None:
-            unknown = Estimate(None, note="no edges are known to be held out of training")
-            metrics = ("ndcg_gap",) if job.graph.bipartite else ("ndcg_gap", "ndkl")
-            rows += [make_row(metric, unknown, job.notes.get(a.name), n=0, **given) for metric in metrics]
-            continue
-        task, ranking = held
-        value = ndcg.ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(task.targets))
-        group = np.where(np.isfinite(value) & _contested(task), codes[task.targets], -1)
-        means = ndcg.group_means(value, group, len(labels), task, ranking, seed=job.seed)
-        rows.append(_ndcg_gap(job, means, labels, given))
-        if not job.graph.bipartite:
-            rows.append(_rank_exposure(job, task, codes, given))
+    for part in _parts(job, given, twin):
+        floors = _degree_floors(job, part, floor)
+        for member in part.members:
+            rows += [
+                row if row.value is None else replace(row, floor_degree=floors.get(_figure(row)))
+                for row in part.measure(member)
+            ]
     return rows
 
 
-def _ndcg_gap(job: AuditRequest, means: ndcg.GroupMeans, labels: tuple[str, ...], given: Mapping[str, Any]) -> Row:
+def _parts(job: AuditRequest, given: _Member, twin: tuple[_Member, ...]) -> Iterator[_Part]:
+    """What is measured, in the order of rows."""
+    weighed = "".join(f"/{k}:{zlib.crc32(np.asarray(b.weight).tobytes())}" for k, b in sorted(job.bias_free.items()))
+    both = (given, *twin)
+    yield _Part(f"held-out{weighed}", (given,) if job.split is None else both, partial(_held_out_rows, job))
+    if job.graph.truth is not None:
+        planted = zlib.crc32(job.graph.truth.bias_free.tobytes())  # no part of the fingerprint
+        task = ndcg.planted_task(job.graph, seed=job.split_seed)
+        yield _Part(f"planted-truth/{planted}", both, partial(_planted_rows, job, task))
+    if not job.graph.bipartite:
+        task = ndcg.as_coded_task(job.graph, seed=job.split_seed)
+        yield _Part("as-coded", (given,), partial(_as_coded_rows, job, task))
+    for a in job.attributes:
+        yield _Part(f"groups/{a.name}/{job.policies[a.name]}", (given,), partial(_group_rows, job, a))
+    treated = sorted((a for a in job.graph.audited if a.name in job.treated), key=lambda a: a.name.lower())
+    for together in (*((a,) for a in job.attributes), *((tuple(treated),) if len(treated) > 1 else ())):
+        matched = _Matched(job, together)
+        policies = "+".join(job.policies[a.name] for a in together)
+        yield _Part(f"matched/{matched.name}/{policies}", (given,) if job.split is None else both, matched.rows)
+
+
+def _figure(row: Row) -> str:
+    """What tells a row's figure from the others of its part."""
+    return f"{row.metric}/{row.attribute}/{row.variant}"
+
+
+def _degree_floors(job: AuditRequest, part: _Part, degree: _Member) -> Mapping[str, float]:
+    """The figures of the training degree as an embedding, kept or measured; none in a quick audit without kept ones."""
+    tested = 0 if job.split is None else job.split.test.shape[1]
+    data = f"{job.graph.fingerprint}/{job.split_seed}/{job.edges.shape[1]}/{tested}/{job.seed}"
+    key = f"links {LINKS_VERSION}/{data}/degree/{part.name}"
+    if key not in job.floors:
+        if job.quick:
+            return {}
+        job.floors[key] = {_figure(row): row.value for row in part.measure(degree) if row.value is not None}
+    floors: Mapping[str, float] = job.floors[key]
+    return floors
+
+
+def _held_out_rows(job: AuditRequest, member: _Member) -> list[Row]:
+    """Held-out NDCG@10, and bias-free by what the graph is freed of."""
+    given = {"variant": "held-out", "exposure": member.exposure}
+    if job.split is None or member.held_out is None:
+        return [make_row("ndcg_at_10", _NOT_HELD_OUT, n=0, **given)]
+    task, ranking = member.held_out, member.ranking
+    rows = [_ranked("ndcg_at_10", task, ranking, None, **given)]
+    for name, free in job.bias_free.items():
+        gains = ndcg.edge_gains(ranking, task, job.graph, job.split.test, free.weight)
+        rows.append(_ranked("ndcg_at_10_bias_free", task, ranking, gains, free.note, attribute=name, **given))
+    return rows
+
+
+def _planted_rows(job: AuditRequest, task: RankingTask, member: _Member) -> list[Row]:
+    """NDCG@10 of a generated graph's bias-free edges."""
+    assert job.graph.truth is not None
+    remark = (
+        f"ranks the edges of the bias-free graph, free of {', '.join(job.graph.truth.sensitive)}, "
+        "that are not in the observed one"
+    )
+    ranking = ndcg.rank_candidates(member.scored, task, seed=job.seed)
+    return [_ranked("ndcg_at_10", task, ranking, None, remark, variant="planted-truth", exposure=member.exposure)]
+
+
+def _as_coded_rows(job: AuditRequest, task: RankingTask, member: _Member) -> list[Row]:
+    """NDCG@10 as the authors' script measures it."""
+    remark = (
+        "as coded: ranks the first tenth plus one of all neighbours, most of them edges that training saw; "
+        "not a measure of prediction"
+    )
+    ranking = ndcg.rank_candidates(member.scored, task, seed=job.seed)
+    return [_ranked("ndcg_at_10", task, ranking, None, remark, variant="as-coded", exposure=member.exposure)]
+
+
+def _group_rows(job: AuditRequest, attribute: Attribute, member: _Member) -> list[Row]:
+    """The gap in NDCG@10 and, between people, the rank exposure."""
+    codes, labels = probe_classes(attribute, job.policies[attribute.name])
+    given = {"attribute": attribute.name, "variant": "held-out", "exposure": member.exposure}
+    remark = job.notes.get(attribute.name)
+    if member.held_out is None:
+        metrics = ("ndcg_gap",) if job.graph.bipartite else ("ndcg_gap", "ndkl")
+        return [make_row(metric, _NOT_HELD_OUT, remark, n=0, **given) for metric in metrics]
+    task, ranking = member.held_out, member.ranking
+    value = ndcg.ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(task.targets))
+    group = np.where(np.isfinite(value) & _contested(task), codes[task.targets], -1)
+    means = ndcg.group_means(value, group, len(labels), task, ranking, seed=job.seed)
+    rows = [_ndcg_gap(means, labels, remark, given)]
+    if not job.graph.bipartite:
+        rows.append(_rank_exposure(member, codes, remark, given))
+    return rows
+
+
+class _Matched:
+    """Rows of NDCG@10 among strangers of the friend's group, by one attribute or by several crossed.
+
+    Attributes:
+        name: of the attribute, "gender+region" of two.
+    """
+
+    def __init__(self, job: AuditRequest, attributes: tuple[Attribute, ...]) -> None:
+        self.name = "+".join(a.name for a in attributes)
+        self._job, self._attributes = job, attributes
+        self._words = " and ".join(a.name for a in attributes)
+        self._remark = job.notes.get(self.name)
+
+    @cached_property
+    def _group(self) -> IntArray:
+        codes = [probe_classes(a, self._job.policies[a.name])[0] for a in self._attributes]
+        return codes[0] if len(codes) == 1 else crossed(codes)
+
+    @cached_property
+    def _lists(self) -> MatchedLists:
+        """By group, with their uniform twin."""
+        assert self._job.split is not None
+        return matched_lists(self._job.graph, self._job.split.test, self._group, seed=self._job.split_seed)
+
+    @cached_property
+    def _degree_lists(self) -> MatchedLists:
+        """By group and decile of training degree."""
+        job = self._job
+        assert job.split is not None
+        cell = degree_cells(job.graph, self._group, job.split.train)
+        return matched_lists(job.graph, job.split.test, cell, twin=False, seed=job.split_seed)
+
+    def rows(self, member: _Member) -> list[Row]:
+        """Matched, its uniform twin, what the attribute contributes and, unless quick, matched by degree too."""
+        given = {"attribute": self.name, "exposure": member.exposure}
+        metric, share, seed = "ndcg_at_10_matched", "ndcg_attribute_share", self._job.seed
+        variants = ("held-out", "uniform") if self._job.quick else ("held-out", "uniform", "degree")
+        if self._job.split is None:
+            figures = [*((metric, variant) for variant in variants), (share, "held-out")]
+            return [make_row(m, _NOT_HELD_OUT, self._remark, n=0, variant=v, **given) for m, v in figures]
+        lists = self._lists
+        assert lists.uniform is not None
+        own, anyone = f"strangers of the friend's {self._words}", f"as many strangers of any {self._words}"
+        matched, twin = (Ranked.of(member.scored, task, seed=seed) for task in (lists.matched, lists.uniform))
+        rows = [
+            self._mean(lists, matched, f"each held-out link among {STRANGERS} {own}", variant="held-out", **given),
+            self._mean(lists, twin, f"each link of the matched lists among {anyone}", variant="uniform", **given),
+            self._share(lists, matched, twin, given),
+        ]
+        if not self._job.quick:
+            lists = self._degree_lists
+            ranked = Ranked.of(member.scored, lists.matched, seed=seed)
+            words = f"each held-out link among {STRANGERS} {own} and decile of training degree"
+            rows.insert(2, self._mean(lists, ranked, words, variant="degree", **given))
+        return rows
+
+    def _mean(self, lists: MatchedLists, ranked: Ranked, words: str, **given: Any) -> Row:
+        """The mean over lists beside a random order of them."""
+        n, notes = len(ranked.task.targets), (words, *self._notes(lists))
+        if lists.targets < ndcg.MIN_TARGETS:
+            return make_row("ndcg_at_10_matched", _too_few(lists), *notes, n=n, **given)
+        estimate = ranked.mean(seed=self._job.seed)
+        return make_row("ndcg_at_10_matched", estimate, *notes, n=n, floor_random=ranked.floor, **given)
+
+    def _share(self, lists: MatchedLists, matched: Ranked, twin: Ranked, given: Mapping[str, Any]) -> Row:
+        """The uniform twin's mean less the matched one's."""
+        n, given = len(matched.task.targets), {"variant": "held-out", **given}
+        if lists.targets < ndcg.MIN_TARGETS:
+            return make_row("ndcg_attribute_share", _too_few(lists), *self._notes(lists), n=n, **given)
+        estimate, p_value = matched.mean_below(twin, seed=self._job.seed)
+        uniform = float(twin.value.mean())
+        ratio = f"matched over uniform twin is {matched.value.mean() / uniform:.2f}; " if uniform > 0 else ""
+        remark = (
+            f"{ratio}of an untreated run that ratio is an estimate of what an embedding blind to {self._words} can reach, "
+            "no bound"
+        )
+        notes = (remark, *self._notes(lists))
+        return make_row("ndcg_attribute_share", estimate, *notes, n=n, floor_random=0.0, p_value=p_value, **given)
+
+    def _notes(self, lists: MatchedLists) -> Iterator[str]:
+        """What the lists leave out, and how they differ from what was asked."""
+        if self._job.graph.bipartite:
+            yield "users are ranked for an item"
+            if not self._job.calibrated:
+                yield "training compared a user's items (BPR), so scores of several users for one item are not comparable"
+        drawn = len(lists.matched.targets)
+        if drawn < lists.found:
+            yield f"{drawn:,} of {lists.found:,} lists drawn"
+        if lists.unknown:
+            yield f"{_percent(lists.unknown)} of the links left out, as the friend's {self._words} is unknown"
+        if lists.alone:
+            yield f"{_percent(lists.alone)} of the links left out, as no stranger of the node is like the friend"
+        if lists.short:
+            yield f"{_percent(lists.short)} of the lists have fewer than {STRANGERS} strangers"
+        if self._remark:
+            yield self._remark
+
+
+def _too_few(lists: MatchedLists) -> Estimate:
+    """That of lists of too few targets."""
+    return Estimate(
+        None, note=f"{lists.targets} nodes have links to rank among strangers, at least {ndcg.MIN_TARGETS} are needed"
+    )
+
+
+def _percent(share: float) -> str:
+    """A share in words, no finer: in a small graph a decimal would count the people behind it."""
+    return "under 1 %" if share < 0.01 else f"{100 * share:.0f} %"
+
+
+def _ndcg_gap(means: ndcg.GroupMeans, labels: tuple[str, ...], remark: str | None, given: Mapping[str, Any]) -> Row:
     """The largest less the smallest mean NDCG@10 of the groups with enough targets; under ten are withheld."""
     cells = tuple(
         Cell(label, None, None, 0, excluded=True, withheld=True)
@@ -106,7 +300,7 @@ def _ndcg_gap(job: AuditRequest, means: ndcg.GroupMeans, labels: tuple[str, ...]
     left_out = f"{few} of {len(cells)} groups with under {ndcg.MIN_TARGETS} lists left out" if few else None
     if means.apart is None:
         none = Estimate(None, note=f"fewer than two groups have {ndcg.MIN_TARGETS} lists")
-        return make_row("ndcg_gap", none, left_out, job.notes.get(given["attribute"]), n=n, cells=cells, **given)
+        return make_row("ndcg_gap", none, left_out, remark, n=n, cells=cells, **given)
     counted = [c for c in cells if not c.excluded and c.value is not None]
     top, bottom = max(counted, key=lambda c: c.value or 0.0), min(counted, key=lambda c: c.value or 0.0)
     assert top.value is not None and bottom.value is not None
@@ -120,7 +314,7 @@ def _ndcg_gap(job: AuditRequest, means: ndcg.GroupMeans, labels: tuple[str, ...]
         estimate,
         words,
         left_out,
-        job.notes.get(given["attribute"]),
+        remark,
         n=n,
         cells=cells,
         floor_random=means.apart.expected,
@@ -129,16 +323,17 @@ def _ndcg_gap(job: AuditRequest, means: ndcg.GroupMeans, labels: tuple[str, ...]
     )
 
 
-def _rank_exposure(job: AuditRequest, task: RankingTask, codes: IntArray, given: Mapping[str, Any]) -> Row:
+def _rank_exposure(member: _Member, codes: IntArray, remark: str | None, given: Mapping[str, Any]) -> Row:
     """NDKL@10 of the held-out lists beside a random order of them."""
-    value, chance = ndkl.ndkl_per_target(job.scored, task, codes, seed=job.seed)
+    task, seed = member.held_out, member.seed
+    assert task is not None
+    value, chance = ndkl.ndkl_per_target(member.scored, task, codes, seed=seed)
     keep = np.isfinite(value)
     counted = int(keep.sum())
-    remark = job.notes.get(given["attribute"])
     if counted < ndcg.MIN_TARGETS:
         few = f"{counted} lists hold people of known group, at least {ndcg.MIN_TARGETS} are needed"
         return make_row("ndkl", Estimate(None, note=few), remark, n=counted, **given)
-    mean, half = float(value[keep].mean()), ndkl.half_width(job.scored, task, codes, seed=job.seed)
+    mean, half = float(value[keep].mean()), ndkl.half_width(member.scored, task, codes, seed=seed)
     estimate = Estimate(mean) if half is None else Estimate(mean, max(0.0, mean - half), mean + half)
     return make_row("ndkl", estimate, remark, n=counted, floor_random=float(chance[keep].mean()), **given)
 
@@ -150,7 +345,6 @@ def _contested(task: RankingTask) -> npt.NDArray[np.bool_]:
 
 def _ranked(
     metric: str,
-    job: AuditRequest,
     task: RankingTask,
     ranking: ndcg.Ranking,
     gains: ndcg.EdgeGains | None,

@@ -155,7 +155,7 @@ METRICS: Mapping[str, Metric] = {
             leads=True,
             since=3,
             sentence="How well the embedding ranks a held-out link among 99 strangers of the friend's own group.",
-            formula=r"\frac{1}{|U|} \sum_{u \in U} \frac{1}{|E_u|} \sum_{v \in E_u} "
+            formula=r"\frac{1}{|L|} \sum_{(u,v) \in L} "
             r"\frac{\mathbf{1}[\rho_{uv} \le 10]}{\log_2(\rho_{uv} + 1)}, \quad "
             r"\rho_{uv} = 1 + |\{w \in C_{uv}: s_{uw} > s_{uv}\}|, \; a_w = a_v",
             limits="Knowing a person's group helps nothing here, so it can be held between an embedding that knows the "

@@ -8,13 +8,14 @@ Each is summed up over its cells in four ways, of which the cells stand with the
     max_c |mu_c - mu|                            "worst-vs-overall"
 
 with intervals over people and, as floor, what cells that all have the same mean would show (`dyadic`).
-The shares w_c are taken as given. Where edges were held out, DP and EO stand beside it as DeBayes measures
+The shares w_c are taken as given. Before them stand those that no length of the vectors moves: "calibrated"
+(`calibrated`) and "top-10" (`top_ten`), beside what the training degree alone as an embedding gives. Where edges were held out, DP and EO stand beside it as DeBayes measures
 them (`pair_sample`): "test-set", "thresholded" and, of DP, "relative".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,16 +24,21 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t
 
-from uge_core.arrays import Float64, IntArray
-from uge_core.audit import dyadic, pair_sample, parity
+from uge_core.arrays import BoolArray, Float64, IntArray
+from uge_core.audit import calibrated, dyadic, pair_sample, parity, top_ten
 from uge_core.audit.base import Cell, Row
+from uge_core.audit.calibrated import Calibrated
 from uge_core.audit.job import AuditRequest, make_row
 from uge_core.audit.leakage import Estimate
+from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.scores import Factors
 from uge_core.graph.split import probe_classes
 from uge_core.graph.suppression import FEWEST
 
 _QUICK_NODES, _QUICK_PAIRS = 20_000, 400_000
 _SMALLEST = 1e-9  # of a mean, before its logarithm
+_FLOORS_VERSION = 1  # counts up when a leading figure changes, so that kept floors are measured anew
+_LEADING = ("calibrated", "top-10")
 
 
 def parity_rows(job: AuditRequest, step: Callable[[float], None]) -> list[Row]:
@@ -41,16 +47,11 @@ def parity_rows(job: AuditRequest, step: Callable[[float], None]) -> list[Row]:
     groups = {name: codes for name, (codes, _) in grouped.items()}
     if not groups:
         return []
-    dp = parity.dp_cells(
-        job.scored,
-        job.graph,
-        groups,
-        seed=job.seed,
-        threshold=job.threshold,
-        exact_nodes=_QUICK_NODES if job.quick else parity.EXACT_NODES,
-        most_pairs=_QUICK_PAIRS if job.quick else parity.MOST_PAIRS,
-        progress=lambda share: step(0.7 * share),
-    )
+    leading = None
+    if job.threshold is None:
+        leading = _Leading.of(job, job.scored, job.calibration, groups, lambda share: step(0.3 * share))
+    floors = {} if leading is None else _floors(job, grouped, lambda share: step(0.3 + 0.2 * share))
+    dp = _dp(job, job.scored, groups, lambda share: step(0.5 + 0.3 * share), job.threshold)
     edges = job.graph.edges if job.split is None else job.split.test
     eo = parity.eo_cells(job.scored, job.graph, groups, edges, threshold=job.threshold)
     seen_edges = None if job.split is not None else "over all edges, which training may have seen"
@@ -62,14 +63,37 @@ def parity_rows(job: AuditRequest, step: Callable[[float], None]) -> list[Row]:
     scores = None if sample is None else pair_sample.scores(job.scored, sample.pairs)
     rows: list[Row] = []
     for done, (name, (codes, labels)) in enumerate(grouped.items()):
-        step(0.7 + 0.3 * done / len(grouped))
+        step(0.8 + 0.2 * done / len(grouped))
         told = _Groups.of(job, name, codes, labels)
+        first = {} if leading is None else leading.rows(job, told, codes, floors[name])
+        rows += first.get("dp", [])
         rows += _rows(job, "dp", told, dp[name], parity.MIN_PAIRS, None, None)
+        rows += first.get("eo", [])
         variant = "all-edges" if job.split is None else "held-out"
         rows += _rows(job, "eo", told, eo[name], parity.MIN_EDGES, variant, seen_edges)
         if sample is not None and scores is not None:
             rows += _test_set_rows(job, told, codes, sample, scores)
     return rows
+
+
+def _dp(
+    job: AuditRequest,
+    scored: Factors,
+    groups: Mapping[str, IntArray],
+    step: Callable[[float], None],
+    threshold: float | None = None,
+) -> dict[str, parity.ParityCells]:
+    """DP's cells."""
+    return parity.dp_cells(
+        scored,
+        job.graph,
+        groups,
+        seed=job.seed,
+        threshold=threshold,
+        exact_nodes=_QUICK_NODES if job.quick else parity.EXACT_NODES,
+        most_pairs=_QUICK_PAIRS if job.quick else parity.MOST_PAIRS,
+        progress=step,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +119,10 @@ class _Groups:
         """A number of pairs: its first digit alone where one group is small, as that one's size would follow."""
         return _rough(n) if self.small.sum() == 1 else n
 
+    def without_people(self, group: IntArray) -> IntArray:
+        """(N,) group of each node, -1 for people of small groups and those without one."""
+        return np.where((group >= 0) & ~self.small[group], group, -1)
+
     def without_small(self, table: parity.ParityCells) -> parity.ParityCells:
         """The table with nothing in the cells of small groups."""
         small = self.in_small(table)
@@ -103,6 +131,214 @@ class _Groups:
     def in_small(self, table: parity.ParityCells) -> npt.NDArray[np.bool_]:
         """(C,) which cells hold people of a small group."""
         return np.asarray(self.small[table.a] if table.b is None else self.small[table.a] | self.small[table.b])
+
+
+@dataclass(frozen=True, eq=False)
+class _Leading:
+    """What the leading rows of an embedding are made from.
+
+    Attributes:
+        calibration: its probabilities.
+        dp: by attribute, DP's cells of them; empty where there are none.
+        eo: by attribute, EO's.
+        lists: its recommendations; None in a quick audit.
+        found: by attribute, the cells of how often held-out links are among them; empty without lists or such links.
+    """
+
+    calibration: Calibrated
+    dp: Mapping[str, parity.ParityCells]
+    eo: Mapping[str, parity.ParityCells]
+    lists: top_ten.Lists | None
+    found: Mapping[str, parity.ParityCells]
+
+    @classmethod
+    def of(
+        cls,
+        job: AuditRequest,
+        scored: Factors,
+        calibration: Calibrated,
+        groups: Mapping[str, IntArray],
+        step: Callable[[float], None],
+    ) -> _Leading:
+        graph = job.graph
+        dp, eo, found = ({} for _ in range(3))
+        if calibration.factors is not None:
+            dp = _dp(job, calibration.factors, groups, step)
+            eo = parity.eo_cells(calibration.factors, graph, groups, calibration.tested)
+        lists = None if job.quick else top_ten.recommend(scored, graph, job.edges, seed=job.split_seed)
+        if lists is not None and job.split is not None:
+            value, pairs, weight = top_ten.found_links(lists, graph, job.split.test)
+            found = {name: parity.listed_cells(value, pairs, group, graph, weight) for name, group in groups.items()}
+        return cls(calibration, dp, eo, lists, found)
+
+    def figures(self, job: AuditRequest, groups: _Groups, group: IntArray) -> dict[str, float | None]:
+        """One attribute's figures alone, by metric and variant."""
+        tables = {
+            "dp calibrated": (self.dp, parity.MIN_PAIRS),
+            "eo calibrated": (self.eo, parity.MIN_EDGES),
+            "eo top-10": (self.found, parity.MIN_EDGES),
+        }
+        figures = {
+            row: parity.gap(groups.without_small(table[groups.name]), minimum).value if table else None
+            for row, (table, minimum) in tables.items()
+        }
+        if self.lists is not None:
+            figures["dp top-10"] = _largest_share(groups, job.graph, group, self.lists)
+        return figures
+
+    def rows(
+        self, job: AuditRequest, groups: _Groups, group: IntArray, floors: Mapping[str, float | None]
+    ) -> dict[str, list[Row]]:
+        """One attribute's rows, of DP and of EO."""
+        dp = [self._calibrated_row(job, "dp", groups, group)]
+        eo = [self._calibrated_row(job, "eo", groups, group)]
+        if self.lists is not None:
+            dp.append(_shares_row(job, groups, group, self.lists, floors.get("dp random order")))
+            eo.append(self._found_row(job, groups, group, self.lists))
+        return {
+            metric: [
+                row if row.value is None else replace(row, floor_degree=floors.get(f"{metric} {row.variant}"))
+                for row in rows
+            ]
+            for metric, rows in (("dp", dp), ("eo", eo))
+        }
+
+    def _calibrated_row(self, job: AuditRequest, metric: str, groups: _Groups, group: IntArray) -> Row:
+        """The gap in calibrated probabilities."""
+        used = self.calibration
+        tables, minimum = (self.dp, parity.MIN_PAIRS) if metric == "dp" else (self.eo, parity.MIN_EDGES)
+        if used.factors is None:
+            return _not_measured(job, metric, groups, group, "calibrated", f"not calibrated: {used.why}")
+        words = (
+            f"probabilities calibrated {used.words} and as many pairs without an edge, slope {used.slope:.3g} of "
+            "scores in standard deviations"
+        )
+        if not job.calibrated:
+            words += "; trained to rank, so that scores of different people need not be comparable"
+        return next(_rows(job, metric, groups, tables[groups.name], minimum, "calibrated", words))
+
+    def _found_row(self, job: AuditRequest, groups: _Groups, group: IntArray, lists: top_ten.Lists) -> Row:
+        """The gap in how often a held-out link is recommended."""
+        if not self.found:
+            why = "no edges are known to be held out of training"
+            return _not_measured(job, "eo", groups, group, "top-10", why)
+        bipartite = job.graph.bipartite
+        each = "in the item's list" if bipartite else "either way"
+        words = f"share of held-out links that are among the first ten, {each}"
+        if drawn := _drawn(lists, bipartite):
+            words += f"; {drawn}"
+        return next(_rows(job, "eo", groups, self.found[groups.name], parity.MIN_EDGES, "top-10", words))
+
+
+def _not_measured(job: AuditRequest, metric: str, groups: _Groups, group: IntArray, variant: str, why: str) -> Row:
+    """A row without a value, whose cells hold nothing."""
+    none = np.zeros(0, dtype=np.int64)
+    table = parity.listed_cells(none.astype(np.float64), np.stack([none, none]), group, job.graph)
+    cells = tuple(_cells(table, groups.labels, 1, none, None, groups.in_small(table)))
+    given: dict[str, Any] = {"attribute": groups.name, "exposure": job.exposure, "variant": variant}
+    return make_row(metric, Estimate(None), why, job.notes.get(groups.name), n=0, cells=cells, **given)
+
+
+def _floors(
+    job: AuditRequest, grouped: Mapping[str, tuple[IntArray, tuple[str, ...]]], step: Callable[[float], None]
+) -> dict[str, Mapping[str, float | None]]:
+    """By attribute, the leading figures of the training degree as an embedding, and DP's of a random order of lists.
+
+    They depend on the graph and its split alone and are kept; a quick audit takes those that are.
+    """
+    graph, split = job.graph, job.split
+    held = "" if split is None else f"-{split.validation.shape[1]}-{split.test.shape[1]}"
+    data = f"{graph.fingerprint}/{job.split_seed}/{job.edges.shape[1]}{held}"
+    keys = {name: f"degree/{_FLOORS_VERSION}/{data}/{name}/{job.policies[name]}" for name in grouped}
+    missing = [] if job.quick else [name for name, key in keys.items() if key not in job.floors]
+    if missing:
+        degree = Factors.of(np.bincount(job.edges.ravel(), minlength=graph.num_nodes).astype(np.float32)[:, None])
+        calibration = calibrated.fit(degree, graph, split, job.split_seed)
+        leading = _Leading.of(job, degree, calibration, {name: grouped[name][0] for name in missing}, step)
+        assert leading.lists is not None
+        orders = top_ten.in_random_order(graph, job.edges, leading.lists, job.split_seed)
+        for name in missing:
+            codes, labels = grouped[name]
+            told = _Groups.of(job, name, codes, labels)
+            chance = [value for o in orders if (value := _largest_share(told, graph, codes, o)) is not None]
+            mean = float(np.mean(chance)) if chance else None
+            job.floors[keys[name]] = {**leading.figures(job, told, codes), "dp random order": mean}
+    return {name: job.floors.get(key, {}) for name, key in keys.items()}
+
+
+def _shares_row(job: AuditRequest, groups: _Groups, group: IntArray, lists: top_ten.Lists, floor: float | None) -> Row:
+    """The largest difference of a group's share of slots in lists from its share of people."""
+    labels, small, bipartite = groups.labels, groups.small, job.graph.bipartite
+    # people of small groups take no part, as a group's share would follow from those of all the others
+    told = groups.without_people(group)
+    found = top_ten.shares(lists, job.graph, told, len(labels))
+    kept = _kept(found)
+    of_share, of_difference = top_ten.independent_slots(lists, job.graph, told, found)
+    below, above = top_ten.bounds(found.share, of_share)
+    cells = []
+    for g, h in np.ndindex(found.share.shape):
+        first, second = (labels[h], None) if bipartite else (labels[g], labels[h])
+        n, share = int(found.slots[g]), float(found.share[g, h])
+        if small[h] or (small[g] and not bipartite) or 0 < n < FEWEST:
+            cells.append(Cell(first, second, None, 0, excluded=True, withheld=True))
+            continue
+        value = None if n == 0 or found.people[h] == 0 else share
+        low, high = (float(below[g, h]), float(above[g, h])) if kept[g, h] else (None, None)
+        cells.append(Cell(first, second, value, groups.told(n), low, high, excluded=not kept[g, h]))
+    notes: list[str | None] = []
+    estimate = p_value = None
+    if kept.any():
+        best = top_ten.largest(found, of_difference, kept)
+        estimate, p_value = Estimate(best.value, best.low, best.high), best.p_value
+        g, h = best.cell
+        notes.append(
+            f"lists of {'items' if bipartite else f'{labels[g]} people'} give {found.share[g, h]:.1%} of their slots "
+            f"to {labels[h]}, who are {found.people[h]:.1%} of people"
+        )
+    else:
+        notes.append(f"fewer than two groups have people in lists with {parity.MIN_PAIRS} slots")
+    notes += [_drawn(lists, bipartite), f"floor: the mean of {top_ten.RANDOM_ORDERS} random orders"]
+    if few := sum(c.excluded and not c.withheld for c in cells):
+        notes.append(f"{few} of {len(cells)} cells with under {parity.MIN_PAIRS} slots left out")
+    if withheld := sum(c.withheld for c in cells):
+        notes.append(f"{withheld} of {len(cells)} cells withheld, as one of their groups has under {FEWEST} people")
+    if small.sum() == 1:
+        notes.append("numbers of slots keep one digit, as the withheld group's would follow from exact ones")
+    if bipartite and not job.calibrated:
+        notes.append("trained to rank items for each user, so that scores of different users need not be comparable")
+    return make_row(
+        "dp",
+        estimate or Estimate(None),
+        *notes,
+        job.notes.get(groups.name),
+        attribute=groups.name,
+        exposure=job.exposure,
+        variant="top-10",
+        n=groups.told(int(found.slots[kept.any(axis=1)].sum())),
+        floor_random=floor if estimate else None,
+        p_value=p_value,
+        cells=tuple(cells),
+    )
+
+
+def _kept(found: top_ten.Shares) -> BoolArray:
+    """(G, H) which cells of shares count: enough slots, and two groups at least."""
+    there = found.people > 0
+    return np.asarray((found.slots >= parity.MIN_PAIRS)[:, None] & there & (there.sum() > 1))
+
+
+def _largest_share(groups: _Groups, graph: AttributedGraph, group: IntArray, lists: top_ten.Lists) -> float | None:
+    """The figure of `_shares_row`."""
+    found = top_ten.shares(lists, graph, groups.without_people(group), len(groups.labels))
+    kept = _kept(found)
+    return float(np.abs(found.apart[kept]).max()) if kept.any() else None
+
+
+def _drawn(lists: top_ten.Lists, bipartite: bool) -> str | None:
+    """How many lists there are, where not all."""
+    if len(lists.ranker) == lists.of:
+        return None
+    return f"lists of {len(lists.ranker):,} {'items' if bipartite else 'people'}, drawn of {lists.of:,}"
 
 
 def _test_set_rows(
@@ -178,7 +414,7 @@ def _rows(
 ) -> Iterator[Row]:
     """The gap with its cells, whose note names the two that make it, and the other summaries."""
     name, small, table = groups.name, groups.in_small(table), groups.without_small(table)
-    if job.threshold is not None or variant == "thresholded":
+    if job.threshold is not None or variant in ("thresholded", "top-10"):
         table = table.of_shares()
     gap = parity.gap(table, minimum)
     kept = np.nonzero(table.n >= minimum)[0]
@@ -213,7 +449,7 @@ def _rows(
     common: list[str | None] = [remark, job.notes.get(name)]
     if job.threshold is not None:
         common.insert(0, f"share of pairs predicted as links, probability {job.threshold:g} and more")
-    if not job.calibrated:
+    if not job.calibrated and variant not in _LEADING:
         common.insert(0, "not trained as the chance of a link: the sigmoid of the score has no calibration")
     given: dict[str, Any] = {
         "attribute": name,

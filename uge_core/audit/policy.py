@@ -6,7 +6,7 @@ A policy is a YAML list of rules::
       attribute: region            # or "*": a rule for each attribute that has this metric
       attacker: worst              # leakage: the default is worst
       exposure: unseen             # default: unseen where it was measured, else what there is
-      variant: standard            # default: standard or held-out, never as-coded or planted-truth
+      variant: standard            # default: standard, held-out, or calibrated (dp, eo); raw: the paper's dp and eo
       direction: at_most           # or at_least
       number: 0.6
       unit: auc                    # the metric's own (the default), or above_floor
@@ -20,9 +20,12 @@ fails where the whole of it lies on the other; an interval across the number is 
 and neither is a row that has none. A failed rule fails the policy; else one without enough evidence
 leaves the policy without.
 
-An AUC below .5 is an attacker whose answers point the wrong way and who would turn them round: rules
-about it apply to max(v, 1 - v), with the interval turned likewise. `above_floor` is the value less
-the higher of its two floors (random embeddings or order, always answering the largest class), which
+An embedding that is not usable (`usable`) breaks every rule, as one that says nothing about links leaks nothing and
+treats all alike; where that could not be told, a rule that it keeps is not enough evidence.
+
+Attackers learn from people whose value they know which way to read it, so an AUC stands as it is. Audits before
+version 3 did not: there an AUC below .5 is turned round, max(v, 1 - v), and the interval likewise. `above_floor` is the
+value less the higher of its two floors (random embeddings or order, always answering the largest class), which
 count as exact.
 """
 
@@ -50,6 +53,10 @@ _LUCK = {"nodes": "who was tested", "seeds": "the training's seed", "splits": "t
 # What a rule that names none takes, the first that is there.
 _VARIANTS = ("standard", "held-out", None, "all-edges")
 _TO_BE_ASKED_FOR = ("as-coded", "planted-truth")
+_GAPS = ("dp", "eo")
+_CALIBRATED = "calibrated"
+_RAW = "raw"  # how a rule asks for the gaps that depend on how long vectors are
+_RAW_VARIANTS = (None, "held-out", "all-edges")
 _EXPOSURES = ("unseen", None, "seen")
 _OF_A_ROW = ("attribute", "attacker", "variant", "exposure")
 _DIRECTIONS = ("at_most", "at_least")
@@ -168,9 +175,10 @@ class Policy:
             ConfigError: no row fits a rule; the message says which exist.
         """
         rows = list(rows)
+        gate = _Gate.of(rows)
         checks: list[Check] = []
         for i, rule in enumerate(self.rules, 1):
-            checks += _checks(i, rule, rows, f"{self.name}, rule {i}")
+            checks += _checks(i, rule, rows, f"{self.name}, rule {i}", gate)
         return Verdict(self.name, self.sha256, tuple(checks))
 
 
@@ -198,17 +206,18 @@ def first_misjudged(block: Mapping[str, Any], rows: Iterable[Row]) -> str | None
         ConfigError: a rule that no policy file could hold, or that no row fits.
     """
     rows, checks = list(rows), []
+    gate = _Gate.of(rows)
     for i, said in enumerate(block["rules"], 1):
         where = f"policy, entry {i}"
         given = {k: v for k, v in said.items() if k not in ("rule", "verdict", "sentence") and v is not None}
         rule = _rule(given, where)
         if said["verdict"] == NO_ROW:
-            check = next(_checks(said["rule"], rule, rows, where))
+            check = next(_checks(said["rule"], rule, rows, where, gate))
         else:
             its = [r for r in rows if all(r[key] == said[key] for key in ("metric", *_OF_A_ROW))]
             if not its:
                 return f"{where}: the report has no row of {_what(rule)}"
-            check = Check(said["rule"], rule, *_judge(rule, its[0]))
+            check = Check(said["rule"], rule, *gate.judge(rule, its[0]))
         for key in ("verdict", "sentence"):
             if getattr(check, key) != said[key]:
                 return f"{where}, {key}: the report says {said[key]!r}, its rows give {getattr(check, key)!r}"
@@ -217,6 +226,40 @@ def first_misjudged(block: Mapping[str, Any], rows: Iterable[Row]) -> str | None
     if overall != block["verdict"]:
         return f"policy, verdict: the report says {block['verdict']!r}, its rules give {overall!r}"
     return None
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """What the audit says of the embedding as a whole.
+
+    Attributes:
+        there: it was asked whether the embedding is usable.
+        broken: why it is not, or None.
+        unknown: why that could not be told, or None.
+    """
+
+    there: bool
+    broken: str | None = None
+    unknown: str | None = None
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> _Gate:
+        """That of an audit's rows; of a twin's too."""
+        asked = [r for r in rows if r["metric"] == "usable"]
+        broken = [r["note"] or "" for r in asked if r["value"] is not None and r["value"] < 1]
+        unknown = [r["note"] or "" for r in asked if r["value"] is None]
+        return cls(bool(asked), *(next(iter(notes), None) for notes in (broken, unknown)))
+
+    def judge(self, rule: Rule, row: Row) -> tuple[str, str]:
+        """Verdict and sentence of a rule on its row, of an embedding that is usable or not."""
+        verdict, sentence = _judge(rule, row, turns=not self.there)
+        if rule.metric == "usable":
+            return verdict, sentence
+        if self.broken is not None:
+            return FAIL, f"{sentence} The embedding fails every rule: {self.broken}."
+        if self.unknown is not None and verdict == PASS:
+            return NOT_ENOUGH, f"{sentence} Whether the embedding is usable at all could not be told: {self.unknown}."
+        return verdict, sentence
 
 
 def template(rows: Iterable[Row]) -> str:
@@ -235,10 +278,11 @@ def template(rows: Iterable[Row]) -> str:
         }
         for name in named
     ]
-    if any(r["metric"] == "ndcg_at_10" and r["variant"] == "held-out" for r in rows):
-        rules.append(
-            {"metric": "ndcg_at_10", "direction": "at_least", "number": 0.1, "unit": ABOVE_FLOOR, "min_n": 100}
-        )
+    matched = {r["attribute"] for r in rows if r["metric"] == "ndcg_at_10_matched" and r["variant"] == "held-out"}
+    quality: dict[str, Any] = {"direction": "at_least", "number": 0.1, "unit": ABOVE_FLOOR, "min_n": 100}
+    rules += [{"metric": "ndcg_at_10_matched", "attribute": name} | quality for name in named if name in matched]
+    if not matched and any(r["metric"] == "ndcg_at_10" and r["variant"] == "held-out" for r in rows):
+        rules.append({"metric": "ndcg_at_10"} | quality)
     head = (
         "# A rule holds where the whole 95 % interval lies on its side of the number, and is broken where\n"
         "# the whole of it lies on the other; in between the evidence is not enough. The numbers are examples:\n"
@@ -335,13 +379,13 @@ def _rule(given: Any, where: str) -> Rule:
         raise ConfigError(f"{where}: {unknown_name(f'unit of {metric}', rule.unit, units)}")
     low, high = METRICS[metric].low, METRICS[metric].high
     if metric == "auc":
-        # Turned round, none is lower.
+        # A lower bound would ask for less than a coin gives.
         low = 0.5
     if rule.unit == ABOVE_FLOOR:
         low, high = METRICS[metric].low - METRICS[metric].high, METRICS[metric].high - METRICS[metric].low
     if not low <= rule.number <= high:
-        turned = "; an AUC below 0.5 counts as its distance from 0.5" if metric == "auc" else ""
-        raise ConfigError(f"{where}: number = {rule.number:g} is out of range; allowed: {low:g} to {high:g}{turned}")
+        coin = "; a coin gets 0.5" if metric == "auc" else ""
+        raise ConfigError(f"{where}: number = {rule.number:g} is out of range; allowed: {low:g} to {high:g}{coin}")
     return rule
 
 
@@ -350,7 +394,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _checks(number: int, rule: Rule, rows: Sequence[Row], where: str) -> Iterator[Check]:
+def _checks(number: int, rule: Rule, rows: Sequence[Row], where: str, gate: _Gate) -> Iterator[Check]:
     """A rule against the row of each attribute it is about."""
     try:
         fitting = list(_fitting(rule, rows, where))
@@ -361,7 +405,7 @@ def _checks(number: int, rule: Rule, rows: Sequence[Row], where: str) -> Iterato
         return
     for row in fitting:
         own = replace(rule, **{key: row[key] for key in _OF_A_ROW})
-        yield Check(number, own, *_judge(own, row))
+        yield Check(number, own, *gate.judge(own, row))
 
 
 class _NoRowError(ConfigError):
@@ -401,11 +445,15 @@ def _fitting(rule: Rule, rows: Sequence[Row], where: str) -> Iterator[Row]:
 def _narrow(rows: Sequence[Row], key: str, asked: str, rule: Rule, where: str) -> Sequence[Row]:
     """The rows whose `key` is what was asked for, in any case; one without exposure counts as both."""
     kept = [r for r in rows if (r[key] or "").lower() == asked.lower()]
+    if key == "variant" and rule.metric in _GAPS and asked.lower() == _RAW:
+        kept = [r for r in rows if r[key] in _RAW_VARIANTS]
     if key == "exposure" and asked.lower() in _EXPOSURES:
         exact = {(r["attribute"], r["variant"]) for r in kept}
         kept += [r for r in rows if r[key] is None and (r["attribute"], r["variant"]) not in exact]
     if not kept:
         there = tuple(dict.fromkeys(r[key] for r in rows if r[key]))
+        if key == "variant" and rule.metric in _GAPS:
+            there = (*there, _RAW)
         of = f" of {rule.attribute}" if rule.attribute not in (None, "*") and key != "attribute" else ""
         raise _NoRowError(f"{where}: {unknown_name(f'{key} of {rule.metric}{of}', asked, there or ('none',))}")
     return kept
@@ -414,14 +462,22 @@ def _narrow(rows: Sequence[Row], key: str, asked: str, rule: Rule, where: str) -
 def _usual(rows: Sequence[Row], rule: Rule, where: str) -> str | None:
     """The variant of a rule that names none."""
     there = dict.fromkeys(r["variant"] for r in rows)
+    if rule.metric in _GAPS:
+        if _CALIBRATED in there:
+            return _CALIBRATED
+        raise _NoRowError(
+            f"{where}: the audit has no calibrated {rule.metric}, as it was made by an earlier version; audit the run "
+            f"anew, or write variant: {_RAW}, whose number depends on how long the vectors are"
+        )
     usual = [v for v in _VARIANTS if v in there][:1] or [v for v in there if v not in _TO_BE_ASKED_FOR]
     if len(usual) != 1:
         raise ConfigError(f"{where}: variant of {rule.metric} is missing; allowed: {', '.join(filter(None, there))}")
     return usual[0]
 
 
-def _judge(rule: Rule, row: Row) -> tuple[str, str]:
-    """Verdict and sentence of a rule on its row."""
+def _judge(rule: Rule, row: Row, *, turns: bool) -> tuple[str, str]:
+    """Verdict and sentence of a rule on its row; `turns` an AUC below .5 round."""
+    turns = turns and rule.metric == "auc"
     start, value = _what(rule), row["value"]
     bound = f"must be {rule.direction.replace('_', ' ')} {rule.number:g}"
     if value is None or row["evidence"] != "ok":
@@ -429,13 +485,13 @@ def _judge(rule: Rule, row: Row) -> tuple[str, str]:
         return NOT_ENOUGH, f"{start} {bound}, but there was not enough evidence to measure it{why}."
     low, high = row["ci_low"], row["ci_high"]
     said = ""
-    if rule.metric == "auc":
+    if turns:
         value, low, high = _turned(value, low, high)
         if value != row["value"]:
             said = f", {row['value']:.4g} turned round, as an attacker would"
     if rule.unit == ABOVE_FLOOR:
         floors = {
-            word: max(row[key], 1.0 - row[key]) if rule.metric == "auc" else row[key]
+            word: max(row[key], 1.0 - row[key]) if turns else row[key]
             for key, word in _FLOORS.items()
             if row[key] is not None
         }
@@ -485,7 +541,10 @@ def _what(rule: Rule) -> str:
     """The rule's row in words."""
     exposure = {"unseen": "values unseen by training", "seen": "values seen by training"}.get(rule.exposure or "")
     attacker = f"{rule.attacker} attacker" if rule.attacker else None
-    about = ", ".join(filter(None, (attacker, None if rule.variant == "standard" else rule.variant, exposure)))
+    variant = None if rule.variant == "standard" else rule.variant
+    if rule.metric in _GAPS and rule.variant in _RAW_VARIANTS:
+        variant = ", ".join(filter(None, (_RAW, rule.variant)))
+    about = ", ".join(filter(None, (attacker, variant, exposure)))
     of = f" of {rule.attribute}" if rule.attribute else ""
     return f"{METRICS[rule.metric].label}{of}{f' ({about})' if about else ''}"
 

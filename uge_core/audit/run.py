@@ -19,6 +19,7 @@ from uge_core.audit.leakage_rows import leakage_rows
 from uge_core.audit.link_rows import link_rows
 from uge_core.audit.ndcg import BiasFree
 from uge_core.audit.parity_rows import parity_rows
+from uge_core.audit.usable import usable_rows
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.scores import LARGEST, scorer
@@ -148,7 +149,7 @@ def audit_embedding(
         steps.append((f"leakage of {both.name}", 1.0, partial(leakage_rows, apart, both)))
     steps = steps if "leakage" in parts else []
     if "links" in parts:
-        steps.append(("link quality", 1.0, lambda step: link_rows(job)))
+        steps.append(("link quality", 1.0, lambda step: _usable_first(job)))
     if "parity" in parts:
         steps.append(("differences between groups", 2.0, partial(parity_rows, job)))
     total, done = sum(s[1] for s in steps), 0.0
@@ -167,9 +168,15 @@ def audit_embedding(
     return Audit(tuple(_said(row, job.scorer.note) for row in rows))
 
 
+def _usable_first(job: AuditRequest) -> list[Row]:
+    """Rows of link quality, led by whether there is any."""
+    rows = link_rows(job)
+    return [*usable_rows(job, rows), *rows]
+
+
 def _said(row: Row, note: str | None) -> Row:
     """The row with a remark on scores, where it is about them."""
-    if note is None or row.attacker is not None:
+    if note is None or row.attacker is not None or row.metric == "usable":
         return row
     return replace(row, note="; ".join(filter(None, (row.note, note))))
 

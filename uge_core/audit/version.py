@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from uge_core.audit.metrics import METRICS
 
-FIRST = 2
+FIRST = 3
 """The version when `config.ENGINE` counted up last: no run of this engine was measured by an earlier one."""
 
 
@@ -54,6 +54,37 @@ CHANGES: tuple[Change, ...] = (
         metrics=("dp", "eo", "ndcg_gap"),
     ),
     Change(2, "the floor is the mean over all orders, no longer of some that were drawn", metrics=("ndkl",)),
+    Change(
+        3,
+        "the strongest attacker is the largest of five, with an interval that holds for that choice",
+        metrics=("micro_f1", "balanced_accuracy", "auc", "usable_bits"),
+        attackers=("worst",),
+    ),
+    Change(
+        3,
+        "attackers learn from people whose value they know which way to read it, and few people of a value widen the "
+        "interval",
+        metrics=("micro_f1", "balanced_accuracy", "auc", "usable_bits"),
+    ),
+    Change(
+        3,
+        "attackers by predicted links and by radial basis functions are tried",
+        "added",
+        attackers=("links", "linked-trees", "rbf"),
+    ),
+    Change(3, "each figure of links has the training degree's beside it", metrics=("ndcg_at_10", "ndcg_gap", "ndkl")),
+    Change(
+        3,
+        "DP and EO of calibrated probabilities and of the first ten recommendations are measured",
+        "added",
+        metrics=("dp", "eo"),
+        variants=("calibrated", "top-10"),
+    ),
+    Change(
+        3,
+        "pseudo-edges are as many within a group as between two, and weights are 1 on average",
+        metrics=("ndcg_at_10_bias_free",),
+    ),
     *(Change(m.since, f"{m.label} is measured", "added", metrics=(m.name,)) for m in METRICS.values() if m.since > 1),
 )
 VERSION = max(change.version for change in CHANGES)

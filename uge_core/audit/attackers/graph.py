@@ -23,7 +23,7 @@ class Graph(Trees):
 
     label: ClassVar[str] = "boosted trees with neighbours"
     short: ClassVar[str] = "Graph"
-    position: ClassVar[int] = 4
+    position: ClassVar[int] = 7
     by_default: ClassVar[bool] = False
     knows_edges: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = (*Trees.needs, "scipy.sparse")

@@ -23,7 +23,7 @@ class KNN(Attacker):
     """
 
     label: ClassVar[str] = "nearest neighbours"
-    position: ClassVar[int] = 3
+    position: ClassVar[int] = 6
     needs: ClassVar[tuple[str, ...]] = ("uge_core.kernels.nearest",)
 
     def fit(self, x: Float64Array, y: IntArray, *, seed: int) -> Fitted:

@@ -26,7 +26,7 @@ class MLP(Attacker):
     """
 
     label: ClassVar[str] = "neural network"
-    position: ClassVar[int] = 2
+    position: ClassVar[int] = 5
     needs: ClassVar[tuple[str, ...]] = ("sklearn.neural_network",)
 
     def fit(self, x: Float64Array, y: IntArray, *, seed: int) -> Fitted:
