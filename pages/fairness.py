@@ -29,6 +29,8 @@ def draw(view: ui.GapView) -> None:
         st.markdown(f":material/{icon}: **{letter}: {plain(side.label)}, {side.verdict}.** {plain(side.sentence)}")
     if view.change:
         st.markdown(f":material/compare_arrows: {plain(view.change)}")
+    if view.others:
+        st.markdown(f"The same gap otherwise. {plain(' '.join(view.others))}")
     if view.layout == "map":
         names = list(view.alt)
         columns = st.columns(len(names)) if len(view.groups) <= 5 else [st.container() for _ in names]
@@ -46,9 +48,10 @@ def draw(view: ui.GapView) -> None:
         st.plotly_chart(
             ui.gap_bars(view, dark=dark), config=ui.CHART_CONFIG, alt=" ".join(view.alt.values()), key=view.metric
         )
-    st.caption(plain(view.caption))
-    for remark in view.remarks:
-        st.caption(plain(remark))
+    for words in (view.caption, *view.remarks):
+        st.caption(plain(words))
+    if view.layout == "none":
+        return
     with st.expander("Show table", icon=":material/table:", expanded=view.ranked or view.layout == "table"):
         st.dataframe(ui.ranked_cells(view), hide_index=True, alt=view.title)
     st.download_button(
@@ -63,8 +66,27 @@ def draw(view: ui.GapView) -> None:
 
 
 attribute, before, after = state["frame_attribute"], state["frame_before"], state["frame_after"]
-for metric in ("dp", "eo"):
-    view = ui.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
+forms = ui.gap_forms(store, attribute=attribute, before=before, after=after)
+form = next(iter(forms))
+if len(forms) > 1:
+    form = st.segmented_control(
+        "Gaps of",
+        list(forms),
+        default=form,
+        required=True,
+        format_func=lambda f: forms[f],
+        key="gaps",
+        bind="query-params",
+        help="Calibrated: probabilities fitted to links that training did not see. First ten: who is recommended to "
+        "whom. No scaling of the vectors changes either. Raw: the paper's, which shorter vectors alone make smaller.",
+    )
+views = {
+    metric: ui.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after, form=form)
+    for metric in ("dp", "eo")
+}
+for words in dict.fromkeys(words for view in views.values() if view for words in view.unfit):
+    st.warning(plain(words), icon=":material/warning:")
+for metric, view in views.items():
     about = ui.metric_help(metric)
     st.header(plain(view.title) if view else about.label, help=f"{about.sentence} {about.limits}")
     if view:
@@ -74,7 +96,9 @@ for metric in ("dp", "eo"):
 
 st.header("Differences between groups against link quality")
 for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
-    cloud = ui.tradeoff_view(store, data=state["frame_data"], attribute=attribute, metric=metric, like=before)
+    cloud = ui.tradeoff_view(
+        store, data=state["frame_data"], attribute=attribute, metric=metric, like=before, form=form
+    )
     with column:
         st.markdown(f"**{plain(cloud.title)}**")
         for words in cloud.remarks if cloud.table.empty else ():

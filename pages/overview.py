@@ -78,7 +78,25 @@ else:
             ),
             "random AUC": number("random AUC", format="%.3f", help="The same attacker on random embeddings."),
             "people": number("n people", format="%d", help="People the attacker was tested on."),
-            "NDCG@10": number("↑ NDCG@10", format="%.3f", help="How well held-out links are ranked; higher is better."),
+            "Usable": st.column_config.TextColumn(
+                help="Whether the embedding says anything about links at all. One that does not leaks nothing and "
+                "treats all groups alike, so no other figure of it is a verdict; the last column has the reason."
+            ),
+            "matched NDCG@10": number(
+                "↑ matched NDCG@10",
+                format="%.3f",
+                help="How well held-out links are ranked among strangers of the friend's own group, so that knowing "
+                "the attribute gains nothing; higher is better.",
+            ),
+            "degree, matched": number("degree alone", format="%.3f", help="The training degree as an embedding."),
+            "random, matched": number("random order", format="%.3f", help="Ranking at random."),
+            "links": number("n links", format="%d", help="Held-out links that were ranked among strangers."),
+            "NDCG@10": number(
+                "↑ NDCG@10",
+                format="%.3f",
+                help="The same among all strangers, as in the paper; it also pays for reading the attribute.",
+            ),
+            "degree NDCG": number("degree NDCG", format="%.3f", help="The training degree as an embedding."),
             "random NDCG": number("random NDCG", format="%.3f", help="Ranking at random."),
             "ranked": number("n ranked", format="%d", help="People whose held-out links were ranked."),
         },

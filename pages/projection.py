@@ -276,5 +276,7 @@ cards = [c.id for c in ui.jobs_view(store).open if c.projects]
 state["projection_jobs"] = cards
 if cards:
     st.fragment(run_every=1)(jobs)()
+for words in view.unfit:
+    st.warning(plain(words), icon=":material/warning:")
 if view.before or view.after:
     pictures(view)

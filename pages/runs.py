@@ -396,7 +396,7 @@ def compared(before: str, after: str) -> None:
         st.dataframe(
             view.full if whole else view.table,
             hide_index=True,
-            column_config=dict.fromkeys(("A", "B", "B - A", "Chance, A", "Chance, B"), number)
+            column_config=dict.fromkeys(("A", "B", "B - A", "Chance, A", "Chance, B", "Degree"), number)
             | {"p (Holm)": st.column_config.NumberColumn(format="%.2g")},
             alt=" ".join(view.sentences),
         )

@@ -9,6 +9,7 @@ import uge_core.dashboard as ui
 
 EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
 AHEAD = 1.0  # seconds that drawing ahead for the slider may take
+QUALITIES = {"matched": "Matched", "degree": "Degree-matched", "usual": "Usual"}
 METRICS = {name: ui.TRADEOFF_METRICS[name] for name in ("auc", "micro_f1", "normalised")}
 
 state = st.session_state
@@ -56,6 +57,8 @@ def gap(metric: str, attribute: str, before: str, after: str, stamp: str, dark: 
     cells = ui.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
     if cells is None or cells.layout == "table":
         return None
+    if cells.layout == "none":
+        return f"**{plain(cells.title)}.** {plain(cells.sides[-1].sentence)}", "", ""
     which = "after" if len(cells.sides) > 1 else "before"
     side = cells.sides[-1]
     drawn = ui.gap_light(cells, which, dark=dark)
@@ -70,8 +73,9 @@ def draw_gaps(view: ui.TradeoffView, run: str, stamp: str, dark: bool) -> None:
             words, drawn, caption = parts
             with column:
                 st.markdown(words)
-                st.html(drawn)
-                st.caption(caption)
+                if drawn:
+                    st.html(drawn)
+                    st.caption(caption)
 
 
 @st.fragment
@@ -180,8 +184,8 @@ def train_another(view: ui.TradeoffView, series: str, missing: float | None) -> 
         st.code(ui.lambda_view(view, series, missing).command, language="bash", wrap_lines=True)
 
 
-left, middle, right = st.columns(3)
-metric = left.segmented_control(
+row = st.container(horizontal=True)
+metric = row.segmented_control(
     "Leakage as",
     list(METRICS),
     default="auc",
@@ -191,7 +195,7 @@ metric = left.segmented_control(
     bind="query-params",
     help="Normalised: 0 is always answering the commonest value, 1 is always being right.",
 )
-exposure = middle.segmented_control(
+exposure = row.segmented_control(
     "Measured on",
     list(EXPOSURES),
     default="unseen",
@@ -202,6 +206,18 @@ exposure = middle.segmented_control(
     help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method "
     "that did looks better than it is.",
 )
+quality = row.segmented_control(
+    "Link quality (NDCG@10)",
+    list(ui.QUALITIES),
+    default="matched",
+    required=True,
+    format_func=lambda q: QUALITIES[q],
+    key="quality",
+    bind="query-params",
+    help="Matched: each held-out link among strangers of the friend's own group, so that knowing the attribute gains "
+    "nothing. Degree-matched: of its decile of degree too. Usual: among all strangers, as in the paper, which also "
+    "pays for reading the attribute.",
+)
 view = ui.tradeoff_view(
     store,
     data=state["frame_data"],
@@ -210,11 +226,12 @@ view = ui.tradeoff_view(
     exposure=exposure,
     setting=state.get("setting"),
     like=state["frame_before"],
+    quality=quality,
 )
 if len(view.settings) > 1:
     if state.get("setting") not in view.settings:
         state["setting"] = view.setting
-    right.selectbox("Setting", view.settings, key="setting", help="Only runs that share all of this are compared.")
+    row.selectbox("Setting", view.settings, key="setting", help="Only runs that share all of this are compared.")
 st.header(plain(view.title))
 for words in view.remarks if view.table.empty else ():
     st.caption(plain(words))

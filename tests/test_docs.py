@@ -183,7 +183,8 @@ def test_attackers() -> None:
     for name, (label, how) in rows.items():
         assert label == find("audit.attackers", name).label, WRITE_ANEW
         assert len(how.split()) > 5, f"{name}: an attacker's docstring begins with how it works"
-    listed = " and ".join(f"`{name}`" for name in DEFAULT_ATTACKERS)
+    *first, last = (f"`{name}`" for name in DEFAULT_ATTACKERS)
+    listed = f"{', '.join(first)} and {last}"
     assert f"Training audits with {listed}." in section("docs/training.md", "Attackers")
 
 

@@ -356,8 +356,13 @@ def test_too_little_evidence_is_exit_code_3(tmp_path: Path, capsys: pytest.Captu
     assert uge_runs(capsys, "sweep", str(tmp_path / "data"), *FAST)[0] == 3
 
 
-def test_remarks_of_training_go_to_stderr_once(plain_town: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["train", str(plain_town), "--sensitive", "city", "--method", "uge-w", "--set", "test_share=0.9", *FAST]
+def test_remarks_of_training_go_to_stderr_once(
+    plain_town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thin = shutil.copytree(plain_town, tmp_path / "thin")
+    edges = (thin / "edges.csv").read_text().splitlines()
+    (thin / "edges.csv").write_text("\n".join([edges[0], *edges[1::3]]) + "\n")
+    arguments = ["train", str(thin), "--sensitive", "city", "--method", "uge-w", "--set", "test_share=0.9", *FAST]
     code, _, err = uge_runs(capsys, *arguments, "--json")
     notes = [line for line in err.splitlines() if line.startswith("note: ")]
     assert code == 0 and len(notes) == len(set(notes))

@@ -41,7 +41,7 @@ def test_the_frame_stands_on_every_page_and_every_chart_has_words(app: AppTest, 
     assert [s.label for s in app.sidebar.selectbox] == ["Data", "Audited attribute", "Run A (before)", "Run B (after)"]
     assert app.query_params["attribute"] == "city" and set(app.query_params) >= {"data", "before", "after"}
     assert all(chart.proto.alt for chart in app.get("plotly_chart"))
-    assert not app.warning
+    assert not any("There is no" in w.value for w in app.warning)
 
 
 @pytest.mark.slow
@@ -82,8 +82,13 @@ def test_leakage_is_about_the_frames_attribute(app: AppTest) -> None:
 @pytest.mark.slow
 def test_fairness_draws_three_maps_per_metric_and_gaps_against_quality(app: AppTest) -> None:
     opened(app, "fairness.py")
+    assert app.button_group(key="gaps").value == "calibrated"
+    assert any("calibrated probabilities" in h.value for h in app.header)
+    app.button_group(key="gaps").set_value("top-10").run()
+    assert not app.exception and any("first ten recommendations" in h.value for h in app.header)
+    app.button_group(key="gaps").set_value("raw").run()
     # EO of so small a graph is the third verdict, so it has no place beside link quality.
-    assert len(app.get("plotly_chart")) == 7
+    assert not app.exception and len(app.get("plotly_chart")) == 7
     words = " ".join(m.value for m in app.markdown)
     assert (
         words.count("Largest gap") == words.count("Not enough evidence") == 2
@@ -108,8 +113,14 @@ def test_the_slider_moves_the_ring_and_offers_to_train(app: AppTest) -> None:
     assert isinstance(traces, list) and traces[-1]["name"] == "chosen"
     drawn = [h.proto.body for h in app.get("html")]
     assert sum("opacity: 1 !important" in h for h in drawn) == 1
-    assert len(drawn) == 3 and all('role="figure" aria-label="' in h for h in drawn)
-    assert any(m.value.startswith("At λ 0.5 the strongest attacker") for m in app.markdown)
+    assert all('role="figure" aria-label="' in h for h in drawn)
+    # calibrated gaps are drawn where they were measured, and else there is a reason
+    said = " ".join(m.value for m in app.markdown)
+    assert len(drawn) + said.count("not measured between city groups") == 3
+    assert any("At λ 0.5 the strongest attacker" in m.value for m in app.markdown)
+    for quality in ("usual", "degree", "matched"):
+        app.button_group(key="quality").set_value(quality).run()
+        assert not app.exception and app.get("plotly_chart")
     for metric in ("micro_f1", "normalised"):
         app.button_group(key="measure").set_value(metric).run()
         assert not app.exception and app.get("plotly_chart")

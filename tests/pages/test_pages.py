@@ -70,8 +70,12 @@ def test_overview_lists_runs_beside_the_floors(app: AppTest, seeded: Path, monke
     treated = table[table["Treated"]]
     assert set(treated["Attribute"]) == {"city"} and set(treated["Exposure"]) == {"unseen"}
     words = " ".join(m.value for m in app.markdown)
-    assert "**city**: given two people with different values, without debiasing" in words
-    assert "n = " in words and "A coin gets 50 %" in words
+    assert "matched NDCG@10" in table and set(table["Usable"]) <= {"yes", "no", "not known"}
+    if set(table["Usable"]) == {"no"}:
+        assert "**city**: no run has a usable embedding" in words and "**Not usable**: " in words
+    else:
+        assert "**city**: given two people with different values" in words
+        assert "n = " in words and "A coin gets 50 %" in words
 
 
 def test_overview_shows_what_is_not_audited(app: AppTest, store_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from uge_core.graph.suppression import SUPPRESSED_LEGEND
 from uge_core.registry import names
 from uge_core.runs.names import method_class
 from uge_core.runs.store import RunStore
-from uge_core.views.fairness import fairness_view, ranked_cells
+from uge_core.views.fairness import fairness_view, gap_forms, ranked_cells
 from uge_core.views.figures.gaps import gap_bars, gap_map, rough_count
 from uge_core.views.figures.light import gap_light, leakage_light
 from uge_core.views.figures.look import readable_on
@@ -27,6 +27,7 @@ from uge_core.views.figures.tradeoff import ring_style, tradeoff_figure
 from uge_core.views.frame import frame
 from uge_core.views.method import method_page
 from uge_core.views.points import gap_row, points, reading, settings
+from uge_core.views.rows import AGAIN, usable
 from uge_core.views.tradeoff import lambda_view, tradeoff_view
 from uge_core.views.words import interval, plain_text
 
@@ -42,8 +43,10 @@ def row(**given: Any) -> dict[str, Any]:
             "ci_high",
             "floor_random",
             "floor_majority",
+            "floor_degree",
             "p_value",
             "note",
+            "direction",
         )
     )
     return base | {"n": 100, "evidence": "ok", "ci_kind": "nodes", "cells": []} | given
@@ -57,6 +60,16 @@ def leak(value: float, **given: Any) -> dict[str, Any]:
 
 def ndcg(value: float, half: float = 0.01, **given: Any) -> dict[str, Any]:
     return row(metric="ndcg_at_10", variant="held-out", value=value, ci_low=value - half, ci_high=value + half, **given)
+
+
+def matched(value: float, half: float = 0.01, **given: Any) -> dict[str, Any]:
+    given = {"variant": "held-out", "floor_random": 0.05, "floor_degree": 0.2, "n": 3000} | given
+    ends = {"ci_low": value - half, "ci_high": value + half}
+    return row(metric="ndcg_at_10_matched", attribute="city", value=value, **ends, **given)
+
+
+def check(value: float | None, note: str | None = None) -> dict[str, Any]:
+    return row(metric="usable", value=value, note=note, evidence="insufficient" if value is None else "ok")
 
 
 def cell(a: str, b: str | None, value: float | None, n: int = 500, **given: Any) -> dict[str, Any]:
@@ -214,7 +227,11 @@ def test_leakage_and_link_quality_are_of_the_same_member(store: RunStore) -> Non
     unseen, seen = tradeoff(store), tradeoff(store, exposure="seen")
     assert unseen.table[["value", "ndcg"]].to_numpy().tolist() == [[0.8, 0.29]]
     assert seen.table[["value", "ndcg"]].to_numpy().tolist() == [[0.6, 0.31]]
-    assert any("look better here" in r for r in seen.remarks) and not unseen.remarks
+    assert any("look better here" in r for r in seen.remarks)
+    assert unseen.remarks == (
+        "No run here has a matched NDCG@10: the usual NDCG@10 is drawn, which also pays for reading city. Audit the "
+        f"runs again for it ({AGAIN}).",
+    )
 
 
 def test_normalised_leakage(store: RunStore) -> None:
@@ -274,8 +291,8 @@ def test_chance_stands_beside_each_gap(store: RunStore) -> None:
     view = tradeoff(store, metric="dp")
     assert view.table["chance"].tolist()[:2] == [0.02, 0.03] and np.isnan(view.table["chance"][2])
     assert view.csv().splitlines()[0].split(",")[4:8] == ["value", "value_low", "value_high", "chance"]
-    hover = {t.name: t.customdata[0][-1] for t in tradeoff_figure(view).data if t.customdata is not None}
-    assert hover == {"No debiasing": "<br>chance 0.020", "UGE-W": "<br>chance 0.030", "UGE-O (ours)": ""}
+    hover = {t.name: t.customdata[0][7] for t in tradeoff_figure(view).data if t.customdata is not None}
+    assert hover == {"No debiasing": " (chance 0.020)", "UGE-W": " (chance 0.030)", "UGE-O (ours)": ""}
     assert "No debiasing: DP gap 0.200, by chance 0.020, NDCG@10" in view.alt and "by chance alone" in view.caption
     assert not view.floors
 
@@ -297,12 +314,16 @@ def test_nothing_is_made_up_between_measured_lambdas(seeded: Path) -> None:
     measured = lambda_view(view, "UGE-C", 0.5)
     assert measured.point and measured.command is None
     value = view.table.set_index("run").loc["UGE-C λ 0.5", "value"]
-    assert f"{100 * value:.1f} % of the time" in measured.sentence and "without debiasing" in measured.sentence
-    assert [f[0] for f in measured.figures] == ["Leakage, AUC", "NDCG@10", "DP gap", "EO gap"]
+    assert f"{100 * value:.1f} % of the time" in measured.sentence
+    untreated = next(p for p in view.points if p.method == "none")
+    assert ("without debiasing" in measured.sentence) == untreated.verdict.counts
+    figures = ["Leakage, AUC", "Matched NDCG@10", "DP gap, calibrated", "EO gap, calibrated"]
+    assert [f[0] for f in measured.figures] == figures
     told = {name: rests for name, value, rests, _ in measured.figures if value != "not measured"}
-    assert set(told) >= {"Leakage, AUC", "NDCG@10", "DP gap"}
-    for rests in told.values():
+    assert set(told) >= {*figures[:2]}
+    for name, rests in told.items():
         assert rests.startswith("[") and "n = " in rests and "chance 0." in rests, rests
+        assert ("degree alone 0." in rests) or name != "Matched NDCG@10"
     assert measured.bars and set(measured.bars.table["attribute"]) == {"city", "gender", "age"}
     drawn = leakage_light(measured.bars)
     of = measured.bars.table
@@ -353,7 +374,197 @@ def test_gaps_are_those_of_the_exported_embedding(store: RunStore) -> None:
     assert view.table[["value", "ndcg"]].to_numpy().tolist() == [[0.2, 0.31]] and not view.floors
 
 
+def test_what_short_vectors_do_to_raw_gaps_is_said_beside_them(store: RunStore) -> None:
+    cells = [cell("A", "A", 0.5), cell("A", "B", 0.5)]
+    words = "vectors are short, so raw DP and EO say nothing"
+    add(store, "a1", [gap(cells, 0.0), gap(cells, 0.1, variant="calibrated"), check(1.0, words)])
+    given: dict[str, Any] = {"metric": "dp", "attribute": "city", "before": "a1"}
+    raw, calibrated = fairness_view(store, form="raw", **given), fairness_view(store, **given)
+    assert raw and calibrated and f"No debiasing: {words}." in raw.remarks and words not in str(calibrated.remarks)
+
+
+def test_a_twin_that_is_not_usable_counts(store: RunStore) -> None:
+    add(store, "a1", [check(1.0) | {"exposure": "seen"}, check(0.0, "not usable: saturated") | {"exposure": "unseen"}])
+    (run,) = store.list()
+    assert (usable(run).state, usable(run).why) == ("not usable", "of its twin, saturated")
+
+
+def three(store: RunStore) -> None:
+    """Of three runs the one that leaks least is not usable."""
+    why = "no list is ranked above a random order"
+    for run_id, auc, value, state, method in (
+        ("a1", 0.9, 0.30, check(1.0), "none"),
+        ("b2", 0.7, 0.28, check(None, "3 lists"), "uge-w"),
+        ("c3", 0.4, 0.06, check(0.0, why), "uge-c"),
+    ):
+        rows = [leak(auc), ndcg(0.5, floor_random=0.06, floor_degree=0.25), matched(value), state]
+        rows += [matched(value - 0.1, variant="degree", floor_degree=0.1), matched(0.49, variant="uniform")]
+        lam = {"lambda": 0.5 if method == "uge-c" else None}
+        add(store, run_id, rows, method=method, sensitive=["city"] * (method != "none"), **lam)
+
+
+def test_matched_link_quality_leads_with_its_floors(store: RunStore) -> None:
+    three(store)
+    view = tradeoff(store)
+    assert view.quality == "matched" and view.table["ndcg"].tolist() == [0.30, 0.28, 0.06]
+    assert set(view.table["ndcg_degree"]) == {0.2} and set(view.table["ndcg_chance"]) == {0.05}
+    assert view.heights == {
+        "matched NDCG@10 of the training degree alone": pytest.approx(0.2),
+        "matched NDCG@10 of a random order": pytest.approx(0.05),
+    }
+    lines = {t.name: list(t.y) for t in tradeoff_figure(view).data if t.mode == "lines"}
+    assert lines["matched NDCG@10 of the training degree alone 0.200"] == pytest.approx([0.2, 0.2])
+    assert lines["matched NDCG@10 of a random order 0.050"] == pytest.approx([0.05, 0.05])
+    assert "strangers of the friend's own city group" in view.caption and "n = 3,000 links ranked" in view.caption
+    assert "Matched NDCG@10 of the training degree alone: 0.200." in view.alt
+    by_degree, usual = (tradeoff(store, quality=q) for q in ("degree", "usual"))
+    assert by_degree.table["ndcg"].tolist() == pytest.approx([0.20, 0.18, -0.04])
+    assert "decile of degree" in by_degree.caption
+    assert usual.table["ndcg"].tolist() == [0.5] * 3 and "also pays for reading city" in usual.caption
+
+
+def test_what_is_not_usable_is_shown_and_takes_no_part(store: RunStore) -> None:
+    three(store)
+    view = tradeoff(store)
+    assert dict(zip(view.table["method"], view.table["status"], strict=True)) == {
+        "none": "best",
+        "uge-w": "best",
+        "uge-c": "not usable",
+    }
+    assert view.table["usable"].tolist() == ["usable", "not known", "not usable"]
+    assert view.table["why"].tolist() == ["", "3 lists", "no list is ranked above a random order"]
+    assert view.title == ("UGE-W leaks city least: AUC 0.700, matched NDCG@10 0.280; without debiasing 0.900 and 0.300")
+    assert view.remarks[0] == (
+        "Not usable, and in no comparison: UGE-C λ 0.5 (no list is ranked above a random order)."
+    )
+    traces = {t.name: t for t in tradeoff_figure(view).data}
+    assert list(traces["not usable, in no comparison"].x) == [0.4]
+    assert traces["UGE-C"].marker.symbol[0].endswith("-open") and "lines" not in traces["UGE-C"].mode
+    assert "not usable: no list" in traces["UGE-C"].customdata[0][3]
+    assert 0.4 not in traces["not beaten on both axes (Pareto front)"].x
+    assert lambda_view(view, "UGE-C", 0.5).sentence.startswith("Not usable: no list is ranked above a random order.")
+
+
+def test_where_nothing_is_usable_nothing_is_crowned(store: RunStore) -> None:
+    add(store, "a1", [leak(0.5), ndcg(0.06), matched(0.05), check(0.0, "all vectors are equal")])
+    view = tradeoff(store)
+    assert view.title == "No usable embedding was measured this way for city"
+    assert view.no_debiasing is None and view.table["status"].tolist() == ["not usable"]
+    assert len(tradeoff_figure(view).data) > 0
+
+
+def test_ranking_no_better_than_the_degree_is_said(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9), matched(0.15), check(1.0)])
+    view = tradeoff(store)
+    assert view.title.endswith("0.150") and "Only No debiasing" in view.title
+    assert "No better at ranking than the training degree alone (matched NDCG@10 0.200): No debiasing." in view.remarks
+    add(store, "b2", [leak(0.7), matched(0.18), check(1.0)], method="uge-w", sensitive=["city"])
+    assert tradeoff(store).title.endswith("no better at ranking than the training degree alone (0.200)")
+
+
+def test_a_seed_that_is_not_usable_makes_its_point_so(store: RunStore) -> None:
+    for seed, state in enumerate((check(1.0), check(0.0, "saturated"), check(1.0))):
+        add(store, f"a{seed}", [leak(0.9), matched(0.3), state], seed=seed)
+    (record,) = tradeoff(store).table.to_dict("records")
+    assert (record["usable"], record["why"]) == ("not usable", "1 of 3 seeds: saturated")
+
+
+def test_strongest_attackers_of_other_sets_are_not_in_one_chart(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9), ndcg(0.3)])
+    for i, among in enumerate(("linear, links", "linear, links", "linear")):
+        note = f"worst attacker: linear, of {among}; the interval holds for the choice of the largest"
+        rows = [leak(0.8 - i / 10, note=note), matched(0.3), check(1.0)]
+        add(store, f"b{i}", rows, method=("uge-w", "uge-o", "uge-r")[i], sensitive=["city"])
+    view = tradeoff(store)
+    assert view.table["method"].tolist() == ["uge-w", "uge-o"]
+    assert any(r.startswith("Left out: 2 of 4 runs") and "than linear, links," in r for r in view.remarks)
+    assert tradeoff(store, metric="dp").title == "No run was measured this way for city"
+
+
+def test_an_auc_whose_attacker_learned_its_sign_stays_as_it_is(store: RunStore) -> None:
+    for seed, auc in enumerate((0.46, 0.45, 0.44)):
+        add(store, f"a{seed}", [leak(auc), matched(0.3), check(1.0)], seed=seed)
+    (record,) = tradeoff(store).table.to_dict("records")
+    assert record["value"] == pytest.approx(0.45) and record["value_high"] < 0.5
+
+
+def test_calibrated_gaps_lead_where_there_are_some(store: RunStore) -> None:
+    cells = [cell("A", "A", 0.5), cell("A", "B", 0.3)]
+    rows = [gap(cells, 0.2), gap(cells, 0.1, variant="calibrated", floor_random=0.02, floor_degree=0.04)]
+    add(store, "a1", [*rows, leak(0.9), matched(0.3, exposure="seen")])
+    add(store, "b2", [gap(cells, 0.01), leak(0.8), ndcg(0.2)], method="uge-w", sensitive=["city"])
+    view = tradeoff(store, metric="dp")
+    assert (view.form, view.table["value"].tolist()) == ("calibrated", [0.1])
+    assert view.floors == {"DP gap of the training degree alone": 0.04} and view.table["degree"].tolist() == [0.04]
+    assert any("earlier version" in r and "1 point left out" in r for r in view.remarks)
+    raw = tradeoff(store, metric="dp", form="raw", quality="usual")
+    assert raw.form == "raw" and raw.table["value"].tolist() == [0.01] and not raw.floors
+    assert "which shrinks with the vectors" in raw.caption
+
+
 # fairness
+
+
+def test_each_form_of_a_gap_is_shown_as_what_it_is(store: RunStore) -> None:
+    note = "lists of A people give 80.0% of their slots to A, who are 50.0% of people; floor: the mean of 20 orders"
+    slots = [cell("A", "A", 0.8), cell("A", "B", 0.2), cell("B", "A", 0.45), cell("B", "B", 0.55)]
+    pairs = [cell("A", "A", 0.5), cell("A", "B", 0.3), cell("B", "B", 0.4)]
+    rows = [
+        gap(
+            pairs,
+            0.2,
+            variant="calibrated",
+            floor_random=0.02,
+            floor_degree=0.03,
+            p_value=0.01,
+            ci_low=0.1,
+            ci_high=0.3,
+        ),
+        gap(slots, 0.3, variant="top-10", floor_random=0.04, p_value=0.01, note=note),
+        gap(pairs, 0.01, p_value=0.5),
+    ]
+    add(store, "a1", rows)
+    given: dict[str, Any] = {"attribute": "city", "before": "a1"}
+    assert list(gap_forms(store, **given)) == ["calibrated", "top-10", "raw"]
+    view = fairness_view(store, metric="dp", **given)
+    assert (
+        view
+        and view.form == "calibrated"
+        and "Chance alone would give about 0.020, the training degree 0.030." in (view.sides[0].sentence)
+    )
+    assert view.others == (
+        "First ten recommendations: 0.300 with No debiasing.",
+        "Raw scores (the paper's): 0.010 with No debiasing.",
+    )
+    ten = fairness_view(store, metric="dp", form="top-10", **given)
+    assert ten and ten.directed and ten.sides[0].extremes == (("A", "A"),)
+    assert "Largest gap 0.300: lists of A people give 80.0% of their slots to A, who are 50.0% of people." in (
+        ten.sides[0].sentence
+    )
+    figure = gap_map(ten, "before")
+    places = list(zip(figure.data[0].x, figure.data[0].y, strict=True))
+    assert places == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    assert figure.data[0].text[1].startswith("A to B: 0.200")
+    assert figure.data[0].text[0].endswith("[0.790, 0.810]") and "farthest from its share" in figure.data[0].text[0]
+    light = gap_light(ten, "before")
+    assert light.count("<td title=") == 4 and "A to B: 0.200" in light and light.count("outline: 4px") == 1
+    assert ranked_cells(ten)["Groups"].tolist() == ["A → A", "B → B", "B → A", "A → B"]
+    assert "share of people" in ten.caption and "slots in lists" in ten.caption
+
+
+def test_a_gap_that_cannot_be_calibrated_has_a_reason_and_no_map(store: RunStore) -> None:
+    why = "not calibrated: all pairs have the same score, but for rounding"
+    nothing = cell("A", "A", None, n=0)
+    rows = [gap([nothing], None, variant="calibrated", note=why), gap([cell("A", "A", 0.5), cell("A", "B", 0.5)], 0.0)]
+    add(store, "a1", [*rows, check(0.0, "all link probabilities are .500")])
+    view = fairness_view(store, metric="dp", attribute="city", before="a1")
+    assert view and view.layout == "none" and view.table.empty
+    assert view.sides[0].sentence == f"Not enough evidence: {why}."
+    assert view.unfit == (
+        "No debiasing is not usable: all link probabilities are .500. That its groups look alike is no success.",
+    )
+    raw = fairness_view(store, metric="dp", attribute="city", before="a1", form="raw")
+    assert raw and raw.title == "Demographic parity, raw scores: no usable embedding to compare city groups by"
 
 
 def test_maps_sentences_and_file_say_what_the_audit_says(seeded: Path) -> None:
@@ -361,9 +572,11 @@ def test_maps_sentences_and_file_say_what_the_audit_says(seeded: Path) -> None:
     at = frame(root)
     assert at.before and at.after
     for metric in ("dp", "eo"):
-        view = fairness_view(root, metric=metric, attribute="city", before=at.before, after=at.after)
+        view = fairness_view(root, metric=metric, attribute="city", before=at.before, after=at.after, form="raw")
         assert view and view.layout == "map" and len(view.sides) == 2
-        rows = [gap_row((root.load(i).audit or {})["rows"], "city", metric) for i in (at.before, at.after)]
+        assert view.form == "raw" and not view.directed
+        audits = [(root.load(i).audit or {})["rows"] for i in (at.before, at.after)]
+        rows = [gap_row(rows, "city", metric, "raw") for rows in audits]
         for side, name, audited in zip(view.sides, ("before", "after"), rows, strict=True):
             assert audited
             assert len(gap_map(view, name).data[0].text) == len(audited["cells"])
@@ -387,7 +600,8 @@ def test_maps_sentences_and_file_say_what_the_audit_says(seeded: Path) -> None:
             texts = {(a.x, a.y): a.text for a in figure.layout.annotations}
             assert any(t.startswith(f"{top['value']:.3f}<br>") for t in texts.values())
             assert sum(s.line.width == 4 for s in figure.layout.shapes) == 2
-        assert ("goes from" in view.change) == (metric == "dp") and {*view.alt} >= {"before", "after"}
+        measured = all(row and row["value"] is not None for row in rows)
+        assert ("goes from" in view.change) == measured and {*view.alt} >= {"before", "after"}
         change = view.table["after_value"] - view.table["before_value"]
         assert np.allclose(view.table["difference"].dropna(), change[view.table["difference"].notna()])
         assert rows[0] and str(rows[0]["cells"][0]["value"])[:8] in view.csv()
@@ -469,7 +683,8 @@ def test_suppressed_groups_of_users_are_bars_without_a_number(store: RunStore) -
 def test_a_gap_without_an_interval_is_not_held_against_chance(store: RunStore) -> None:
     view = two(store, gap([cell("A", "A", 0.7), cell("A", "B", 0.4)], 0.3))
     assert view.sides[0].verdict == "not enough evidence" and "It has no interval" in view.sides[0].sentence
-    assert view.title == "Demographic parity: not enough evidence to compare city groups"
+    assert view.form == "raw" and "shorter vectors alone make the gap smaller" in view.caption
+    assert view.title == "Demographic parity, raw scores: not enough evidence to compare city groups"
 
 
 def test_three_verdicts(store: RunStore) -> None:
@@ -482,7 +697,7 @@ def test_three_verdicts(store: RunStore) -> None:
     )
     assert view.sides[1].sentence.startswith("Not enough evidence") and view.change == ""
     assert (
-        view.title == "Demographic parity: no difference between city groups is shown "
+        view.title == "Demographic parity, raw scores: no difference between city groups is shown "
         "in No debiasing, not enough evidence in the other"
     )
 

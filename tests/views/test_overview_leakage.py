@@ -19,7 +19,17 @@ from uge_core.views.rows import pair_as_shown
 
 def row(**given: Any) -> dict[str, Any]:
     base: dict[str, Any] = dict.fromkeys(
-        ("attribute", "attacker", "exposure", "ci_low", "ci_high", "floor_random", "floor_majority", "note")
+        (
+            "attribute",
+            "attacker",
+            "exposure",
+            "ci_low",
+            "ci_high",
+            "floor_random",
+            "floor_majority",
+            "floor_degree",
+            "note",
+        )
     )
     return base | {"variant": "standard", "n": 100, "evidence": "ok", "direction": "lower"} | given
 
@@ -72,6 +82,86 @@ def test_an_auc_below_half_is_turned_round_and_said(store: RunStore) -> None:
     add(store, "a1", [leak(0.48, None)])
     (record,) = view(store).table.to_dict("records")
     assert record["ci_low"] == 0.5 and not record["telling"]
+
+
+def matched(value: float, exposure: str | None = None) -> dict[str, Any]:
+    ends = {"ci_low": value - 0.01, "ci_high": value + 0.01}
+    floors = {"floor_random": 0.05, "floor_degree": 0.2}
+    where = {"metric": "ndcg_at_10_matched", "attribute": "city", "variant": "held-out", "exposure": exposure}
+    return row(**where, value=value, **ends, **floors)
+
+
+def usual(value: float) -> dict[str, Any]:
+    return row(metric="ndcg_at_10", variant="held-out", value=value, ci_low=value - 0.01, ci_high=value + 0.01)
+
+
+def check(value: float, note: str | None = None) -> dict[str, Any]:
+    return row(metric="usable", variant=None, value=value, note=note)
+
+
+def test_link_quality_is_told_by_the_matched_figure(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9, None), matched(0.30), usual(0.50), check(1.0)])
+    add(store, "b2", [leak(0.7, "unseen"), matched(0.15), usual(0.20), check(1.0)], method="uge-w", sensitive=["city"])
+    (text,) = map(str, overview(store).sentences)
+    assert (
+        "NDCG@10 among strangers of the friend's own city group, goes from 0.300 to 0.150; the training degree alone "
+        "gives 0.200, no less; a random order 0.050. The usual NDCG@10, which also pays for reading city, goes from "
+        "0.500 to 0.200." in text
+    )
+    table = overview(store).table
+    assert table["matched NDCG@10"].tolist() == [0.30, 0.15] and table["degree, matched"].tolist() == [0.2] * 2
+    assert table["Usable"].tolist() == ["yes"] * 2
+
+
+def test_of_earlier_audits_the_usual_figure_is_told_as_what_it_is(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9, None), usual(0.50)])
+    add(store, "b2", [leak(0.7, "unseen"), usual(0.495)], method="uge-w", sensitive=["city"])
+    (text,) = map(str, overview(store).sentences)
+    said = "The usual NDCG@10, which also pays for reading city, goes from 0.500 to 0.495 (no difference is shown)"
+    assert said in text and "Link quality" not in text
+    assert overview(store).table["Usable"].tolist() == ["not known"] * 2
+
+
+def test_what_is_not_usable_is_never_the_lowest(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9, None), matched(0.3), check(1.0)])
+    for i, (auc, state) in enumerate(((0.8, check(1.0)), (0.5, check(0.0, "all vectors are equal")))):
+        rows = [leak(auc, "unseen"), matched(0.2 - i / 10), state]
+        add(store, f"b{i}", rows, method="uge-w", sensitive=["city"], seed=i)
+    first, second = map(str, overview(store).sentences)
+    assert "UGE-W · city · seed 0, the usable treated run, 80.0 %" in first and "50.0 % of the time" not in first
+    assert second == "Not usable: UGE-W · city · seed 1: all vectors are equal; no figure of it is a verdict."
+    shown = view(store)
+    assert shown.table["usable"].tolist() == ["usable", "usable", "not usable"]
+    assert any(r.startswith("Not usable (hatched or hollow)") and "seed 1" in r for r in shown.remarks)
+    texts = [t for trace in leakage_figure(shown).data if trace.name == "numbers" for t in trace.text]
+    assert [t.endswith(", not usable") for t in texts] == [False, False, True]
+
+
+def test_what_is_not_usable_is_hatched_however_much_it_leaks(store: RunStore) -> None:
+    add(store, "a1", [leak(0.9, None), check(0.0, "saturated")])
+    shown = view(store)
+    (bar,) = [t for t in leakage_figure(shown).data if t.type == "bar"]
+    assert bar.marker.pattern.shape == "/"
+    assert shown.title == "No embedding here is usable, so what does not leak from it is no success"
+
+
+def test_strongest_attackers_of_other_sets_are_not_in_one_chart(store: RunStore) -> None:
+    note = "worst attacker: links, of linear, links; the interval holds for the choice of the largest"
+    add(store, "a1", [leak(0.6, None)])
+    add(store, "b2", [leak(0.8, "unseen", note=note), check(1.0)], method="uge-w", sensitive=["city"])
+    shown = view(store)
+    assert shown.table["run"].tolist() == ["UGE-W · city"]
+    words = "Left out: 1 of 2 runs, whose strongest attacker of city was chosen among others than linear, links"
+    assert any(r.startswith(words) for r in shown.remarks)
+    (text,) = map(str, overview(store).sentences)
+    assert "80.0 %" in text and "60.0 %" not in text and words in text
+
+
+def test_an_auc_whose_attacker_learned_its_sign_stays_as_it_is(store: RunStore) -> None:
+    add(store, "a1", [leak(0.30, None) | {"floor_random": 0.45}, check(1.0)])
+    (record,) = view(store).table.to_dict("records")
+    assert (record["value"], record["random"], record["turned"]) == (0.30, 0.45, False)
+    assert "no better than a coin" in str(overview(store).sentences[0])
 
 
 def test_unseen_rows_lead_and_missing_ones_are_said(store: RunStore) -> None:
@@ -295,9 +385,10 @@ def test_paired_aucs_below_a_coin_are_turned() -> None:
         "p_value": 0.01,
         "p_holm": 0.02,
     }
-    turned = pair_as_shown(pair)
+    turned = pair_as_shown(pair, signed=False)
     assert [round(turned[k], 6) for k in ("a", "b", "value", "ci_low", "ci_high")] == [0.58, 0.64, -0.06, -0.1, -0.02]
     assert turned["p_holm"] == 0.02
-    crossed = pair_as_shown(pair | {"a": 0.6, "b": 0.36})
+    assert pair_as_shown(pair, signed=True) == pair
+    crossed = pair_as_shown(pair | {"a": 0.6, "b": 0.36}, signed=False)
     assert crossed["p_holm"] is None and crossed["value"] == pytest.approx(-0.04)
-    assert pair_as_shown(pair | {"a": 0.7, "b": 0.6}) == pair | {"a": 0.7, "b": 0.6}
+    assert pair_as_shown(pair | {"a": 0.7, "b": 0.6}, signed=False) == pair | {"a": 0.7, "b": 0.6}

@@ -35,9 +35,10 @@ from uge_core.registry import find
 MIN_TEST = 20  # fewer tested nodes are no evidence
 MIN_CLASS = 10  # fewer nodes of a class in training or test, or of the others, give no AUC
 MIN_CALIBRATION = 10  # fewer nodes set aside say nothing about probabilities
-_FOLDS = 5
+_FOLDS = 3
 _FEW_TO_CROSS = 20_000  # people up to whom a value read backwards is looked for in all folds
 _TURNED_AT = 2.0  # standard errors below .5
+_DOUBTED_AT = 0.5  # of few people, before all folds are tried
 _QUANTILE = 1.959964
 
 
@@ -49,8 +50,8 @@ class Prediction:
         truth: (n,) int64 classes.
         classes: (K,) the classes seen in training, ascending.
         train_size: (K,) how many training nodes each has.
-        probability: (n, K) of each class, as the attacker gives it, rounded to 40 bits, so that people with equal
-            evidence are tied.
+        probability: (n, K) of each class, as the attacker gives it, or turned round where it reads the class backwards;
+            rounded to 40 bits, so that people with equal evidence are tied. Rows sum to 1 where no class is turned.
         label: (n,) the predicted class.
         calibrated: (n, K) of each class, calibrated; None where too few nodes could be set aside for it.
         note: how the attacker was limited, or None.
@@ -141,7 +142,8 @@ def attack(
         if len(calibration):
             checked = first.probability(x[calibration])
             turned = _read_backwards(plugin, x, own, calibration, checked, seed)
-            probability, checked = _turned(probability, turned), _turned(checked, turned)
+            level = checked.mean(axis=0)
+            probability, checked = _turned(probability, turned, level), _turned(checked, turned, level)
             prior = train_size / len(y)
             calibrated = fit_calibration(checked, own[calibration], prior).apply(_rounded(probability))
     probability = _rounded(probability)
@@ -177,7 +179,7 @@ def _read_backwards(
         probability: (len(checked), K) what the attacker says of them.
         seed: keys the folds.
     """
-    backwards = _below_half(y[checked], probability, errors=0.0)
+    backwards = _below_half(y[checked], probability, errors=_DOUBTED_AT)
     if not backwards.any() or len(y) > _FEW_TO_CROSS:
         return _below_half(y[checked], probability, errors=_TURNED_AT)
     size = np.bincount(y)
@@ -203,12 +205,14 @@ def _below_half(y: IntArray, probability: Float64, *, errors: float) -> BoolArra
     return below
 
 
-def _turned(probability: Float64, turned: BoolArray) -> Float64:
-    """The probabilities with those of some classes turned round; rows with one keep the sum of 1."""
-    if not turned.any():
-        return probability
-    out = np.where(turned, 1.0 - probability, probability)
-    return np.asarray(out / np.maximum(out.sum(axis=1, keepdims=True), 1e-300))
+def _turned(probability: Float64, turned: BoolArray, level: Float64) -> Float64:
+    """The probabilities with the odds of some classes turned round, about `level`: p = level stays.
+
+    Of classes that are not turned they stay too, so rows of three classes no longer sum to 1; made to, a class turned by
+    itself would be level with the sum of the others in each row, and nobody told from anybody.
+    """
+    up, down = np.square(level) * (1.0 - probability), np.square(1.0 - level) * probability
+    return np.where(turned & (level > 0) & (level < 1), up / np.maximum(up + down, 1e-300), probability)
 
 
 def _rounded(probability: Float64) -> Float64:

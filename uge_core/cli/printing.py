@@ -54,7 +54,7 @@ def audit_text(records: Iterable[RowRecord]) -> str:
     rows = []
     for r in records:
         interval = "" if r["ci_low"] is None else f"[{r['ci_low']:.3f}, {r['ci_high']:.3f}]"
-        floors = {"random": r["floor_random"], "majority": r["floor_majority"]}
+        floors = {"random": r["floor_random"], "majority": r["floor_majority"], "degree": r.get("floor_degree")}
         value = "not enough evidence" if r["value"] is None else f"{r['value']:.4f}"
         if r["value"] is not None and r["evidence"] != "ok":
             value += " (not enough evidence)"

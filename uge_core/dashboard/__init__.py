@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from uge_core.views.data import weights_view as weights_view
     from uge_core.views.fairness import GapView as GapView
     from uge_core.views.fairness import fairness_view as fairness_view
+    from uge_core.views.fairness import gap_forms as gap_forms
     from uge_core.views.fairness import ranked_cells as ranked_cells
     from uge_core.views.figures.data import groups_figure as groups_figure
     from uge_core.views.figures.data import mixing_map as mixing_map
@@ -132,6 +133,7 @@ if TYPE_CHECKING:
     from uge_core.views.report import Sheet as Sheet
     from uge_core.views.report import browser as browser
     from uge_core.views.report import contents as contents
+    from uge_core.views.tradeoff import QUALITIES as QUALITIES
     from uge_core.views.tradeoff import TRADEOFF_METRICS as TRADEOFF_METRICS
     from uge_core.views.tradeoff import TradeoffView as TradeoffView
     from uge_core.views.tradeoff import lambda_view as lambda_view

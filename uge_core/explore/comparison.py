@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.audit.version import VERSION
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import split_links
@@ -187,14 +188,14 @@ def _by_seed(runs: Sequence[StoredRun]) -> dict[tuple[int, int], StoredRun]:
 def _values(run: StoredRun) -> dict[tuple[Any, ...], dict[str | None, float]]:
     """A run's measured numbers by what they are, then by exposure.
 
-    An AUC below .5 is turned, so that seeds do not cancel.
+    An AUC below .5 whose attacker did not learn which way to read is turned, so that seeds do not cancel.
     """
     values: dict[tuple[Any, ...], dict[str | None, float]] = {}
     for row in run.rows:
         if row["value"] is not None and row["evidence"] == "ok":
             key = row["metric"], row["attribute"], row["attacker"], row["variant"]
-            value = row["value"]
-            values.setdefault(key, {})[row["exposure"]] = max(value, 1 - value) if row["metric"] == "auc" else value
+            value, turned = row["value"], row["metric"] == "auc" and not run.signed
+            values.setdefault(key, {})[row["exposure"]] = max(value, 1 - value) if turned else value
     return values
 
 
@@ -221,7 +222,7 @@ def compare_record(
         name: [{"run_id": run_id, "config": dict(config)} for run_id, config in runs.items()]
         for name, runs in (("a", a), ("b", b))
     }
-    return {"schema": SCHEMA, "dataset": dataset, **sides, "rows": comparison.to_json()}
+    return {"schema": SCHEMA, "audit_version": VERSION, "dataset": dataset, **sides, "rows": comparison.to_json()}
 
 
 def paired_path(store: RunStore, before: str, after: str) -> Path:
@@ -232,14 +233,18 @@ def paired_path(store: RunStore, before: str, after: str) -> Path:
 def paired_record(store: RunStore, a: StoredRun, b: StoredRun) -> dict[str, Any] | None:
     """The rows "A - B" that were measured in pairs, whichever was A then.
 
-    None without, or where a run was trained again since.
+    None without, or where a run was trained again since, or an earlier version of the audit measured the rows than those
+    of either run: it tried other attackers.
     """
+    newest = any(run.signed for run in (a, b))
     for first, second, turned in ((a, b, False), (b, a, True)):
         try:
             record: dict[str, Any] = json.loads(paired_path(store, first.id, second.id).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
         if record.get("finished") != [first.finished, second.finished]:
+            continue
+        if newest and record.get("audit_version", 0) < 3:
             continue
         if turned:
             record["rows"] = [_turned(row) for row in record["rows"]]

@@ -268,8 +268,8 @@ class _Measure:
             "auc_seen": row(metric="auc", attacker="linear"),
             "ndcg": ndcg,
             "ndcg_bias_free": row(metric="ndcg_at_10_bias_free"),
-            "dp": row(metric="dp"),
-            "eo": row(metric="eo"),
+            "dp": row(metric="dp", variant=None),
+            "eo": row(metric="eo", variant="held-out"),
         }
         return {
             **{key: None if r is None else r.value for key, r in figures.items()},

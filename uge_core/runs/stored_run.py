@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.audit.base import RowRecord
+from uge_core.audit.metrics import METRICS
 from uge_core.errors import StoreError
 from uge_core.machine import default_root as default_root
 from uge_core.runs.database import Misfit, read_record
@@ -59,6 +60,11 @@ class StoredRun:
     def audit(self) -> dict[str, Any] | None:
         """Its `uge-audit/1` record, or None."""
         return self._json("audit.json", constant=refuse_constant) if self.audited else None
+
+    @cached_property
+    def signed(self) -> bool:
+        """An AUC below .5 reads nothing: since version 3 of the audit attackers learn which way to read by themselves."""
+        return any(r["metric"] in METRICS and METRICS[r["metric"]].since > 2 for r in self.rows)
 
     @cached_property
     def embedding(self) -> npt.NDArray[np.float32]:

@@ -20,7 +20,7 @@ from uge_core.files import to_csv
 from uge_core.runs.names import labels
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
-from uge_core.views.rows import METRIC_LABELS, as_shown, audited_attributes, order, pair_as_shown
+from uge_core.views.rows import as_shown, attackers_tried, audited_attributes, order, pair_as_shown, row_label, usable
 from uge_core.views.words import interval, known
 
 LOWER, HIGHER, SAME = "B is lower", "B is higher", "No difference is shown"
@@ -28,6 +28,8 @@ ALIKE, LITTLE = "The same", "Not enough evidence"
 _WHO = {"worst": "strongest attacker"}
 _LEADING = tuple(m.name for m in ordered_metrics() if m.leads)
 _PLAIN = (None, "standard", "held-out")
+_GAPS = ("calibrated", "top-10")  # the forms of a gap that no scaling of the vectors changes
+OTHERS = "Not compared: other attackers"
 _METRICS = {m.name: i for i, m in enumerate(ordered_metrics())}
 _EXPOSURES = {"unseen": 0, None: 1, "seen": 2}
 _OF_PAIRS = ["B - A, 95 %, paired", "p (Holm)"]
@@ -90,7 +92,10 @@ def comparison_view(store: RunStore, before: str, after: str) -> ComparisonView:
     full = pd.DataFrame(figures)
     table = full
     if len(full):
-        table = full[full["_leads"]]
+        # The raw gaps lead where nothing better was measured.
+        better = {f["_metric"] for f in figures if f["_variant"] in _GAPS}
+        raw = full["_metric"].isin(better) & ~full["_variant"].isin(_GAPS)
+        table = full[full["_leads"] & ~raw]
         hidden = [*(c for c in figures[0] if c.startswith("_")), *(() if record else _OF_PAIRS)]
         full, table = (t.drop(columns=hidden) for t in (full, table))
     no_pairs = why_no_pairs(a, b)
@@ -104,7 +109,8 @@ def comparison_view(store: RunStore, before: str, after: str) -> ComparisonView:
             if record
             else "not paired, so that a difference is shown only where the two intervals do not meet. "
         )
-        + "Chance: what random embeddings, a random order or groups that do not differ give."
+        + "Chance: what random embeddings, a random order or groups that do not differ give; degree: what the training "
+        "degree alone gives as an embedding."
     )
     return ComparisonView(
         names,
@@ -124,7 +130,8 @@ def _place(figure: Mapping[str, Any], treated: set[str]) -> tuple[Any, ...]:
     """Where a figure stands: treated attributes and unseen values first."""
     about = figure["_about"]
     exposure = _EXPOSURES.get(figure["_exposure"], 3)
-    return _METRICS.get(figure["_metric"], 99), about not in treated, about or "", exposure, figure["Of"]
+    form = {"calibrated": 0, "top-10": 1, "held-out": 0}.get(figure["_variant"], 2)
+    return _METRICS.get(figure["_metric"], 99), about not in treated, about or "", form, exposure, figure["Of"]
 
 
 def _settings(a: StoredRun, b: StoredRun) -> pd.DataFrame:
@@ -166,9 +173,12 @@ def _figures(a: StoredRun, b: StoredRun, record: Mapping[str, Any] | None) -> It
         if second is None:
             continue
         for exposure, x, y in _matched(first, second):
-            x, y = as_shown(x), as_shown(y)
+            x, y = as_shown(x, signed=a.signed), as_shown(y, signed=b.signed)
             pair = pairs.get((*what, exposure))
-            yield _figure(x, y, exposure, None if pair is None else pair_as_shown(pair))
+            if pair is not None:
+                pair = pair_as_shown(pair, signed=(record or {}).get("audit_version", 0) > 2)
+            same = x["attacker"] != "worst" or attackers_tried(a, str(what[1])) == attackers_tried(b, str(what[1]))
+            yield _figure(x, y, exposure, pair, same)
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -195,11 +205,11 @@ def _matched(
             yield exposure, x, y
 
 
-def _figure(x: RowRecord, y: RowRecord, exposure: str | None, pair: Mapping[str, Any] | None) -> dict[str, Any]:
-    metric, attacker = x["metric"], x["attacker"]
-    label = METRIC_LABELS.get(metric, metric)
-    if x["variant"] not in _PLAIN:
-        label += f", {x['variant']}"
+def _figure(
+    x: RowRecord, y: RowRecord, exposure: str | None, pair: Mapping[str, Any] | None, same: bool
+) -> dict[str, Any]:
+    """A row of the table; `same`: its attackers are chosen among the same."""
+    metric, attacker, label = x["metric"], x["attacker"], row_label(x)
     of = [x["attribute"], _WHO.get(attacker or "", f"{attacker} attacker" if attacker else None), exposure]
     first, second = x["value"], y["value"]
     low = high = p = None
@@ -212,8 +222,8 @@ def _figure(x: RowRecord, y: RowRecord, exposure: str | None, pair: Mapping[str,
         "Of": " · ".join(filter(None, of)),
         "A": first,
         "B": second,
-        "B - A": None if first is None or second is None else second - first,
-        "Shows": LITTLE if few else _verdict(x, y) if p is None else _paired_verdict(pair, p),
+        "B - A": None if first is None or second is None or not same else second - first,
+        "Shows": OTHERS if not same else LITTLE if few else _verdict(x, y) if p is None else _paired_verdict(pair, p),
         "B - A, 95 %, paired": interval(low, high).strip(),
         "p (Holm)": p,
         "A, 95 %": interval(x["ci_low"], x["ci_high"]).strip(),
@@ -221,11 +231,13 @@ def _figure(x: RowRecord, y: RowRecord, exposure: str | None, pair: Mapping[str,
         "Better": x["direction"],
         "Chance, A": x["floor_random"],
         "Chance, B": y["floor_random"],
+        "Degree": y.get("floor_degree"),
         "n": y["n"] if x["n"] == y["n"] else min((n for n in (x["n"], y["n"]) if n is not None), default=None),
         "_metric": metric,
         "_about": x["attribute"],
         "_exposure": exposure,
-        "_leads": metric in _LEADING and attacker in (None, "worst") and x["variant"] in _PLAIN,
+        "_variant": x["variant"],
+        "_leads": metric in _LEADING and attacker in (None, "worst") and x["variant"] in (*_PLAIN, *_GAPS),
     }
 
 
@@ -252,6 +264,9 @@ def _sentences(a: StoredRun, b: StoredRun, figures: Sequence[Mapping[str, Any]],
             else "The two audits have no measure in common."
         )
         return
+    for name, run in zip("AB", (a, b), strict=True):
+        if not (verdict := usable(run)).counts:
+            yield f"{name} is not usable: {verdict.why}. What it does not leak, and how alike it treats groups, is no success."
     # The figures are sorted: of a treated attribute first, unseen values before seen ones.
     leads = [f for f in figures if f["_leads"]]
     auc = next((f for f in leads if f["_metric"] == "auc"), None)
@@ -263,9 +278,19 @@ def _sentences(a: StoredRun, b: StoredRun, figures: Sequence[Mapping[str, Any]],
             f"and {_share(auc['B'])} from B{where.get(auc['_exposure'], '')}; a coin "
             f"gets 50 %. {auc['Shows']}."
         )
-    ndcg = next((f for f in leads if f["_metric"] == "ndcg_at_10"), None)
-    if ndcg and known(ndcg["A"]) and known(ndcg["B"]):
-        yield f"Link quality NDCG@10: {ndcg['A']:.3f} with A, {ndcg['B']:.3f} with B. {ndcg['Shows']}."
+    matched, usual = (
+        next((f for f in leads if f["_metric"] == metric and known(f["A"]) and known(f["B"])), None)
+        for metric in ("ndcg_at_10_matched", "ndcg_at_10")
+    )
+    if matched:
+        degree = f"; the training degree alone gives {matched['Degree']:.3f}" if known(matched["Degree"]) else ""
+        yield (
+            f"Link quality, NDCG@10 among strangers of the friend's own {matched['_about']} group: {matched['A']:.3f} "
+            f"with A, {matched['B']:.3f} with B{degree}. {matched['Shows']}."
+        )
+    if usual:
+        pays = f", which also pays for reading {matched['_about']}" if matched else " among all strangers"
+        yield f"The usual NDCG@10{pays}: {usual['A']:.3f} with A, {usual['B']:.3f} with B. {usual['Shows']}."
     differ = sum(f["Shows"] in (LOWER, HIGHER) for f in figures)
     few = sum(f["Shows"] == LITTLE for f in figures)
     how = "differ by more than chance" if paired else "have intervals that do not meet"

@@ -500,7 +500,7 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
         (
             "Mean weight",
             f"{health['weight_mean']:.3f}",
-            "1 where no pair of groups lacks edges; below it mass is lost.",
+            "1: training scales weights so that links and strangers stay in balance.",
         ),
         (
             "Effective sample size",

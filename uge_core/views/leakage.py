@@ -1,7 +1,9 @@
 """Stored audits as what a page shows: tables, choices and sentences. Nothing is computed anew here.
 
-Leakage is shown as an attacker sees it: an AUC below 0.5 is an attacker whose answers point the
-wrong way and who would simply turn them round, so it is shown as its distance from 0.5, and said.
+Leakage is shown as an attacker sees it: before version 3 of the audit an AUC below 0.5 is an attacker whose answers
+point the wrong way and who would simply turn them round, so it is shown as its distance from 0.5, and said. Since then
+attackers learn which way to read, and an AUC is shown as it is. The strongest attackers of two runs are compared where
+they were chosen among the same.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from uge_core.views.rows import (
     audited_attributes,
     exposure_words,
     matching_row,
+    of_one_set,
+    usable,
 )
 
 # AUC first: it has one floor for every attribute, where a low Micro-F1 can be a balanced probe of a rare value
@@ -114,9 +118,15 @@ def leakage_view(
     chosen = sorted((r for r in store.list(audits="lead" if leads else True, only=runs) if r.audited), key=run_order)
     names = labels(chosen)
     records, other = [], []
+    shown = {a: ({r.id for r in chosen}, "") for r in chosen for a in audited_attributes(r)}
+    if attacker == "worst":
+        for name in shown:
+            kept, words = of_one_set(chosen, name)
+            shown[name] = {r.id for r in kept}, words
+    mixed = [words for name, (_, words) in shown.items() if words and (attributes is None or name in attributes)]
     for run in chosen:
         for attribute in audited_attributes(run):
-            if attributes is not None and attribute not in attributes:
+            if (attributes is not None and attribute not in attributes) or run.id not in shown[attribute][0]:
                 continue
             row = matching_row(
                 (
@@ -135,7 +145,7 @@ def leakage_view(
     label = METRIC_LABELS[metric]
     if table.empty:
         words = "No stored run was audited this way; choose another exposure or attacker."
-        return LeakageView(table, metric, words, "", words, tuple(_left_out(other, exposure)))
+        return LeakageView(table, metric, words, "", words, (*_left_out(other, exposure), *mixed))
     who = {"worst": "the strongest attacker"}.get(attacker, f"the {attacker} attacker")
     how = {
         "unseen": "on people whose values training did not see",
@@ -149,8 +159,24 @@ def leakage_view(
         caption += " With one label a person, Micro-F1 is the share of right answers."
     alt = f"{label} of {who}, {how}. " + " ".join(_spoken(r) for r in records)
     return LeakageView(
-        table, metric, _finding(table, label), caption, alt, (*_remarks(records), *_left_out(other, exposure))
+        table,
+        metric,
+        _finding(table, label),
+        caption,
+        alt,
+        (*_remarks(records), *_unfit(chosen, records), *_left_out(other, exposure), *mixed),
     )
+
+
+def _unfit(runs: Sequence[StoredRun], records: Sequence[dict[str, Any]]) -> Iterable[str]:
+    """Runs whose embeddings say nothing, so that what does not leak from them is no success."""
+    drawn = {r["run_id"]: r["run"] for r in records}
+    reasons: dict[str, list[str]] = {}
+    for run in runs:
+        if run.id in drawn and not (verdict := usable(run)).counts:
+            reasons.setdefault(verdict.why, []).append(drawn[run.id])
+    for why, names in reasons.items():
+        yield f"Not usable (hatched or hollow), so that little leakage is no success: {', '.join(names)} ({why})."
 
 
 _LEAKAGE_COLUMNS = [
@@ -166,6 +192,7 @@ _LEAKAGE_COLUMNS = [
     "n",
     "evidence",
     "telling",
+    "usable",
     "turned",
     "treated",
     "exposure",
@@ -174,7 +201,7 @@ _LEAKAGE_COLUMNS = [
 
 
 def _leakage_record(run: StoredRun, label: str, attribute: str, row: RowRecord) -> dict[str, Any]:
-    shown = as_shown(row)
+    shown = as_shown(row, signed=run.signed)
     floors = [f for f in (shown["floor_majority"], shown["floor_random"]) if f is not None]
     low = shown["ci_low"]
     telling = row["evidence"] == "ok" and low is not None and (not floors or low > max(floors))
@@ -191,6 +218,7 @@ def _leakage_record(run: StoredRun, label: str, attribute: str, row: RowRecord) 
         "n": row["n"],
         "evidence": "ok" if row["evidence"] == "ok" else "not enough",
         "telling": bool(telling),
+        "usable": usable(run).state,
         "turned": bool(shown.get("turned")),
         "treated": attribute in run.config["sensitive"],
         "exposure": exposure_words(run, row["exposure"]),
@@ -204,6 +232,8 @@ def _spoken(record: dict[str, Any]) -> str:
     text = f"{record['attribute']}, {record['run']}: {record['value']:.3f}"
     if record["ci_low"] is not None:
         text += f", interval {record['ci_low']:.3f} to {record['ci_high']:.3f}"
+    if record["usable"] == "not usable":
+        text += ", not usable"
     for floor in ("majority", "random"):
         if record[floor] is not None:
             text += f", {floor} {record[floor]:.3f}"
@@ -212,7 +242,10 @@ def _spoken(record: dict[str, Any]) -> str:
 
 def _finding(table: pd.DataFrame, label: str) -> str:
     """The chart's title: the most and the least telling row."""
-    ok = table[(table["evidence"] == "ok") & table["value"].notna()]
+    fit = table[table["usable"] != "not usable"]
+    ok = fit[(fit["evidence"] == "ok") & fit["value"].notna()]
+    if fit.empty:
+        return "No embedding here is usable, so what does not leak from it is no success"
     if ok.empty:
         return "Not enough evidence to say how much can be read"
     if ok["ci_low"].isna().all():

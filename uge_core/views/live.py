@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from uge_core.runs.names import method_class
-from uge_core.views.tradeoff import TRADEOFF_METRICS, TradeoffView, lambda_view
+from uge_core.views.tradeoff import QUALITIES, TRADEOFF_METRICS, TradeoffView, lambda_view
 from uge_core.views.words import known, records
 
 
@@ -50,5 +50,5 @@ def live_data(view: TradeoffView, series: str, lam: float) -> dict[str, Any]:
         "series": series,
         "color": method_class(method).color,
         "across": f"{TRADEOFF_METRICS[view.metric]} of {view.attribute} (left is better)",
-        "up": "NDCG@10 (up is better)",
+        "up": f"{QUALITIES[view.quality]} (up is better)",
     }

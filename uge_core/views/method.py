@@ -88,6 +88,8 @@ _GLOSSARY = {
     "Attribute": "Something about people, such as region or gender, that the embedding was never meant to carry.",
     "Backbone": "The model that turns the graph into embeddings.",
     "Before and after": "The two runs that pages compare, chosen in the sidebar and kept in the address.",
+    "Degree alone": "A floor of link quality and gaps: each node's number of training links as its whole embedding. "
+    "An embedding that ranks no better than it has learned nothing beyond who is popular.",
     "Embedding": "A short vector for each node; whoever gets the vectors can run attackers on them.",
     "Exposure": "Seen: training may have read the tested people's values. Unseen: a twin of the run was trained "
     "without them, and it is measured.",
@@ -96,10 +98,15 @@ _GLOSSARY = {
     "Interval": "95 %, over the people tested for one seed, or Student's t over several training seeds. The caption "
     "of each chart says which.",
     "Lambda (λ)": "How much a method's penalty counts beside the link loss.",
+    "Matched NDCG@10": "Link quality among strangers of the friend's own group, where knowing the attribute gains "
+    "nothing. The usual NDCG@10 also pays for reading it.",
     "Not enough evidence": "Too few people, pairs or links to say anything. Never shown as zero.",
     "Pareto front": "The points that no other point beats on both axes.",
     "Tied": "Another point is better on both axes, but not by more than the intervals.",
-    "Worst attacker": "Whichever of the attackers reads most; its numbers lead.",
+    "Usable": "An embedding whose vectors and scores differ and which ranks links above chance. One that is not leaks "
+    "nothing and treats all alike, so it is in no comparison.",
+    "Worst attacker": "Whichever of the attackers that see vectors and labels alone reads most; its numbers lead. Two "
+    "runs are compared where it was chosen among the same attackers.",
 }
 
 _KEYS = {

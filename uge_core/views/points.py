@@ -16,7 +16,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,9 +24,18 @@ from uge_core.audit.base import RowRecord
 from uge_core.runs.names import config_words, method_class, run_order, settings_apart
 from uge_core.runs.stored_run import StoredRun
 from uge_core.views.overview import COMPARED
-from uge_core.views.rows import as_shown, audit_rows, audited_attributes, bounds, matching_row
+from uge_core.views.rows import Verdict, as_shown, audit_rows, audited_attributes, bounds, matching_row, usable
 
 ENOUGH_SEEDS = 3  # for an interval over seeds
+Quality = Literal["matched", "degree", "usual"]
+"""Of whom the strangers are that a link is ranked among: of the friend's group, of its decile of degree too, of all."""
+Form = Literal["calibrated", "top-10", "raw"]
+"""How a gap between groups is measured: the first two do not change with the length of the vectors."""
+_STRANGERS: Mapping[Quality, str] = {"matched": "held-out", "degree": "degree"}
+_VARIANTS: Mapping[tuple[str, Form], tuple[str | None, ...]] = {
+    ("dp", "raw"): (None, "difference"),
+    ("eo", "raw"): ("held-out", "all-edges"),
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,7 @@ class Reading:
         n: people, targets, pairs or edges it rests on.
         random: what random embeddings or chance alone give, or None.
         majority: what always answering the commonest value gives, or None.
+        degree: what the training degree alone gives as an embedding, or None.
         seeds: how many it is the mean of.
     """
 
@@ -51,6 +61,7 @@ class Reading:
     n: int | None
     random: float | None
     majority: float | None
+    degree: float | None
     seeds: int = 1
 
 
@@ -77,11 +88,23 @@ class Point:
         """The series with its lambda."""
         return self.series if self.lam is None else f"{self.series} λ {self.lam:g}"
 
+    @property
+    def verdict(self) -> Verdict:
+        """Of all its runs: the mean over seeds of which one is not usable is none."""
+        verdicts = [usable(run) for run in self.runs]
+        order = ("not usable", "not known", "usable")
+        worst = min(verdicts, key=lambda v: order.index(v.state))
+        failed = sum(v.state == worst.state for v in verdicts)
+        if worst.state == "usable" or len(verdicts) in (1, failed):
+            return worst
+        return replace(worst, why=f"{failed} of {len(verdicts)} seeds: {worst.why}")
+
     def leakage(self, attribute: str, metric: str, exposure: str = "unseen") -> Reading | None:
         """How much the strongest attacker reads; `metric` may be "normalised", (F1 - majority) / (1 - majority)."""
         rows = [self._leak(run, attribute, metric, exposure) for run in self.runs]
         strongest = reading(rows)
-        if strongest and metric == "auc" and strongest.low is not None:
+        turned = not all(run.signed for run in self.runs)
+        if strongest and metric == "auc" and strongest.low is not None and turned:
             # No attacker does worse than a coin. Turned one by one, seeds at chance lie above it on average, so they
             # are distinguishable from a coin only where one of them is by itself.
             alone = [r["ci_low"] for r in rows if r and r["ci_low"] is not None and r["evidence"] == "ok"]
@@ -89,34 +112,36 @@ class Point:
             return replace(strongest, low=0.5 if at_chance else max(0.5, strongest.low))
         return strongest
 
-    def utility(self, attribute: str, exposure: str = "unseen") -> Reading | None:
+    def utility(self, attribute: str, exposure: str = "unseen", quality: Quality = "matched") -> Reading | None:
         """NDCG@10 of held-out links, of the member whose leakage is shown."""
         rows = []
         for run in self.runs:
             leak = self._leak(run, attribute, "auc", exposure) or self._leak(run, attribute, "micro_f1", exposure)
-            rows.append(
-                matching_row(
-                    audit_rows(run, metric="ndcg_at_10", variant="held-out"), leak["exposure"] if leak else exposure
-                )
-            )
+            rows.append(matching_row(_ranked(run, attribute, quality), leak["exposure"] if leak else exposure))
         return reading(rows)
 
-    def gap(self, attribute: str, metric: str) -> Reading | None:
+    def gap(self, attribute: str, metric: str, form: Form = "calibrated") -> Reading | None:
         """The DP or EO gap of the exported embedding."""
-        return reading([gap_row(run.rows, attribute, metric) for run in self.runs])
+        return reading([gap_row(run.rows, attribute, metric, form) for run in self.runs])
 
-    def exported_utility(self) -> Reading | None:
+    def exported_utility(self, attribute: str, quality: Quality = "matched") -> Reading | None:
         """NDCG@10 of held-out links of the exported embedding, whose DP and EO are measured."""
-        return reading(
-            [matching_row(audit_rows(r, metric="ndcg_at_10", variant="held-out"), "seen") for r in self.runs]
-        )
+        return reading([matching_row(_ranked(run, attribute, quality), "seen") for run in self.runs])
 
     @staticmethod
     def _leak(run: StoredRun, attribute: str, metric: str, exposure: str) -> RowRecord | None:
         name = "micro_f1" if metric == "normalised" else metric
         rows = audit_rows(run, metric=name, attribute=attribute, attacker="worst")
         row = matching_row([r for r in rows if r["exposure"] in (exposure, None)], exposure)
-        return None if row is None else _normalised(row) if metric == "normalised" else as_shown(row)
+        if row is None:
+            return None
+        return _normalised(row) if metric == "normalised" else as_shown(row, signed=run.signed)
+
+
+def _ranked(run: StoredRun, attribute: str, quality: Quality) -> list[RowRecord]:
+    if quality == "usual":
+        return audit_rows(run, metric="ndcg_at_10", variant="held-out")
+    return audit_rows(run, metric="ndcg_at_10_matched", variant=_STRANGERS[quality], attribute=attribute)
 
 
 def reading(rows: Sequence[RowRecord | None]) -> Reading | None:
@@ -143,13 +168,14 @@ def reading(rows: Sequence[RowRecord | None]) -> Reading | None:
         ok[0]["n"],
         _mean(r["floor_random"] for r in ok),
         _mean(r["floor_majority"] for r in ok),
+        _mean(r.get("floor_degree") for r in ok),
         len(ok),
     )
 
 
-def gap_row(rows: Iterable[RowRecord], attribute: str, metric: str) -> RowRecord | None:
+def gap_row(rows: Iterable[RowRecord], attribute: str, metric: str, form: Form) -> RowRecord | None:
     """The row of the largest gap between cells, beside whatever other summaries an audit has."""
-    variants: tuple[str | None, ...] = (None, "difference") if metric == "dp" else ("held-out", "all-edges")
+    variants = _VARIANTS.get((metric, form), (form,))
     mine = [r for r in rows if r["metric"] == metric and r["attribute"] == attribute and r["exposure"] != "unseen"]
     return next((r for v in variants for r in mine if r["variant"] == v), None)
 

@@ -34,7 +34,7 @@ from uge_core.graph.suppression import FEWEST
 from uge_core.runs.names import labels
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
-from uge_core.views.rows import as_shown, audit_rows, matching_row
+from uge_core.views.rows import as_shown, audit_rows, matching_row, usable
 from uge_core.views.words import interval, many
 
 LISTED = 200
@@ -151,6 +151,7 @@ class ProjectionView:
         reach: half width and half height of the common frame, in coordinates.
         caption: method, settings, sample, seed, versions.
         limits: what a picture does not say.
+        unfit: which of the pictures are of embeddings that are not usable, and why; each fills the frame all the same.
     """
 
     method: str
@@ -162,6 +163,7 @@ class ProjectionView:
     reach: tuple[int, int]
     caption: str
     limits: str
+    unfit: tuple[str, ...]
 
 
 def projection_methods() -> dict[str, str]:
@@ -221,7 +223,18 @@ def projection_view(
         reach,
         _caption(method, data.sample, there, len(path), outside),
         f"{kind.sentence} A projection is an illustration; judge by the numbers of the full space under each picture.",
+        tuple(_unfit(store, [run.id for run, _ in there], names)),
     )
+
+
+def _unfit(store: RunStore, ids: Sequence[str], names: Mapping[str, str]) -> Iterable[str]:
+    """A sentence for each run whose embedding says nothing."""
+    for run in store.list(audits="lead", only=ids):
+        if not (verdict := usable(run)).counts:
+            yield (
+                f"{names[run.id]} is not usable: {verdict.why}. Its picture is scaled to fill the frame all the same, so "
+                "what looks like structure says nothing of who is linked."
+            )
 
 
 def _picture(run: StoredRun, method: str, sample: Sample) -> Picture | None:
@@ -359,7 +372,8 @@ def full_space(store: RunStore, data: ProjectionData, run_id: str, attribute: st
     for metric, attacker, label, about in _MEASURED:
         rows = audit_rows(run, metric=metric, attribute=attribute, attacker=attacker)
         rows = [r for r in rows if r["variant"] in (None, "standard")]
-        out.append(_measured(label, about, matching_row(rows, "unseen") or matching_row(rows, "seen")))
+        row = matching_row(rows, "unseen") or matching_row(rows, "seen")
+        out.append(_measured(label, about, row, signed=run.signed))
     about = (
         f"Share of the {NEAREST} nearest people in all dimensions "
         f"with the same {attribute}; lower is better, chance is "
@@ -391,11 +405,11 @@ _MEASURED = (
 )
 
 
-def _measured(label: str, about: str, row: RowRecord | None) -> Fact:
+def _measured(label: str, about: str, row: RowRecord | None, *, signed: bool) -> Fact:
     if row is None or row["value"] is None or row["evidence"] != "ok":
         words = "not measured" if row is None else f"n = {row['n']:,} people"
         return Fact(label, about, "-", words, "not enough evidence")
-    shown = as_shown(row)
+    shown = as_shown(row, signed=signed)
     named = {"majority": shown["floor_majority"], "random": shown["floor_random"]}
     floors = {name: value for name, value in named.items() if value is not None}
     if row["metric"] == "auc":

@@ -2,12 +2,17 @@
 
 A point dominates another where it is better on both axes and both pairs of intervals separate. A
 point that another beats on both axes, but not by more than the intervals, is "tied": no one can say.
+An embedding that is not usable leaks nothing and treats all alike, so it is shown as what it is and takes no part:
+it neither beats nor leads.
+
+Link quality is the attribute-matched NDCG@10 and a gap the calibrated one, where audits have them: the usual NDCG@10
+pays for reading the attribute, and a raw gap shrinks with the vectors.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -20,7 +25,8 @@ from uge_core.runs.names import run_order
 from uge_core.runs.store import RunStore
 from uge_core.training.config import RunConfig
 from uge_core.views.leakage import LeakageView
-from uge_core.views.points import Point, Reading, points, settings
+from uge_core.views.points import Form, Point, Quality, Reading, gap_row, points, settings
+from uge_core.views.rows import AGAIN, of_one_set
 from uge_core.views.words import interval, known, many, records
 
 TRADEOFF_METRICS: Mapping[str, str] = {
@@ -30,6 +36,19 @@ TRADEOFF_METRICS: Mapping[str, str] = {
     "dp": METRICS["dp"].short,
     "eo": METRICS["eo"].short,
 }
+QUALITIES: Mapping[Quality, str] = {
+    "matched": "matched NDCG@10",
+    "degree": "degree-matched NDCG@10",
+    "usual": "NDCG@10",
+}
+_FORM_WORDS: Mapping[Form, str] = {
+    "calibrated": "of calibrated probabilities, which no scaling of the vectors changes",
+    "top-10": "in the first ten recommendations, which no scaling of the vectors changes",
+    "raw": "of raw scores, which shrinks with the vectors",
+}
+DEGREE = "training degree alone"
+"""What a floor by the degree is called."""
+_MOST_NAMES = 6
 _NAMED = ("epochs", "seed", "split_seed", "warm_epochs")  # settings that the command line has a flag of its own for
 _LEAKAGE = ("auc", "micro_f1", "normalised")
 
@@ -42,10 +61,14 @@ class TradeoffView:
         metric: what lies on the x axis, a key of `TRADEOFF_METRICS`.
         attribute: whose.
         exposure: "unseen" or "seen".
+        quality: which NDCG@10 lies on the y axis.
+        form: how gaps are measured.
         points: the measured points, in the order of `table`.
-        table: one row per point: value and interval on both axes, what chance alone gives, n, seeds, status.
+        table: one row per point: value and interval on both axes, what chance and the training degree alone give, n,
+            seeds, status, whether it is usable and why not.
         floors: by name, a value on the x axis.
-        no_debiasing: NDCG@10 of the untreated point, or None.
+        heights: by name, a value on the y axis.
+        no_debiasing: the y axis of the untreated point, or None.
         settings: what the runs can be limited to; the chosen one is `setting`.
         setting: backbone, dimension, split and epochs that all points share.
         attributes: all audited attributes of these runs.
@@ -59,9 +82,12 @@ class TradeoffView:
     metric: str
     attribute: str
     exposure: str
+    quality: Quality
+    form: Form
     points: tuple[Point, ...]
     table: pd.DataFrame
     floors: Mapping[str, float]
+    heights: Mapping[str, float]
     no_debiasing: float | None
     settings: tuple[str, ...]
     setting: str
@@ -97,14 +123,19 @@ _COLUMNS = [
     "value_low",
     "value_high",
     "chance",
+    "degree",
     "ndcg",
     "ndcg_low",
     "ndcg_high",
+    "ndcg_chance",
+    "ndcg_degree",
     "interval",
     "seeds",
     "n",
     "n_ranked",
     "status",
+    "usable",
+    "why",
     "run_ids",
 ]
 
@@ -118,6 +149,8 @@ def tradeoff_view(
     exposure: str = "unseen",
     setting: str | None = None,
     like: str | None = None,
+    quality: Quality = "matched",
+    form: Form = "calibrated",
 ) -> TradeoffView:
     """Every method's points for one attribute.
 
@@ -129,6 +162,8 @@ def tradeoff_view(
         exposure: "unseen" or "seen", of leakage and of the link quality beside it; gaps are the exported embedding's.
         setting: one of `TradeoffView.settings`; None takes that of `like`, else the first.
         like: a run's id.
+        quality: which NDCG@10 is wanted; the usual one where no point has it.
+        form: how gaps are wanted; raw where no point has it.
     """
     # Rows are read of the chosen setting alone.
     light = (r for r in store.list(audits=False) if r.audited and r.dataset["fingerprint"][:8] == data)
@@ -137,42 +172,61 @@ def tradeoff_view(
     setting = setting if setting in groups else default
     ids = [r.id for r in groups.get(setting, ())]
     runs = sorted((r for r in store.list(only=ids) if r.audited), key=run_order)
-    measured, rows, floors, otherwise = [], [], [], 0
-    for point in points(runs, attribute):
+    comparable, mixed = of_one_set(runs, attribute) if metric in _LEAKAGE else (list(runs), "")
+    there = points(comparable, attribute)
+    asked = quality
+    if not any(p.exported_utility(attribute, quality) or p.utility(attribute, exposure, quality) for p in there):
+        quality = "usual"
+    if metric not in _LEAKAGE and not any(gap_row(r.rows, attribute, metric, form) for p in there for r in p.runs):
+        form = "raw"
+    measured, rows, across, up, otherwise, earlier = [], [], [], [], 0, 0
+    for point in there:
         if metric in _LEAKAGE:
-            x, y = point.leakage(attribute, metric, exposure), point.utility(attribute, exposure)
+            x, y = point.leakage(attribute, metric, exposure), point.utility(attribute, exposure, quality)
         else:
-            x, y = point.gap(attribute, metric), point.exported_utility()
+            x, y = point.gap(attribute, metric, form), point.exported_utility(attribute, quality)
         if x and y:
             measured.append(point)
             rows.append(_record(point, x, y))
-            floors.append(x)
+            across.append(x)
+            up.append(y)
         elif x is None and metric in _LEAKAGE and point.leakage(attribute, metric, _OTHER[exposure]):
             otherwise += 1
+        elif not all(r.signed for r in point.runs):
+            earlier += 1
     table = pd.DataFrame(rows, columns=_COLUMNS)
     table["status"] = _status(table)
-    plain = table.loc[(table["method"] == "none") & table["lambda"].isna(), "ndcg"]
+    heights = _heights(quality, up)
     drawn = {i for p in measured for i in (r.id for r in p.runs)}
     return TradeoffView(
         metric,
         attribute,
         exposure,
+        quality,
+        form,
         tuple(measured),
         table,
-        _floors(metric, floors),
-        float(plain.iloc[0]) if len(plain) else None,
+        _floors(metric, across),
+        heights,
+        None if (plain := _untreated(table)) is None else float(plain["ndcg"]),
         tuple(groups),
         setting,
         tuple(dict.fromkeys(r["attribute"] for run in runs for r in run.rows if r["attacker"] and r["attribute"])),
-        _title(table, metric, attribute),
-        _caption(table, metric, attribute, exposure),
-        _alt(table, metric, attribute),
-        tuple(_remarks(len(runs) - len(drawn), otherwise, table, exposure, metric)),
+        _title(table, metric, attribute, quality),
+        _caption(table, metric, attribute, exposure, quality, form),
+        _alt(table, metric, attribute, quality, heights),
+        (
+            *_verdicts(there, table, quality),
+            *([mixed] if mixed else []),
+            *_fallbacks(table, asked, quality, earlier, attribute),
+            *_remarks(len(comparable) - len(drawn), otherwise, table, exposure, metric),
+        ),
         str(store.root),
     )
 
 
 def _record(point: Point, x: Reading, y: Reading) -> dict[str, Any]:
+    verdict = point.verdict
     return {
         "run": point.label,
         "series": point.series,
@@ -182,13 +236,18 @@ def _record(point: Point, x: Reading, y: Reading) -> dict[str, Any]:
         "value_low": x.low,
         "value_high": x.high,
         "chance": x.random,
+        "degree": x.degree,
         "ndcg": y.value,
         "ndcg_low": y.low,
         "ndcg_high": y.high,
+        "ndcg_chance": y.random,
+        "ndcg_degree": y.degree,
         "interval": x.kind or "none",
         "seeds": x.seeds,
         "n": x.n,
         "n_ranked": y.n,
+        "usable": verdict.state,
+        "why": verdict.why,
         "run_ids": " ".join(r.id for r in point.runs),
     }
 
@@ -196,10 +255,11 @@ def _record(point: Point, x: Reading, y: Reading) -> dict[str, Any]:
 def _floors(metric: str, readings: Sequence[Reading]) -> dict[str, float]:
     """The lines of a chart's x axis: one value each, as all points share data and attackers.
 
-    Of a gap each has its own.
+    What a gap is by chance differs by embedding; that of the training degree is one.
     """
     if metric in ("dp", "eo"):
-        return {}
+        degree = _mean(r.degree for r in readings)
+        return {} if degree is None else {f"{TRADEOFF_METRICS[metric]} of the {DEGREE}": degree}
     out = {}
     for name, values in (
         ("random embeddings", [r.random for r in readings]),
@@ -211,11 +271,39 @@ def _floors(metric: str, readings: Sequence[Reading]) -> dict[str, float]:
     return out
 
 
+def _heights(quality: Quality, readings: Sequence[Reading]) -> dict[str, float]:
+    """The lines of a chart's y axis: all points rank the same lists."""
+    found = {
+        f"{QUALITIES[quality]} of the {DEGREE}": _mean(r.degree for r in readings),
+        f"{QUALITIES[quality]} of a random order": _mean(r.random for r in readings),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    numbers = [v for v in values if v is not None]
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def _usable(table: pd.DataFrame) -> pd.DataFrame:
+    """The points that take part."""
+    return table[table["usable"] != "not usable"]
+
+
+def _untreated(table: pd.DataFrame) -> Mapping[str, Any] | None:
+    """The untreated point, where it is usable."""
+    plain = records(_usable(table[(table["method"] == "none") & table["lambda"].isna()]))
+    return plain[0] if plain else None
+
+
 def _status(table: pd.DataFrame) -> list[str]:
-    """Best where nothing beats the point on both axes, dominated, or tied (see the module)."""
-    rows = records(table)
+    """Best where nothing beats the point on both axes, dominated, tied or not usable (see the module)."""
+    rows = records(_usable(table))
     out = []
-    for q in rows:
+    for q in records(table):
+        if q["usable"] == "not usable":
+            out.append("not usable")
+            continue
         better = [p for p in rows if p["value"] < q["value"] and p["ndcg"] > q["ndcg"]]
         clear = any(_apart(p, q) for p in better)
         out.append("dominated" if clear else "tied" if better else "best")
@@ -226,27 +314,32 @@ def _apart(p: Mapping[str, Any], q: Mapping[str, Any]) -> bool:
     return _below(p, q) and known(p["ndcg_low"]) and known(q["ndcg_high"]) and bool(p["ndcg_low"] > q["ndcg_high"])
 
 
-def _title(table: pd.DataFrame, metric: str, attribute: str) -> str:
+def _title(table: pd.DataFrame, metric: str, attribute: str, quality: Quality) -> str:
     if table.empty:
         return f"No run was measured this way for {attribute}"
-    rows, label = records(table), TRADEOFF_METRICS[metric]
+    rows, label = records(_usable(table)), TRADEOFF_METRICS[metric]
+    if not rows:
+        return f"No usable embedding was measured this way for {attribute}"
     best = min(rows, key=lambda r: float(r["value"]))
     number = f"{label} {best['value']:.3f}" if metric in _LEAKAGE else f"{best['value']:.3f}"
-    quality = f"NDCG@10 {best['ndcg']:.3f}"
+    ranked = f"{QUALITIES[quality]} {best['ndcg']:.3f}"
     if len(rows) == 1:
-        return f"Only {best['run']} was measured this way: {number}, {quality}"
+        alone = "is usable" if len(table) > 1 else "was measured this way"
+        return f"Only {best['run']} {alone}: {number}, {ranked}"
     if alike := sum(not _below(best, r) for r in rows) - 1:
         what = "least leakage" if metric in _LEAKAGE else f"lowest {label}"
         text = (
             f"{best['run']}: {what} of {attribute} measured, {number}, not distinguishable from "
-            f"{many(alike, 'other')}; {quality}"
+            f"{many(alike, 'other')}; {ranked}"
         )
     else:
         what = f"leaks {attribute} least" if metric in _LEAKAGE else f"has the smallest {label} of {attribute}"
-        text = f"{best['run']} {what}: {number}, {quality}"
-    plain = table[table["method"] == "none"]
-    if len(plain) and best["method"] != "none":
-        text += f"; without debiasing {plain.iloc[0]['value']:.3f} and {plain.iloc[0]['ndcg']:.3f}"
+        text = f"{best['run']} {what}: {number}, {ranked}"
+    plain = _untreated(table)
+    if plain and best["method"] != "none":
+        text += f"; without debiasing {plain['value']:.3f} and {plain['ndcg']:.3f}"
+    if known(best["ndcg_degree"]) and best["ndcg"] <= best["ndcg_degree"]:
+        text += f"; no better at ranking than the {DEGREE} ({best['ndcg_degree']:.3f})"
     return text
 
 
@@ -255,7 +348,7 @@ def _below(p: Mapping[str, Any], q: Mapping[str, Any]) -> bool:
     return known(p["value_high"]) and known(q["value_low"]) and bool(p["value_high"] < q["value_low"])
 
 
-def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str) -> str:
+def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str, quality: Quality, form: Form) -> str:
     if table.empty:
         return ""
     seen = {"unseen": "did not see", "seen": "may have seen"}[exposure]
@@ -264,9 +357,16 @@ def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str) ->
         "micro_f1": f"Micro-F1 of the strongest attacker on {attribute}, on people whose values training {seen}",
         "normalised": f"(Micro-F1 - majority) / (1 - majority) of the strongest attacker on {attribute}, on people "
         f"whose values training {seen}",
-        "dp": f"DP gap between {attribute} groups, of the exported embedding",
-        "eo": f"EO gap between {attribute} groups, of the exported embedding",
+        "dp": f"DP gap between {attribute} groups {_FORM_WORDS[form]}; of the exported embedding",
+        "eo": f"EO gap between {attribute} groups {_FORM_WORDS[form]}; of the exported embedding",
     }[metric]
+    y = {
+        "matched": f"NDCG@10 of each held-out link among strangers of the friend's own {attribute} group, so that "
+        f"knowing {attribute} gains nothing",
+        "degree": f"NDCG@10 of each held-out link among strangers of the friend's own {attribute} group and decile of "
+        f"degree, so that knowing {attribute} or who is popular gains nothing",
+        "usual": f"NDCG@10 of held-out links among uniform strangers, which also pays for reading {attribute}",
+    }[quality]
     kinds = set(table["interval"])
     over = []
     if "seeds" in kinds:
@@ -275,27 +375,62 @@ def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str) ->
         over.append("of one seed: over the people tested, of two: both seeds' together")
     intervals = f"95 % intervals, {'; '.join(over)}" if over else "No intervals were measured"
     n, ranked = table["n"].max(), table["n_ranked"].max()
-    unit = {"dp": "pairs", "eo": "edges"}.get(metric, "people tested")
+    unit = {"dp": "slots in lists" if form == "top-10" else "pairs", "eo": "edges"}.get(metric, "people tested")
     chance = ""
     if metric not in _LEAKAGE and table["chance"].notna().any():
         chance = " What gap is expected by chance alone differs by embedding: hover over a point, or see the table."
     return (
-        f"Across: {x} (n = {int(n):,} {unit}); left is better. Up: NDCG@10 of held-out links (n = {int(ranked):,} "
-        f"ranked); up is better. Numbers on the points are λ. {intervals}. Solid: no other point is "
+        f"Across: {x} (n = {int(n):,} {unit}); left is better. Up: {y} (n = {int(ranked):,} "
+        f"{'people with links' if quality == 'usual' else 'links'} ranked); up is better. Numbers on the points are λ. "
+        f"{intervals}. Solid: no other point is "
         "better on both axes; hollow: one is, by more than the "
-        "intervals; hollow with a dot: tied, the intervals do not tell." + chance
+        "intervals; hollow with a dot: tied, the intervals do not tell; hollow with a cross: not usable, and in no "
+        "comparison." + chance
     )
 
 
-def _alt(table: pd.DataFrame, metric: str, attribute: str) -> str:
+def _alt(table: pd.DataFrame, metric: str, attribute: str, quality: Quality, heights: Mapping[str, float]) -> str:
     label = TRADEOFF_METRICS[metric]
     words = [
         f"{r['run']}: {label} {r['value']:.3f}{interval(r['value_low'], r['value_high'])}{_by_chance(r, metric)}, "
-        f"NDCG@10 {r['ndcg']:.3f}"
+        f"{QUALITIES[quality]} {r['ndcg']:.3f}"
         f"{interval(r['ndcg_low'], r['ndcg_high'])}, {r['status']}."
         for r in records(table)
     ]
-    return " ".join([_title(table, metric, attribute) + ".", *words])
+    floors = [f"{name[0].upper()}{name[1:]}: {value:.3f}." for name, value in heights.items()]
+    return " ".join([_title(table, metric, attribute, quality) + ".", *words, *floors])
+
+
+def _verdicts(there: Sequence[Point], table: pd.DataFrame, quality: Quality) -> Iterable[str]:
+    """Who is not usable, and who is no better than the degree alone."""
+    why: dict[str, list[str]] = {}
+    for point in there:
+        if point.verdict.state == "not usable":
+            why.setdefault(point.verdict.why, []).append(point.label)
+    for reason, labels in why.items():
+        yield f"Not usable, and in no comparison: {_listed(labels)} ({reason})."
+    beaten = [r for r in records(_usable(table)) if known(r["ndcg_degree"]) and r["ndcg"] <= r["ndcg_degree"]]
+    if beaten:
+        yield (
+            f"No better at ranking than the {DEGREE} ({QUALITIES[quality]} {beaten[0]['ndcg_degree']:.3f}): "
+            f"{_listed([r['run'] for r in beaten])}."
+        )
+
+
+def _listed(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - _MOST_NAMES} more" if len(labels) > _MOST_NAMES else ""
+    return ", ".join(labels[:_MOST_NAMES]) + more
+
+
+def _fallbacks(table: pd.DataFrame, asked: Quality, quality: Quality, earlier: int, attribute: str) -> Iterable[str]:
+    """What audits of earlier versions lack."""
+    if asked != quality and len(table):
+        yield (
+            f"No run here has a {QUALITIES[asked]}: the usual NDCG@10 is drawn, which also pays for reading {attribute}. "
+            f"Audit the runs again for it ({AGAIN})."
+        )
+    elif earlier:
+        yield f"Audited by an earlier version, which did not measure this: {many(earlier, 'point')} left out."
 
 
 def _by_chance(row: Mapping[str, Any], metric: str) -> str:
@@ -344,7 +479,7 @@ def lambda_view(view: TradeoffView, series: str, lam: float) -> LambdaView:
     point = next((p for p in view.points if p.series == series and p.lam == lam), None)
     if point is None:
         return LambdaView(None, f"{series} was not trained at λ {lam:g}.", (), None, train_command(view, series, lam))
-    plain = next((p for p in view.points if p.method == "none"), None)
+    plain = next((p for p in view.points if p.method == "none" and p.verdict.counts), None)
     return LambdaView(
         point, _sentence(view, point, plain), tuple(_figures(view, point, plain)), _bars(view, point, plain), None
     )
@@ -391,10 +526,12 @@ def _sentence(view: TradeoffView, point: Point, plain: Point | None) -> str:
     leakage = point.leakage(view.attribute, metric, view.exposure)
     before = plain.leakage(view.attribute, metric, view.exposure) if plain else None
     now, then = (
-        point.utility(view.attribute, view.exposure),
-        plain.utility(view.attribute, view.exposure) if plain else None,
+        point.utility(view.attribute, view.exposure, view.quality),
+        plain.utility(view.attribute, view.exposure, view.quality) if plain else None,
     )
     text = []
+    if not point.verdict.counts:
+        text.append(f"Not usable: {point.verdict.why}. What follows is no success of it.")
     if leakage:
         chance = leakage.majority if leakage.majority is not None else leakage.random
         baselines = [f"{100 * before.value:.1f} % without debiasing"] if before else []
@@ -406,9 +543,12 @@ def _sentence(view: TradeoffView, point: Point, plain: Point | None) -> str:
             baselines += [f"always the commonest value {100 * chance:.1f} %"] if chance is not None else []
         text.append(f"At λ {point.lam:g} the strongest attacker {does} {_percent(leakage)} ({'; '.join(baselines)}).")
     if now:
-        text.append(
-            f"Link quality NDCG@10 is {now.value:.3f}" + (f" ({then.value:.3f} without debiasing)." if then else ".")
-        )
+        beside = [
+            f"{then.value:.3f} without debiasing" if then else "",
+            "" if now.degree is None else f"{now.degree:.3f} by the {DEGREE}",
+        ]
+        held = "; ".join(filter(None, beside))
+        text.append(f"Link quality, {QUALITIES[view.quality]}, is {now.value:.3f}" + (f" ({held})." if held else "."))
     return " ".join(text)
 
 
@@ -418,12 +558,21 @@ def _figures(view: TradeoffView, point: Point, plain: Point | None) -> list[tupl
     def numbers(p: Point) -> list[Reading | None]:
         return [
             p.leakage(view.attribute, metric, view.exposure),
-            p.utility(view.attribute, view.exposure),
-            p.gap(view.attribute, "dp"),
-            p.gap(view.attribute, "eo"),
+            p.utility(view.attribute, view.exposure, view.quality),
+            p.gap(view.attribute, "dp", form),
+            p.gap(view.attribute, "eo", form),
         ]
 
-    names = (f"Leakage, {TRADEOFF_METRICS[metric]}", "NDCG@10", "DP gap", "EO gap")
+    form: Form = "calibrated"
+    if not any(gap_row(r.rows, view.attribute, gap, form) for r in point.runs for gap in ("dp", "eo")):
+        form = "raw"
+    ranked = QUALITIES[view.quality]
+    names = (
+        f"Leakage, {TRADEOFF_METRICS[metric]}",
+        ranked[0].upper() + ranked[1:],
+        f"DP gap, {form}",
+        f"EO gap, {form}",
+    )
     out = []
     for name, now, then in zip(names, numbers(point), numbers(plain) if plain else [None] * 4, strict=True):
         change = f"{now.value - then.value:+.3f}" if now and then else None
@@ -437,6 +586,7 @@ def _rests_on(reading: Reading) -> str:
         interval(reading.low, reading.high).strip(),
         "" if reading.n is None else f"n = {reading.n:,}",
         "" if reading.random is None else f"chance {reading.random:.3f}",
+        "" if reading.degree is None else f"degree alone {reading.degree:.3f}",
     ]
     return ", ".join(filter(None, said))
 

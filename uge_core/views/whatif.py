@@ -17,7 +17,7 @@ from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import METRICS
 from uge_core.files import to_csv
 from uge_core.graph.suppression import FEWEST, SUPPRESSED, SUPPRESSED_LEGEND, is_suppressed
-from uge_core.views.rows import METRIC_LABELS, as_shown, attacker_labels, order, pair_as_shown
+from uge_core.views.rows import METRIC_LABELS, as_shown, attacker_labels, order, pair_as_shown, row_label
 from uge_core.views.words import interval, many
 
 _UNDER = f"under {FEWEST}"
@@ -85,12 +85,15 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
             else 99,
             p["thresholds"] is not None,
             METRICS[p["before"]["metric"]].position,
+            p["before"]["variant"] != "calibrated",
             p["before"]["attacker"] != "worst",
             p["before"]["attacker"] or "",
             p["before"]["exposure"] != "unseen",
         ),
     )
-    rows, groups = [_row(p) for p in pairs], _groups(pairs)
+    signed = any(_calibrated(p) for p in pairs)  # measured by version 3 of the audit or later
+    shown = [p | {side: as_shown(p[side], signed=signed) for side in ("before", "after")} for p in pairs]
+    rows, groups = [_row(p) for p in shown], _groups(pairs)
     weights, cells, remarks = _weights(answer["weights"])
     if len(groups) and (groups[["Before, n", "After, n"]] == SUPPRESSED).any(axis=None):
         remarks = (*remarks, SUPPRESSED_LEGEND)
@@ -98,7 +101,7 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
         remarks = (_NO_TWIN, *remarks)
     return JudgedView(
         answer["tier"],
-        tuple(_sentences(pairs)),
+        tuple(_sentences(shown)),
         pd.DataFrame(rows),
         groups,
         weights,
@@ -110,9 +113,13 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
     )
 
 
+def _calibrated(pair: Mapping[str, Any]) -> bool:
+    return bool(pair["before"]["variant"] == "calibrated")
+
+
 def _what(pair: Mapping[str, Any]) -> str:
     row = pair["before"]
-    label = METRIC_LABELS[row["metric"]]
+    label = row_label(row) if _calibrated(pair) else METRIC_LABELS[row["metric"]]
     if pair["thresholds"]:
         first, second = pair["thresholds"]
         return f"{label} of predicted links, threshold {first:g} before, {second:g} after"
@@ -125,7 +132,7 @@ def _of(row: Mapping[str, Any]) -> str:
 
 
 def _row(pair: Mapping[str, Any]) -> dict[str, Any]:
-    before, after = as_shown(pair["before"]), as_shown(pair["after"])
+    before, after = pair["before"], pair["after"]
     first, second = before["value"], after["value"]
     return {
         "Measure": _what(pair),
@@ -158,7 +165,7 @@ def _sentences(pairs: Sequence[Mapping[str, Any]]) -> Sequence[str]:
     out = []
     said: set[tuple[Any, ...]] = set()
     for pair in pairs:
-        before, after = as_shown(pair["before"]), as_shown(pair["after"])
+        before, after = pair["before"], pair["after"]
         about = (before["attribute"], before["metric"], bool(pair["thresholds"]))
         if before["metric"] not in ("auc", "dp", "eo") or about in said:
             continue
@@ -169,6 +176,8 @@ def _sentences(pairs: Sequence[Mapping[str, Any]]) -> Sequence[str]:
             "dp": "largest gap in predicted links between groups (DP)",
             "eo": "largest gap on links that are there (EO)",
         }[before["metric"]]
+        if _calibrated(pair):
+            what += " of calibrated probabilities"
         if pair["thresholds"]:
             what += f" at a threshold of {pair['thresholds'][0]:g} before and {pair['thresholds'][1]:g} after"
         if before["metric"] == "auc" and before["exposure"]:
@@ -431,10 +440,11 @@ class RetrainedView:
 def retrained_view(answer: Mapping[str, Any]) -> RetrainedView:
     """An answer to `compare`: A is the graph as it is, B the scenario's; differences are shown as B - A."""
     rows = []
-    for r in map(pair_as_shown, answer["rows"]):
+    signed = answer.get("audit_version", 0) > 2
+    for r in (pair_as_shown(row, signed=signed) for row in answer["rows"]):
         rows.append(
             {
-                "Measure": METRIC_LABELS.get(r["metric"], r["metric"]),
+                "Measure": row_label(r),
                 "Of": _of(r),
                 "Made by": "re-train",
                 "Before": r["a"],

@@ -232,13 +232,13 @@ def test_two_runs_are_compared(town, seeded, store_copy, capsys):
         return value
 
     assert {(r["metric"], r["exposure"]) for r in found["rows"]} == {
-        (m, e) for m in ("micro_f1", "auc", "ndcg_at_10") for e in ("seen", "unseen")
+        (m, e) for m in ("micro_f1", "auc", "ndcg_at_10_matched", "ndcg_at_10") for e in ("seen", "unseen")
     }
     for row in found["rows"]:
         assert row["a"] == pytest.approx(stored(audits[0], row, (None,)), abs=1e-9)
         assert row["b"] == pytest.approx(stored(audits[1], row, (row["exposure"],)), abs=1e-9)
     code, out, _ = uge_runs(capsys, "audit", runs["none"], "--against", runs["uge-c"], *here)
-    assert code == 0 and "p Holm" in out and out.count("\n") == 7
+    assert code == 0 and "p Holm" in out and out.count("\n") == 9
 
 
 @pytest.mark.slow

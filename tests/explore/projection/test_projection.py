@@ -578,3 +578,16 @@ def test_pictures_of_a_run_on_a_scenario_are_of_its_own_graph(
     work_here(store)
     assert Queue(store).load(job_id).status == "finished", Queue(store).load(job_id)
     assert ui.projection_graph(store, run.id).num_edges == graph.num_edges - 1
+
+
+def test_what_is_not_usable_is_said_and_not_only_scaled(store: RunStore) -> None:
+    before, after = by_method(store, "none"), by_method(store, "uge-w")
+    for run, value, note in ((before, 1.0, None), (after, 0.0, "not usable: all vectors are equal")):
+        assert run.audit
+        (row, *_) = [r for r in run.audit["rows"] if r["metric"] == "usable"]
+        kept = [r for r in run.audit["rows"] if r["metric"] != "usable"]
+        told = row | {"value": value, "evidence": "ok", "note": note}
+        store.save_audit(run.id, run.audit | {"rows": [*kept, told]})
+    data = ui.projection_data(uge.load(after.dataset["source"]["spec"]), 200)
+    (words,) = ui.projection_view(store, data, before=before.id, after=after.id, method="pca").unfit
+    assert words.startswith("UGE-W") and "is not usable: all vectors are equal." in words

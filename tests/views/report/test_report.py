@@ -15,6 +15,7 @@ import pytest
 
 import uge_core as uge
 import uge_core.dashboard as ui
+from uge_core.audit.metrics import METRICS
 from uge_core.audit.record import canonical, digest
 from uge_core.errors import ConfigError, RunNotFound
 from uge_core.files import quoted
@@ -181,3 +182,37 @@ def test_the_page_says_once_what_suppressed_is(seeded, tmp_path):
         f"{none['a']} and {none['b']}||none||||0||too few, left out|",
     ]
     assert table.count(SUPPRESSED_LEGEND) == 1 and "0.988" not in html
+
+
+def test_the_page_says_first_which_embeddings_are_usable(seeded, tmp_path):
+    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock")))
+    first, second, third = [r for r in store.list() if r.audited][:3]
+    rows = {}
+    for run, value, note in ((first, 1.0, None), (second, 0.0, "not usable: all <b>vectors</b> are equal")):
+        (row, *_) = [r for r in run.audit["rows"] if r["metric"] == "usable"]
+        kept = [r for r in run.audit["rows"] if r["metric"] != "usable"]
+        rows[run.id] = [*kept, row | {"value": value, "evidence": "ok", "note": note, "exposure": None}]
+    rows[third.id] = [r for r in third.audit["rows"] if r["metric"] != "usable"]
+    for run in (first, second, third):
+        store.save_audit(run.id, run.audit | {"rows": rows[run.id]})
+    html = ui.contents([first.id, second.id, third.id], store=store)["html"]().decode()
+    said = re.findall(r'<li>[^<]*: <span class="verdict">([^<]*)</span>(.*?)</li>', html)
+    assert said == [
+        ("usable", ""),
+        ("not usable", " (all &lt;b&gt;vectors&lt;/b&gt; are equal)"),
+        ("usability not known", " (audited by an earlier version, which did not ask)"),
+    ]
+    assert html.index("not usable</span>") < html.index("<h2>Leakage</h2>")
+
+
+def test_link_quality_stands_beside_the_degree_floor_and_the_matched_figure_first(store):
+    record = store.load(audited(store)[0]).audit
+    html = (
+        ui.contents([record["run_id"]], store=store)["html"]().decode().partition('<script type="application/json"')[0]
+    )
+    captions = re.findall(r"<caption[^>]*><strong>(.*?)</strong>", html)
+    matched, usual = (captions.index(METRICS[m].label) for m in ("ndcg_at_10_matched", "ndcg_at_10"))
+    assert matched < usual
+    (row, *_) = [r for r in record["rows"] if r["metric"] == "ndcg_at_10_matched" and r["value"] is not None]
+    assert f"degree {row['floor_degree']:.3f}</td>" in html
+    assert "city · raw" in html and "city · calibrated" in html

@@ -17,7 +17,9 @@ _MOST_ROWS = 2_000_000  # people times values
 
 @register
 class RBF(Attacker):
-    """Logistic regression on exp(-|x - c|^2 / (3 p)) of 300 people c drawn from those it learns from.
+    """Logistic regression on how near a person is to 300 others, drawn from those it learns from.
+
+    Nearness is exp(-d^2 / (3 p)), d the distance of the two and p the number of inputs.
 
     Trees cut along coordinates and need many cuts for a rotated quadratic form: drawn leak of one in 16 dimensions,
     2,000 people, AUC .78, trees .71.

@@ -51,12 +51,14 @@ TOWN = Recipe(
         Trait("work", ("clinic", "port", "school"), (0.30, 0.40, 0.30)),
     ),
     effects=(
-        Effect("region", "region", ((1.9, 0.45, 0.6), (0.45, 2.6, 0.5), (0.6, 0.5, 2.2))),
+        Effect("region", "region", ((3.0, 0.35, 0.45), (0.35, 4.0, 0.4), (0.45, 0.4, 3.5))),
         Effect("gender", "gender", homophily((1.2, 1.3), 0.8)),
         Effect("age", "age", nearness(5, 1.7, 0.68)),
-        Effect("club", "club", homophily((2.6, 2.2, 1.8, 2.0), 0.6)),
-        Effect("work", "work", homophily((1.8, 1.5, 1.8), 0.7)),
+        Effect("club", "club", homophily((5.0, 4.2, 4.0, 4.5), 0.4)),
+        Effect("work", "work", homophily((2.4, 2.0, 2.4), 0.6)),
     ),
+    # So that who is popular says less of links than who is alike.
+    activity=PowerLaw(2.6, 4.0),
 )
 
 TITLES = Recipe(

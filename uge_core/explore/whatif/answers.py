@@ -361,7 +361,11 @@ def _messages(run: StoredRun) -> str:
 
 
 _LEAKAGE = tuple(m.name for m in ordered_metrics("leakage"))
-_SHOWN = {**dict.fromkeys(_LEAKAGE, ("standard",)), "dp": (None,), "eo": ("held-out", "all-edges")}
+_SHOWN: Mapping[str, tuple[str | None, ...]] = {
+    **dict.fromkeys(_LEAKAGE, ("standard",)),
+    "dp": ("calibrated", None),
+    "eo": ("calibrated", "held-out", "all-edges"),
+}
 
 
 def _side_by_side(

@@ -26,7 +26,7 @@ OUTLINE = "#E69F00"
 
 
 def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
-    """The lower triangle of group pairs, value and n in each cell.
+    """The lower triangle of group pairs, value and n in each cell; the whole square where cells are directed.
 
     Args:
         view: what to draw; its layout is "map".
@@ -47,7 +47,9 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
     for cell in records(view.table):
         if cell["a"] not in place or cell["b"] not in place:
             continue
-        y, x = sorted((place[cell["a"]], place[cell["b"]]), reverse=True)
+        y, x = place[cell["a"]], place[cell["b"]]
+        if not view.directed:
+            y, x = max(y, x), min(y, x)
         box = {"x0": x - 0.48, "x1": x + 0.48, "y0": y - 0.48, "y1": y + 0.48}
         text, fill = cell_face(cell, which, view.scale, reach, dark)
         words = text.replace("<br>", ", ")
@@ -63,7 +65,8 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
             words += f", {marked[cell['a'], cell['b']]}"
         hover["x"].append(x)
         hover["y"].append(y)
-        hover["text"].append(f"{named(cell['a'])} with {named(cell['b'])}: {words}{cell_ends(cell, which)}")
+        joined = " to " if view.directed else " with "
+        hover["text"].append(f"{named(cell['a'])}{joined}{named(cell['b'])}: {words}{cell_ends(cell, which)}")
     # A transparent marker per cell carries the hover text and the numbers a test or a screen reader can read.
     figure.add_trace(
         go.Scatter(
@@ -83,6 +86,9 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
     }
     figure.update_xaxes(range=[-0.6, len(groups) - 0.4], **ticks)
     figure.update_yaxes(range=[len(groups) - 0.4, -0.6], ticksuffix="  ", **ticks)
+    if view.directed:
+        figure.update_xaxes(title_text="who is recommended")
+        figure.update_yaxes(title_text="to whom")
     side = 110 + max(46 * len(groups), 210)
     finish(
         figure,
@@ -139,7 +145,7 @@ def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
                 hovertemplate="%{customdata}: %{text}<extra></extra>",
             )
         )
-    figure.update_xaxes(title_text=f"{GAP_LABELS[view.metric]}: mean predicted probability", rangemode="tozero")
+    figure.update_xaxes(title_text=f"{GAP_LABELS[view.metric]}: {view.what}", rangemode="tozero")
     # Places, not names: "18" and "25" would be read as numbers, and two long names cut to one as one group.
     names = [named(short_name(a)) for a in drawn["a"]]
     figure.update_yaxes(
@@ -204,9 +210,11 @@ def cell_ends(cell: Mapping[str, Any], which: str) -> str:
 
 
 def extreme_cells(view: GapView, which: str) -> Iterator[tuple[tuple[str, str | None], str]]:
-    """The highest and the lowest cell of a run, each with that word."""
+    """The highest and the lowest cell of a run, or the one farthest from its share of people, each in words."""
     side = view.sides[0 if which == "before" else 1]
-    yield from zip(side.extremes, ("the highest", "the lowest"), strict=False)
+    whole = view.form == "top-10" and view.metric == "dp"
+    words = ("the farthest from its share of people",) if whole else ("the highest", "the lowest")
+    yield from zip(side.extremes, words, strict=False)
 
 
 def _hatch(box: Mapping[str, float], color: str) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ _MAX_BARS = 6
 def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
     """Leakage by attribute and run, with intervals and floors.
 
-    Bars from zero, hatched where the interval reaches the floor; dots instead when an attribute
+    Bars from zero, hatched where the interval reaches the floor or the embedding is not usable; dots instead when an attribute
     has more than six runs.
 
     Args:
@@ -134,6 +134,7 @@ def _mark(go: Any, record: dict[str, Any], ink: str, *, dots: bool) -> Any:
     style = method_class(record["method"])
     value, low, high = (_float(record[key]) for key in ("value", "ci_low", "ci_high"))
     known = record["evidence"] == "ok" and not math.isnan(value)
+    full = record["telling"] and record.get("usable") != "not usable"
     whisker = None
     if known and not math.isnan(low):
         whisker = {"array": [high - value], "arrayminus": [value - low], "color": ink, "thickness": 1.5}
@@ -149,13 +150,13 @@ def _mark(go: Any, record: dict[str, Any], ink: str, *, dots: bool) -> Any:
     if dots:
         marker = {
             "color": style.color,
-            "symbol": style.symbol + ("" if record["telling"] else "-open"),
+            "symbol": style.symbol + ("" if full else "-open"),
             "size": 14,
             "line": {"width": 2},
         }
         return go.Scatter(mode="markers", marker=marker, **shared)
     bar: dict[str, Any] = {"color": style.color, "line": {"color": style.color, "width": 1.5}}
-    if not record["telling"]:
+    if not full:
         bar["pattern"] = {"shape": "/", "fgcolor": style.color, "bgcolor": "rgba(0, 0, 0, 0)", "size": 7}
     return go.Bar(orientation="h", marker=bar, **shared)
 
@@ -165,7 +166,8 @@ def _numbers(record: dict[str, Any]) -> str:
     value, low, high = (_float(record[key]) for key in ("value", "ci_low", "ci_high"))
     if record["evidence"] != "ok" or math.isnan(value):
         return "not enough evidence"
-    return f"{value:.3f}" + ("" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]")
+    unfit = ", not usable" if record.get("usable") == "not usable" else ""
+    return f"{value:.3f}" + ("" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]") + unfit
 
 
 def _float(value: Any) -> float:

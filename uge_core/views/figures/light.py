@@ -60,24 +60,29 @@ def gap_light(view: GapView, which: str, *, dark: bool = False) -> str:
     """
     if view.layout == "bars":
         return _gap_bars(view, which, dark)
-    cells = {tuple(sorted((c["a"], c["b"]))): c for c in records(view.table)}
+    cells = {_key(view, c["a"], c["b"]): c for c in records(view.table)}
     reach, marked = largest_change(view), dict(extreme_cells(view, which))
     lines = []
     for i, row in enumerate(view.groups):
-        row_cells = [cells.get(tuple(sorted((row, column)))) for column in view.groups[: i + 1]]
-        drawn = [_cell(c, which, view.scale, reach, marked, dark) if c else "<td></td>" for c in row_cells]
-        blank = "<td></td>" * (len(view.groups) - i - 1)
+        columns = view.groups if view.directed else view.groups[: i + 1]
+        row_cells = [cells.get(_key(view, row, column)) for column in columns]
+        drawn = [_cell(c, which, view, reach, marked, dark) if c else "<td></td>" for c in row_cells]
+        blank = "<td></td>" * (len(view.groups) - len(columns))
         lines.append(f'<tr><th scope="row">{escape(short_name(row))}</th>{"".join(drawn)}{blank}</tr>')
     heads = "".join(f'<th scope="col">{escape(short_name(g))}</th>' for g in view.groups)
     return _figure(f'<table class="map">{"".join(lines)}<tr><td></td>{heads}</tr></table>', view.alt[which], dark)
 
 
+def _key(view: GapView, a: str, b: str) -> tuple[str, ...]:
+    return (a, b) if view.directed else tuple(sorted((a, b)))
+
+
 def _cell(
-    cell: Mapping[str, Any], which: str, scale: float, reach: float, marked: Mapping[Any, str], dark: bool
+    cell: Mapping[str, Any], which: str, view: GapView, reach: float, marked: Mapping[Any, str], dark: bool
 ) -> str:
-    text, fill = cell_face(cell, which, scale, reach, dark)
+    text, fill = cell_face(cell, which, view.scale, reach, dark)
     value, *n = text.split("<br>")
-    about = f"{cell['a']} with {cell['b']}: {', '.join((value, *n))}"
+    about = f"{cell['a']}{' to ' if view.directed else ' with '}{cell['b']}: {', '.join((value, *n))}"
     style = f"background: {_hatch(ink(dark), dark)}"
     if fill is None:
         about += "" if text == SUPPRESSED else ", too few to count"
@@ -128,7 +133,7 @@ def _gap_bars(view: GapView, which: str, dark: bool) -> str:
         if r["a"] in view.groups
     ]
     top = max([view.scale, *(b.high for b in bars if b.high is not None and known(b.high))])
-    label = f"{GAP_LABELS[view.metric]}: mean predicted probability"
+    label = f"{GAP_LABELS[view.metric]}: {view.what}"
     return _figure(_bars(bars, top, label, dark), view.alt[which], dark)
 
 

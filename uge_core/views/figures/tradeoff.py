@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from uge_core.runs.names import method_class
 from uge_core.views.figures.look import faded, finish, ink, named
-from uge_core.views.tradeoff import TRADEOFF_METRICS, TradeoffView
+from uge_core.views.tradeoff import DEGREE, QUALITIES, TRADEOFF_METRICS, TradeoffView
 from uge_core.views.words import interval, known, records
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_STATUS = {"best": "", "dominated": "-open", "tied": "-open-dot"}
+_STATUS = {"best": "", "dominated": "-open", "tied": "-open-dot", "not usable": "-open"}
 _DASHES = {"random embeddings": "dot", "majority": "dashdot", "a coin": "dashdot"}
+_RANDOM_ORDER = "longdashdot"
 
 
 def tradeoff_figure(view: TradeoffView, *, rings: bool = False, dark: bool = False, height: int = 540) -> go.Figure:
@@ -32,11 +33,18 @@ def tradeoff_figure(view: TradeoffView, *, rings: bool = False, dark: bool = Fal
     rows = records(table)
     if not rows:
         return figure
-    (left, right), (bottom, top) = _range(rows, view.floors.values(), "value"), _range(rows, [], "ndcg")
+    ranked = QUALITIES[view.quality]
+    (left, right), (bottom, top) = (
+        _range(rows, lines.values(), axis) for axis, lines in (("value", view.floors), ("ndcg", view.heights))
+    )
     for name, at in view.floors.items():
-        _line(go, figure, [at, at], [bottom, top], f"{name} {at:.3f}", _DASHES.get(name, "dot"), color)
+        dash = "dash" if DEGREE in name else _DASHES.get(name, "dot")
+        _line(go, figure, [at, at], [bottom, top], f"{name} {at:.3f}", dash, color)
+    for name, at in view.heights.items():
+        dash = "dash" if DEGREE in name else _RANDOM_ORDER
+        _line(go, figure, [left, right], [at, at], f"{name} {at:.3f}", dash, color)
     if view.no_debiasing is not None:
-        words = f"NDCG@10 without debiasing {view.no_debiasing:.3f}"
+        words = f"{ranked} without debiasing {view.no_debiasing:.3f}"
         _line(go, figure, [left, right], [view.no_debiasing] * 2, words, "longdash", color)
     front = sorted((r for r in rows if r["status"] == "best"), key=lambda r: r["value"])
     if len(front) > 1:
@@ -52,8 +60,25 @@ def tradeoff_figure(view: TradeoffView, *, rings: bool = False, dark: bool = Fal
         )
     labels = _labels(rows, right - left, top - bottom)
     for series in dict.fromkeys(r["series"] for r in rows):
-        mine = [(r, label) for r, label in zip(rows, labels, strict=True) if r["series"] == series]
-        figure.add_trace(_series(go, series, [r for r, _ in mine], [label for _, label in mine], color))
+        both = [(r, label) for r, label in zip(rows, labels, strict=True) if r["series"] == series]
+        for mode, mine in (
+            ("lines+markers+text", [pair for pair in both if pair[0]["status"] != "not usable"]),
+            ("markers+text", [pair for pair in both if pair[0]["status"] == "not usable"]),
+        ):
+            if mine:
+                drawn = _series(go, series, [r for r, _ in mine], [label for _, label in mine], color, ranked)
+                figure.add_trace(drawn.update(mode=mode, showlegend=len(mine) == len(both) or "lines" in mode))
+    if crossed := [r for r in rows if r["status"] == "not usable"]:
+        figure.add_trace(
+            go.Scatter(
+                x=[r["value"] for r in crossed],
+                y=[r["ndcg"] for r in crossed],
+                mode="markers",
+                name="not usable, in no comparison",
+                hoverinfo="skip",
+                marker={"symbol": "x-thin", "size": 20, "line": {"width": 2.5, "color": color}},
+            )
+        )
     if rings:
         ringed = [r for r in rows if known(r["lambda"])]
         figure.add_trace(
@@ -71,7 +96,9 @@ def tradeoff_figure(view: TradeoffView, *, rings: bool = False, dark: bool = Fal
     figure.update_xaxes(
         title_text=f"{label} of {named(view.attribute)}: left is better", range=[left, right], zeroline=False
     )
-    figure.update_yaxes(title_text="NDCG@10: up is better", range=[bottom, top], zeroline=False)
+    figure.update_yaxes(
+        title_text=f"{ranked[0].upper()}{ranked[1:]}: up is better", range=[bottom, top], zeroline=False
+    )
     figure.add_annotation(
         x=0,
         y=1,
@@ -90,7 +117,7 @@ def tradeoff_figure(view: TradeoffView, *, rings: bool = False, dark: bool = Fal
         margin={"t": 30, "r": 10, "l": 10, "b": 10},
         hovermode="closest",
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
-        uirevision=f"{view.attribute} {view.metric}",
+        uirevision=f"{view.attribute} {view.metric} {view.quality} {view.form}",
     )
     return figure
 
@@ -111,7 +138,7 @@ def ring_style(view: TradeoffView, selected: tuple[str, float | None] | None, wi
 
 
 def _series(
-    go: Any, series: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]], color: str
+    go: Any, series: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, str]], color: str, ranked: str
 ) -> Any:
     style = method_class(rows[0]["method"])
     shade = style.color
@@ -119,7 +146,6 @@ def _series(
         x=[r["value"] for r in rows],
         y=[r["ndcg"] for r in rows],
         name=named(series),
-        mode="lines+markers+text",
         line={"color": shade, "width": 1.5},
         text=[text for text, _ in labels],
         textposition=[spot for _, spot in labels],
@@ -137,17 +163,25 @@ def _series(
                 named(r["run"]),
                 interval(r["value_low"], r["value_high"]),
                 interval(r["ndcg_low"], r["ndcg_high"]),
-                r["status"],
+                named(f"not usable: {r['why']}" if r["status"] == "not usable" else r["status"]),
                 r["seeds"],
                 r["lambda"] if known(r["lambda"]) else None,
                 series,
-                f"<br>chance {r['chance']:.3f}" if known(r["chance"]) else "",
+                _floors(r["chance"], r["degree"]),
+                _floors(r["ndcg_chance"], r["ndcg_degree"]),
             ]
             for r in rows
         ],
-        hovertemplate="%{customdata[0]}<br>across %{x:.3f}%{customdata[1]}<br>NDCG@10 %{y:.3f}%{customdata[2]}"
-        "%{customdata[7]}<br>%{customdata[3]}, seeds: %{customdata[4]}<extra></extra>",
+        hovertemplate="%{customdata[0]}<br>across %{x:.3f}%{customdata[1]}%{customdata[7]}<br>"
+        f"{ranked} %{{y:.3f}}%{{customdata[2]}}%{{customdata[8]}}"
+        "<br>%{customdata[3]}, seeds: %{customdata[4]}<extra></extra>",
     )
+
+
+def _floors(chance: Any, degree: Any) -> str:
+    """What chance and the training degree alone give, in brackets; nothing where neither is known."""
+    parts = [f"{name} {value:.3f}" for name, value in (("chance", chance), ("degree alone", degree)) if known(value)]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 # Where a label may stand: plotly's word, and how far its middle is from the point in pixels.

@@ -19,6 +19,7 @@ from uge_core.views.figures.leakage import CHART_CONFIG, leakage_figure
 from uge_core.views.leakage import leakage_choices, leakage_view
 from uge_core.views.overview import sentences
 from uge_core.views.report.table import suppressed
+from uge_core.views.rows import usable_by
 from uge_core.views.whatif import JudgedView, judged_view
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def _run(run: StoredRun, record: Mapping[str, Any], label: str) -> dict[str, Any
         "stamp": sorted((k, _plain(v)) for k, v in run.environment.items()),
         "tables": list(_tables(record["rows"])),
         "policy": record.get("policy"),
+        "usable": usable_by(record["rows"]),
     }
 
 
@@ -152,7 +154,7 @@ def _tables(rows: Iterable[RowRecord]) -> Iterator[dict[str, Any]]:
                 "metric": metric,
                 "rows": [
                     {
-                        "of": " · ".join(filter(None, (r["attribute"], r["attacker"], r["variant"], r["exposure"]))),
+                        "of": " · ".join(filter(None, (r["attribute"], r["attacker"], _form(r), r["exposure"]))),
                         "value": "not enough evidence" if r["value"] is None else _number(r["value"]),
                         "interval": _span(r["ci_low"], r["ci_high"]),
                         "kind": r["ci_kind"] or "",
@@ -163,6 +165,7 @@ def _tables(rows: Iterable[RowRecord]) -> Iterator[dict[str, Any]]:
                                 ("random", r["floor_random"]),
                                 ("majority", r["floor_majority"]),
                                 ("permutation", r["floor_permutation"]),
+                                ("degree", r.get("floor_degree")),
                             )
                             if floor is not None
                         ),
@@ -174,6 +177,12 @@ def _tables(rows: Iterable[RowRecord]) -> Iterator[dict[str, Any]]:
                     for r in mine
                 ],
             }
+
+
+def _form(row: RowRecord) -> str | None:
+    """The variant, said where a gap is the paper's raw one."""
+    raw = row["metric"] in ("dp", "eo") and row["variant"] in (None, "held-out", "all-edges")
+    return " · ".join(filter(None, ("raw", row["variant"]))) if raw else row["variant"]
 
 
 _MOST_CELLS = 60
