@@ -179,7 +179,7 @@ def _read_backwards(
         probability: (len(checked), K) what the attacker says of them.
         seed: keys the folds.
     """
-    backwards = _below_half(y[checked], probability, errors=_DOUBTED_AT)
+    backwards = _below_half(y[checked], probability, errors=_DOUBTED_AT, fewest=2)
     if not backwards.any() or len(y) > _FEW_TO_CROSS:
         return _below_half(y[checked], probability, errors=_TURNED_AT)
     size = np.bincount(y)
@@ -195,12 +195,12 @@ def _read_backwards(
     return backwards & _below_half(y[fold >= 0], answers[fold >= 0], errors=_TURNED_AT)
 
 
-def _below_half(y: IntArray, probability: Float64, *, errors: float) -> BoolArray:
+def _below_half(y: IntArray, probability: Float64, *, errors: float, fewest: int = MIN_CLASS) -> BoolArray:
     """(K,) whether a class's area, so many standard errors higher, is below .5."""
     below = np.zeros(probability.shape[1], dtype=bool)
     enough = np.full(len(below), MIN_CLASS)
     held = Prediction(y, np.arange(len(below)), enough, _rounded(probability), probability.argmax(axis=1))
-    for area in class_areas(held):
+    for area in class_areas(held, fewest):
         below[area.label] = area.value + errors * np.sqrt(np.square(area.influence).sum()) < 0.5
     return below
 
@@ -288,12 +288,17 @@ class ClassArea:
     influence: Float64
 
 
-def class_areas(prediction: Prediction) -> Iterator[ClassArea]:
-    """Of each class with at least ten nodes in training, ten among the tested and ten tested ones outside it."""
+def class_areas(prediction: Prediction, fewest: int = MIN_CLASS) -> Iterator[ClassArea]:
+    """Of each class with at least ten nodes in training, ten among the tested and ten tested ones outside it.
+
+    Args:
+        prediction: the predictions.
+        fewest: in place of ten, at least two.
+    """
     for column, label in enumerate(prediction.classes):
         inside = prediction.truth == label
         num_in, num_out = int(inside.sum()), int((~inside).sum())
-        if min(int(prediction.train_size[column]), num_in, num_out) < MIN_CLASS:
+        if min(int(prediction.train_size[column]), num_in, num_out) < fewest:
             continue
         score = prediction.probability[:, column]
         rank = rankdata(score)
