@@ -784,3 +784,41 @@ def slot_variance(places, group, g, h):
     once = sum(r**2 for r in pairs.values())
     whole = {v: gets.get(v, 0.0) + given.get(v, 0.0) for v in everyone}
     return (sum(x**2 for x in whole.values()) - once, sum((x - less[v]) ** 2 for v, x in whole.items()) - once)
+
+
+def similarities(a, b):
+    """Cosine, dot product and negative squared distance; the cosine with a vector of length 0 is 0."""
+    inner, square = dot([a, b], 0, 1), dot([a], 0, 0) * dot([b], 0, 0)
+    return (
+        inner / math.sqrt(square) if square else 0.0,
+        inner,
+        -sum((float(x) - float(y)) ** 2 for x, y in zip(a, b, strict=True)),
+    )
+
+
+def predicted_links(asked, labelled, group, num_groups, s):
+    """By group the descending similarities number `s` with its members, and the groups of all from the best on.
+
+    Of equal ones the first.
+    """
+    value = [similarities(asked, b)[s] for b in labelled]
+    order = sorted(range(len(labelled)), key=lambda j: (-value[j], j))
+    by_group = [[value[j] for j in order if group[j] == g] for g in range(num_groups)]
+    return by_group, [int(group[j]) for j in order]
+
+
+def link_features(asked, labelled, group, num_groups, share):
+    """{value: 37 numbers} of a person, from the labelled people who take part; `share` of each group among all."""
+    own = [[] for _ in range(num_groups)]
+    found = [predicted_links(asked, labelled, group, num_groups, s) for s in range(3)]
+    for k, (by_group, _) in product((1, 3, 10), found):
+        means = [sum(v[:k]) / len(v[:k]) if v else math.inf for v in by_group]
+        for g in range(num_groups):
+            own[g].append(means[g] if by_group[g] else min(means))
+    for k, (_, best) in product((10, 25, 100), found):
+        for g in range(num_groups):
+            own[g].append(best[:k].count(g) / len(best[:k]))
+    for g in range(num_groups):
+        others = [max(own[h][i] for h in range(num_groups) if h != g) for i in range(18)]
+        own[g] = [*own[g], *(a - b for a, b in zip(own[g], others, strict=True)), math.log(share[g])]
+    return own

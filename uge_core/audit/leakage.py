@@ -35,11 +35,12 @@ from uge_core.registry import find
 MIN_TEST = 20  # fewer tested nodes are no evidence
 MIN_CLASS = 10  # fewer nodes of a class in training or test, or of the others, give no AUC
 MIN_CALIBRATION = 10  # fewer nodes set aside say nothing about probabilities
-_FOLDS = 3
-_FEW_TO_CROSS = 20_000  # people up to whom a value read backwards is looked for in all folds
+_FOLDS = 2
+_FEW_TO_CROSS = 10_000  # people up to whom a value read backwards is looked for in all folds
 _TURNED_AT = 2.0  # standard errors below .5
 _DOUBTED_AT = 0.5  # of few people, before all folds are tried
 _QUANTILE = 1.959964
+_MODELLED = 2.0  # people whose variance the model says, beside those of the smaller side
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +143,7 @@ def attack(
         if len(calibration):
             checked = first.probability(x[calibration])
             turned = _read_backwards(plugin, x, own, calibration, checked, seed)
+            turned &= np.ptp(_rounded(probability), axis=0) > 0  # who tells nobody apart has no way round
             level = checked.mean(axis=0)
             probability, checked = _turned(probability, turned, level), _turned(checked, turned, level)
             prior = train_size / len(y)
@@ -314,8 +316,10 @@ def macro_auc(prediction: Prediction, labels: tuple[str, ...]) -> Estimate:
     """Mean over classes of the one-vs-rest area under the ROC curve, in [0, 1]; 0.5 is chance.
 
     Classes enter as `class_areas` says; the note lists the others. The variance is DeLong's: each node's influence on
-    the mean, summed in squares, with Student's t where a class has few. An area so near to 0 or 1 that hardly a node stands on the wrong side has next to no
-    influences; it gets at least the variance of Hanley and McNeil (1982) at half a node of the smaller side from there.
+    the mean, summed in squares, with Student's t where a class has few. By luck ten people's is too small just when
+    their area is too large, so that of scores by a model, Hanley and McNeil's (1982), is mixed in where it is larger, as
+    two people more would. An area so near to 0 or 1 that hardly a node stands on the wrong side has next to no
+    influences; it gets at least the model's variance at half a node of the smaller side from there.
     The interval is that of the logit, as areas near 1 vary to below more than to above.
 
     Args:
@@ -328,11 +332,12 @@ def macro_auc(prediction: Prediction, labels: tuple[str, ...]) -> Estimate:
     influence, lacking, nearest = np.zeros(len(prediction.truth)), 0.0, 0.0
     for area in areas:
         influence += area.influence
-        edge = 0.5 / (min(area.num_in, area.num_out) + 1)
+        few, far = min(area.num_in, area.num_out), max(area.value, 1 - area.value)
+        edge = 0.5 / (few + 1)
         nearest += edge
-        if min(area.value, 1 - area.value) < edge:
-            own = float((area.influence**2).sum())
-            lacking += max(0.0, _area_variance(1 - edge, area.num_in, area.num_out) - own)
+        usual = _area_variance(min(far, 1 - edge), area.num_in, area.num_out)
+        weight = 1.0 if far > 1 - edge else _MODELLED / (few + _MODELLED)
+        lacking += weight * max(0.0, usual - float((area.influence**2).sum()))
     if not areas:
         return Estimate(
             None,
@@ -476,7 +481,9 @@ def strongest(estimates: Mapping[str, Estimate], *, share: bool, draws: int = 20
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T  # symmetric: moves little where the matrix does
     drawn = root @ np.random.default_rng(75).standard_normal((len(bounded), draws))
     quantile = max(float(np.quantile(drawn.max(axis=0), 0.975)), _QUANTILE)
-    low = max(_lower(e, quantile, share) for e in bounded)
+    # one who says the same of everybody would hold the lower end up at chance
+    telling = [e for e, own in zip(bounded, length, strict=True) if own > 0 or e is best]
+    low = max(_lower(e, quantile, share) for e in telling)
     high = max(e.high for e in bounded if e.high is not None)
     assert best.value is not None
     return name, replace(best, low=min(low, best.value), high=high)

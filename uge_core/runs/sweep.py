@@ -98,6 +98,7 @@ def sweep(
     solo: bool = False,
     on_progress: OnProgress | None = None,
     source: dict[str, Any] | None = None,
+    audits: bool = True,
     **grid: Any,
 ) -> list[StoredRun]:
     """Trains, audits and stores every run of a grid that is not there yet.
@@ -116,6 +117,7 @@ def sweep(
         solo: each run in a pass of its own; else runs that can share a pass do.
         on_progress: called as the work goes on.
         source: how to load the graph again, kept with the runs.
+        audits: whether runs are audited; without, `uge audit` or the next sweep of the same grid does it.
         **grid: arguments of `plan`.
 
     Returns:
@@ -138,6 +140,7 @@ def sweep(
         solo=solo,
         on_progress=on_progress,
         source=source,
+        audits=audits,
     )
 
 
@@ -187,8 +190,9 @@ def _carry_out(
     solo: bool = False,
     on_progress: OnProgress | None,
     source: dict[str, Any] | None,
+    audits: bool = True,
 ) -> list[StoredRun]:
-    """Trains and audits what is not there yet of `planned`."""
+    """Trains what is not there yet of `planned`, and audits it where that is asked for."""
     data = dataset_record(graph) | {"source": source}
     todo = []
     for p in planned:
@@ -214,7 +218,9 @@ def _carry_out(
             solo=solo,
             on_progress=on_progress,
         )
-    missing = [p for p in planned if p.run_id not in diverged and not _audit_is_whole(store.load(p.run_id), graph)]
+    missing = [
+        p for p in planned if audits and p.run_id not in diverged and not _audit_is_whole(store.load(p.run_id), graph)
+    ]
     expected = [_audit_seconds(p.config, graph, store.timings()) for p in missing]
     began = time.monotonic()
     for done, p in enumerate(missing):

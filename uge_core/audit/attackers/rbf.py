@@ -11,7 +11,7 @@ from uge_core.audit.attackers.base import Attacker, Fitted, Float64Array
 from uge_core.registry import register
 
 _CENTRES = 300
-_MOST_PEOPLE = 20_000
+_MOST_PEOPLE = 10_000
 _MOST_ROWS = 2_000_000  # people times values
 
 
