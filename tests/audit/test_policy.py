@@ -44,6 +44,8 @@ ROWS = [
     row("micro_f1", "rare", value=None, evidence="insufficient", note="fewer than 10 nodes"),
     row("ndcg_at_10", value=0.4, over=(0.38, 0.42), variant="as-coded"),
     row("ndcg_at_10", value=0.3, over=(0.28, 0.33), variant="held-out", floor_random=0.06),
+    row("ndcg_at_10_matched", "region", value=0.3, over=(0.28, 0.33), variant="held-out", floor_random=0.06),
+    row("ndcg_at_10_matched", "region", value=0.5, over=(0.48, 0.53), variant="uniform", floor_random=0.06),
     row("ndcg_at_10_bias_free", "region+age", value=0.2, over=(0.1, 0.3), variant="planted-truth"),
     row("dp", "region", value=0.05, n=1_000_000, variant="calibrated"),
     row("dp", "region", value=0.0, over=(0.0, 0.0), n=1_000_000, variant=None),
@@ -301,6 +303,7 @@ def test_the_documented_policy_is_one(tmp_path: Path) -> None:
     blocks = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
     (block,) = (b.split("```")[0] for b in blocks if "direction:" in b)
     assert [c.verdict for c in check(tmp_path, block).checks] == [FAIL, NOT_ENOUGH, FAIL, PASS, NOT_ENOUGH]
+    assert block.count("- metric:") == 2
 
 
 GOOD = "metric: auc, attribute: region, direction: at_most, number: 0.6"

@@ -482,8 +482,8 @@ def strongest(estimates: Mapping[str, Estimate], *, share: bool, draws: int = 20
     drawn = root @ np.random.default_rng(75).standard_normal((len(bounded), draws))
     quantile = max(float(np.quantile(drawn.max(axis=0), 0.975)), _QUANTILE)
     # one who says the same of everybody would hold the lower end up at chance
-    telling = [e for e, own in zip(bounded, length, strict=True) if own > 0 or e is best]
-    low = max(_lower(e, quantile, share) for e in telling)
+    telling = [e for e, own in zip(bounded, length, strict=True) if own > 0 or e.value == 1]
+    low = max(_lower(e, quantile, share) for e in telling or [best])
     high = max(e.high for e in bounded if e.high is not None)
     assert best.value is not None
     return name, replace(best, low=min(low, best.value), high=high)
