@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import combinations, permutations, product
+from statistics import NormalDist
 
 import numpy as np
 
@@ -807,10 +808,20 @@ def predicted_links(asked, labelled, group, num_groups, s):
     return by_group, [int(group[j]) for j in order]
 
 
-def link_features(asked, labelled, group, num_groups, share):
-    """{value: 37 numbers} of a person, from the labelled people who take part; `share` of each group among all."""
+def normal_score(value, known):
+    """Where a number stands among others, on the scale of a normal distribution."""
+    below, level = sum(k < value for k in known), sum(k == value for k in known)
+    return NormalDist().inv_cdf((below + level / 2 + 0.5) / (len(known) + 1))
+
+
+def link_features(asked, labelled, asked_rank, labelled_rank, group, num_groups, share):
+    """{value: 49 numbers} of a person, from the labelled people who take part; `share` of each group among all.
+
+    Vectors as they are, and as whitened ranks.
+    """
     own = [[] for _ in range(num_groups)]
-    found = [predicted_links(asked, labelled, group, num_groups, s) for s in range(3)]
+    found = [predicted_links(asked, labelled, group, num_groups, s) for s in (0, 1)]
+    found += [predicted_links(asked_rank, labelled_rank, group, num_groups, s) for s in (0, 2)]
     for k, (by_group, _) in product((1, 3, 10), found):
         means = [sum(v[:k]) / len(v[:k]) if v else math.inf for v in by_group]
         for g in range(num_groups):
@@ -819,6 +830,6 @@ def link_features(asked, labelled, group, num_groups, share):
         for g in range(num_groups):
             own[g].append(best[:k].count(g) / len(best[:k]))
     for g in range(num_groups):
-        others = [max(own[h][i] for h in range(num_groups) if h != g) for i in range(18)]
+        others = [max(own[h][i] for h in range(num_groups) if h != g) for i in range(24)]
         own[g] = [*own[g], *(a - b for a, b in zip(own[g], others, strict=True)), math.log(share[g])]
     return own

@@ -12,6 +12,7 @@ from strategies import attribute
 from uge_core.audit import audit_embedding
 from uge_core.audit.leakage import DEFAULT_ATTACKERS, attack, macro_auc, measure
 from uge_core.audit.link_features import FOLDS, link_features
+from uge_core.audit.normal_scores import normal_scores, whitened
 from uge_core.graph.graph import UNKNOWN, AttributedGraph, simple_edges
 from uge_core.graph.split import probe_split, split_links
 from uge_core.registry import find, names
@@ -53,11 +54,13 @@ def test_features_against_loops(seed, num, more, dim):
     mine, others = features(z, y, 3, seed=seed)
     fold, share = folds(y, seed), np.bincount(y) / n
     scaled = z.astype(np.float64) / np.sqrt(np.mean(np.square(z[:n].astype(np.float64))))
+    rank = whitened(normal_scores(z, np.arange(n)), np.arange(n))
+    rank /= np.sqrt(np.mean(np.square(rank[:n])))
     for i in (0, n // 2, n - 1, n, n + 2):
         there = fold != fold[i] if i < n else np.ones(n, bool)
         if not there.any():
             continue
-        expected = reference.link_features(scaled[i], scaled[:n][there], y[there], num, share)
+        expected = reference.link_features(scaled[i], scaled[:n][there], rank[i], rank[:n][there], y[there], num, share)
         found = mine[i] if i < n else others[i - n]
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
@@ -71,18 +74,38 @@ def test_people_who_look_alike_are_told_apart_by_nobody(case):
     assert np.isfinite(mine).all()
     if case != "some zero":
         # as far from each group, and the hundred best are whom chance put first
-        assert (mine[:, :, :9] == mine[:1, :1, :9]).all()
-        assert np.abs(mine[:, :, 15:18] - (np.bincount(y) / 300)[:, None]).max() < 0.2
+        assert (mine[:, :, :12] == mine[:1, :1, :12]).all()
+        assert np.abs(mine[:, :, 20:24] - (np.bincount(y) / 300)[:, None]).max() < 0.2
 
 
 @pytest.mark.parametrize("change", ["1e-6", "1e4", "rotated"])
-def test_length_and_rotation_change_no_feature(change):
+def test_length_changes_no_feature_and_rotation_none_of_the_vectors_themselves(change):
     z, y = people(400, 3, seed=1, dim=8)
     turn = np.linalg.qr(np.random.default_rng(2).normal(size=(8, 8)))[0]
     other = z @ turn if change == "rotated" else z * np.float32(change)
+    kept = np.arange(49) % 4 < 2 if change == "rotated" else np.arange(49) >= 0  # ranks are of coordinates
     for one, two in zip(features(z, y[:-50], 50), features(other, y[:-50], 50), strict=True):
-        spread = one.reshape(-1, 37).std(axis=0)
-        assert np.abs((one - two) / np.where(spread > 0, spread, 1.0)).max() < 1e-4
+        spread = one.reshape(-1, 49).std(axis=0)
+        assert np.abs((one - two) / np.where(spread > 0, spread, 1.0))[:, :, kept].max() < 1e-4
+
+
+@pytest.mark.parametrize("attacker", ["rbf", *READERS])
+@pytest.mark.parametrize("trick", ["offset", "a long coordinate of noise", "scales", "three long vectors", "cubed"])
+def test_what_an_owner_may_do_to_coordinates_hides_nothing(attacker, trick):
+    """All of it leaves a reader of ranks as much as there was."""
+    z, y = clusters(dim=4)
+    rng = np.random.default_rng(3)
+    z = z + (y[:, None] * 1.5 if attacker == "rbf" else 0.0)
+    n = len(z)
+    changed = {
+        "offset": z + 1e4,
+        "a long coordinate of noise": np.c_[z, 1e3 * rng.normal(size=n)],
+        "scales": z * 10.0 ** np.arange(-4, 4, 2),
+        "three long vectors": z * np.where(np.arange(n) % 400 == 7, 1e6, 1.0)[:, None],
+        "cubed": z**3,
+    }[trick]
+    before, after = auc(z, y, attacker), auc(changed, y, attacker)
+    assert before > 0.8 and after > before - (0.1 if "noise" in trick else 0.03)
 
 
 def test_the_own_value_is_nowhere_in_ones_features():
@@ -105,7 +128,7 @@ def test_leaving_people_out_thins_no_group():
     """Of 30 people a value 27 take part for everyone; left out alone, each would find fewest of its own."""
     y = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], 30))
     mine, _ = features(np.ones((90, 2)), y)
-    np.testing.assert_allclose(mine[:, :, 15:18], 1 / 3, rtol=1e-6)
+    np.testing.assert_allclose(mine[:, :, 20:24], 1 / 3, rtol=1e-6)
 
 
 def test_the_same_each_time_whoever_is_asked_beside():

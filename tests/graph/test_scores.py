@@ -316,7 +316,7 @@ def test_a_whole_audit_equals_one_of_the_scores_themselves(make, monkeypatch):
     for a, b in zip(found, by_dot, strict=True):
         if a.attacker is not None:
             assert a == b
-        else:
+        elif a.metric != "usable":  # about the embedding
             assert "log 2 less 0.375 times the squared distance" in a.note
     values = [
         (a.value, b.value) for a, b in zip(found, by_dot, strict=True) if a.attacker is None and a.value is not None
