@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from uge_core.runs.sample_audit import LAMBDAS
+
 pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
 # The page is whole; looked for at each frame, where Playwright's own checks are up to a second apart.
@@ -59,7 +61,7 @@ def test_from_nothing_to_a_report(
     numbers = tab.get_by_test_id("stMetricValue")
     expect(numbers).to_have_count(4)
     before = numbers.all_inner_texts()
-    for lam in ("0.1", "0.3", "0.5"):
+    for lam in LAMBDAS[1:4]:
         tab.keyboard.press("ArrowRight")
         expect(tab).to_have_url(re.compile(rf"lambda={lam}(&|$)"))
         expect(tab.get_by_text(f"At λ {lam} the strongest attacker").first).to_be_visible()

@@ -81,7 +81,7 @@ def fit(scored: Scored, graph: AttributedGraph, split: LinkSplit | None, seed: i
         return Calibrated(None, None, n, None, None, None, tested, words, why)
     # of a dense graph up to twice as many are drawn
     others = drawn.pairs[:, n:]
-    others = others[:, np.sort(np.random.default_rng([seed, 62]).permutation(others.shape[1])[:n])]
+    others = others[:, np.sort(np.random.default_rng([seed, 67]).permutation(others.shape[1])[:n])]
     scores = Factors.of(scored).scores(*np.concatenate([links, others], axis=1))
     mean, sd = float(scores.mean()), float(scores.std())
 
@@ -113,7 +113,7 @@ def _links(graph: AttributedGraph, split: LinkSplit | None, seed: int) -> tuple[
         return split.validation, split.test, f"on {split.validation.shape[1]:,} validation links"
     given = graph.edges if split is None else split.test
     chosen = np.zeros(given.shape[1], dtype=bool)
-    order = np.random.default_rng([seed, 61]).permutation(given.shape[1])
+    order = np.random.default_rng([seed, 66]).permutation(given.shape[1])
     chosen[order[: round(_SHARE * given.shape[1])]] = True
     kind = "of all links, which training may have seen" if split is None else "of the held-out links"
     words = f"on a fifth {kind} ({chosen.sum():,}, left out of EO)"
