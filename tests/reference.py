@@ -815,12 +815,12 @@ def normal_score(value, known):
 
 
 def link_features(asked, labelled, asked_rank, labelled_rank, group, num_groups, share):
-    """{value: 49 numbers} of a person, from the labelled people who take part; `share` of each group among all.
+    """{value: 61 numbers} of a person, from the labelled people who take part; `share` of each group among all.
 
     Vectors as they are, and as whitened ranks.
     """
     own = [[] for _ in range(num_groups)]
-    found = [predicted_links(asked, labelled, group, num_groups, s) for s in (0, 1)]
+    found = [predicted_links(asked, labelled, group, num_groups, s) for s in (0, 1, 2)]
     found += [predicted_links(asked_rank, labelled_rank, group, num_groups, s) for s in (0, 2)]
     for k, (by_group, _) in product((1, 3, 10), found):
         means = [sum(v[:k]) / len(v[:k]) if v else math.inf for v in by_group]
@@ -830,6 +830,6 @@ def link_features(asked, labelled, asked_rank, labelled_rank, group, num_groups,
         for g in range(num_groups):
             own[g].append(best[:k].count(g) / len(best[:k]))
     for g in range(num_groups):
-        others = [max(own[h][i] for h in range(num_groups) if h != g) for i in range(24)]
+        others = [max(own[h][i] for h in range(num_groups) if h != g) for i in range(30)]
         own[g] = [*own[g], *(a - b for a, b in zip(own[g], others, strict=True)), math.log(share[g])]
     return own

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uge_core.audit import policy
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS, choice
 from uge_core.audit.base import Row
 from uge_core.audit.policy import FAIL, NO_ROW, NOT_ENOUGH, PASS, Check, Verdict
 from uge_core.errors import ConfigError
@@ -27,6 +28,7 @@ def row(
     """A row as a record has it."""
     if metric in ("auc", "micro_f1"):
         values = {"attacker": "worst", "variant": "standard", "exposure": "unseen", "floor_random": 0.5} | values
+        values = {"note": choice("trees", list(DEFAULT_ATTACKERS))} | values
     low, high = over or (None, None)
     given = {"n": 400, "ci_low": low, "ci_high": high, "ci_kind": "nodes" if over else None} | values
     return asdict(Row(metric, attribute, **given)) | {"cells": []}
@@ -61,8 +63,14 @@ def check(tmp_path: Path, rules: Any, rows: list[dict[str, Any]] = ROWS) -> Verd
     return policy.read(path).check(rows)
 
 
+def fit(note: str | None = None) -> dict[str, Any]:
+    """The row of an embedding that is usable."""
+    return row("usable", None, value=1.0, attacker=None, variant=None, note=note)
+
+
 def one(tmp_path: Path, **rule: Any) -> Check:
-    found = check(tmp_path, [rule])
+    """A rule on an audit of this version."""
+    found = check(tmp_path, [rule], [*ROWS, fit()])
     assert len(found.checks) == 1
     assert found.verdict == (found.checks[0].verdict if found.checks[0].verdict != NO_ROW else NOT_ENOUGH)
     return found.checks[0]
@@ -177,8 +185,12 @@ F1 = {"metric": "micro_f1", "attribute": "region"}
     ],
 )
 def test_verdicts(rule: dict[str, Any], verdict: str, said: str, tmp_path: Path) -> None:
-    found = one(tmp_path, **rule)
-    assert found.verdict == verdict, found.sentence
+    old = rule["attribute"] in ("no", "coin") if "attribute" in rule else False
+    found = check(tmp_path, [rule]).checks[0] if old else one(tmp_path, **rule)
+    if old and verdict == PASS:  # of an audit that never asked whether the embedding is usable
+        assert found.verdict == NOT_ENOUGH and "audit it anew" in found.sentence
+    else:
+        assert found.verdict == verdict, found.sentence
     assert (
         said in found.sentence and f"{rule['number']:g}" in found.sentence + ("-" if verdict == NO_ROW else "")
     ) or verdict == NO_ROW
@@ -204,7 +216,7 @@ def test_the_interval_decides(value: float, below: float, above: float, number: 
 
 def gated(tmp_path: Path, rule: dict[str, Any], *usable: float | None) -> Check:
     """A rule on an audit that says of the embedding, and of its twin, whether they are usable."""
-    rows = [row("usable", None, value=u, attacker=None, variant=None, note=f"because {u}") for u in usable]
+    rows = [fit(f"because {u}") | {"value": u} for u in usable]
     return check(tmp_path, [rule], ROWS + rows).checks[0]
 
 
@@ -220,14 +232,36 @@ def test_an_embedding_is_judged_usable_before_it_is_judged(usable: Any, kept: st
         assert f"because {usable[-1]}" in found.sentence
     raw = {"metric": "dp", "attribute": "region", "direction": "at_most", "number": 0.01, "variant": "raw"}
     assert gated(tmp_path, raw, *usable).verdict == kept
-    assert (
-        gated(tmp_path, {"metric": "usable", "direction": "at_least", "number": 1, "on": "value"}, 1.0).verdict == PASS
-    )
+    for on in ("value", "interval"):
+        asks = {"metric": "usable", "direction": "at_least", "number": 1, "on": on}
+        assert gated(tmp_path, asks, *usable).verdict == kept
+    if 0.0 in usable:
+        assert gated(tmp_path, {"metric": "usable", "direction": "at_most", "number": 1}, *usable).verdict == FAIL
+
+
+@pytest.mark.parametrize("among", [["linear"], [], ["knn"], ["graph"], list(DEFAULT_ATTACKERS[1:])])
+def test_the_strongest_of_fewer_attackers_passes_nothing(among: list[str], tmp_path: Path) -> None:
+    note = choice(among[0], among) if among else None
+    rows = [row("auc", "region", value=0.5, over=(0.45, 0.55), note=note), fit()]
+    found = check(tmp_path, [AUC | {"direction": "at_most", "number": 0.6}], rows).checks[0]
+    assert found.verdict == NOT_ENOUGH and "did not attack" in found.sentence
+    strict = check(tmp_path, [AUC | {"direction": "at_least", "number": 0.6}], rows).checks[0]
+    assert strict.verdict == FAIL
+    named = [AUC | {"direction": "at_most", "number": 0.6, "attacker": "linear"}]
+    assert check(tmp_path, named, [rows[0] | {"attacker": "linear"}, fit()]).checks[0].verdict == PASS
+
+
+def test_link_quality_above_its_floor_is_above_popularity(tmp_path: Path) -> None:
+    rule = {"metric": "ndcg_at_10", "direction": "at_least", "number": 0.1, "unit": "above_floor"}
+    for floor, verdict in ((0.1, PASS), (0.2, FAIL)):
+        rows = [row("ndcg_at_10", value=0.25, over=(0.24, 0.26), variant="held-out", floor_random=0.06), fit()]
+        found = check(tmp_path, [rule], [rows[0] | {"floor_degree": floor}, rows[1]]).checks[0]
+        assert found.verdict == verdict and "degree floor" in found.sentence
 
 
 def test_an_auc_of_an_audit_that_learns_the_sign_stands_as_it_is(tmp_path: Path) -> None:
     rule = {"metric": "auc", "attribute": "no", "direction": "at_most", "number": 0.6}
-    assert one(tmp_path, **rule).verdict == FAIL
+    assert check(tmp_path, [rule]).checks[0].verdict == FAIL
     found = gated(tmp_path, rule, 1.0)
     assert found.verdict == PASS and "turned" not in found.sentence and "0.27 to 0.34" in found.sentence
     floor = {"metric": "auc", "attribute": "coin", "direction": "at_most", "number": 0.04, "unit": "above_floor"}

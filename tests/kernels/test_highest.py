@@ -17,10 +17,7 @@ def search(asked, labelled, group, *, num=None, asked_fold=None, fold=None, per_
     asked_fold = np.full(len(rows), -1) if asked_fold is None else asked_fold
     num = int(group.max()) + 1 if num is None else num
     columns = np.ascontiguousarray(columns.T)
-    found = [highest(rows, asked_fold, columns, group, fold, num, per_group, overall, near) for near in (False, True)]
-    for one, two in zip(*found, strict=True):
-        np.testing.assert_array_equal(one[:, 0], two[:, 0])
-    scores, groups = (np.concatenate([one, two[:, 1:]], axis=1) for one, two in zip(*found, strict=True))
+    scores, groups = highest(rows, asked_fold, columns, group, fold, num, per_group, overall)
     scores = scores.astype(np.float64)
     scores[:, 2] -= np.square(rows.astype(np.float64)).sum(axis=1)[:, None, None]
     return scores, groups

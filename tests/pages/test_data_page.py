@@ -59,7 +59,6 @@ def test_two_files_show_groups_edges_and_weights(app: AppTest) -> None:
     assert [m.label for m in app.metric][-5:] == [
         "Smallest weight",
         "Largest weight",
-        "Mean weight",
         "Effective sample size",
         "Clipped share",
     ]

@@ -81,7 +81,7 @@ def test_the_ego_network_has_its_table_and_words(app: AppTest) -> None:
     nodes(app, "p10")
     (chart,) = app.get("plotly_chart")
     assert chart.proto.alt.startswith("Edges of p10 weigh")
-    ego = next(d.value for d in app.dataframe if "Weight R~/R" in d.value)
+    ego = next(d.value for d in app.dataframe if "Weight" in d.value)
     assert {"From", "To", "R", "R~", "Edges observed", "Edges expected", "Why"} <= set(ego)
 
 
@@ -97,7 +97,7 @@ def test_nodes_come_from_the_address_and_from_the_projection(app: AppTest) -> No
 def test_edges_of_a_run_without_messages_are_rejudged_and_it_says_why(app: AppTest) -> None:
     opened(app)
     nodes(app, "p10")
-    first = next(d.value for d in app.dataframe if "Weight R~/R" in d.value).iloc[0]
+    first = next(d.value for d in app.dataframe if "Weight" in d.value).iloc[0]
     app.selectbox(key="whatif_kind").set_value("drop-edges").run()
     app.text_area(key="whatif_edges").set_value(f"{first['From']}, {first['To']}").run()
     button(app, "Add edit")

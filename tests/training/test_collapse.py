@@ -57,16 +57,6 @@ def test_nothing_is_said_of_a_training_however_short(backbone, make):
     assert not collapsed(run(graph, config(graph, "uge-w", backbone, epochs=1))[0])
 
 
-def test_light_links_are_named_first(member):
-    zeros = np.zeros((member.inputs.graph.num_nodes, 16), np.float32)
-    table = member.cells
-    light = replace(member, cells=replace(table, weight=table.weight * np.float32(0.5)))
-    (text,) = collapse_advice(light, zeros)
-    first = text.split("; ")[1]
-    assert first.startswith("links weigh 0.50 on average") and first.endswith("or --set independence=true")
-    assert "on average" not in next(collapse_advice(member, zeros))
-
-
 def test_what_counts_is_whether_scores_differ(member):
     z = np.random.default_rng(0).normal(size=(member.inputs.graph.num_nodes, 16)).astype(np.float32)
     assert spread(member, z) > 1 and not list(collapse_advice(member, z))

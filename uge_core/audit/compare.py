@@ -24,6 +24,7 @@ from scipy.stats import norm, t
 
 from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.audit import ndcg
+from uge_core.audit.attacker_order import candidates
 from uge_core.audit.attackers.base import Shared
 from uge_core.audit.base import METRICS, Evidence
 from uge_core.audit.holm import holm
@@ -34,7 +35,6 @@ from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored, scorer
 from uge_core.graph.split import LinkSplit, probe_split, ranking_task
-from uge_core.registry import find
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,7 +217,7 @@ def compare_embeddings(
             predictions = {x: (fitted[x, id(za)], fitted[x, id(zb)]) for x in attackers}
             measured = [(x, paired_micro_f1(*both), paired_auc(*both)) for x, both in predictions.items()]
             if len(predictions) > 1:
-                among = {x: predictions[x] for x in _among(predictions)}
+                among = {x: predictions[x] for x in candidates(predictions)}
                 measured.append(("worst", _strongest_micro_f1(among), _strongest_auc(among)))
             for attacker, *both in measured:
                 for metric, paired in zip(("micro_f1", "auc"), both, strict=True):
@@ -397,13 +397,6 @@ def _no_class(n: int) -> Paired:
 
 
 _Both = Mapping[str, tuple[Prediction | None, Prediction | None]]
-
-
-def _among(attackers: Iterable[str]) -> list[str]:
-    """Those among which the strongest is chosen, as an audit does: the default ones that see vectors and labels only."""
-    kinds = {x: find("audit.attackers", x) for x in attackers}
-    blind = [x for x, kind in kinds.items() if not kind.knows_edges]
-    return [x for x in blind if kinds[x].by_default] or blind or list(kinds)
 
 
 def _strongest_micro_f1(predictions: _Both) -> Paired:

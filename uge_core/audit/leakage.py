@@ -9,15 +9,16 @@ Departure from the paper's probe (Sec. 6.2): inputs are standardised on the trai
 a penalty or a distance means the same for every embedding.
 
 Probabilities are calibrated on a stratified tenth of the training nodes that the attacker did not
-learn from, never on tested ones (`calibration`). The linear attacker then learns again from all
-training nodes, as in the paper, and keeps its calibration; the others attack as they are, fitted on
-nine tenths, as a second fit would double the cost.
+learn from, never on tested ones (`calibration`). Attackers that `learns_twice`, as the linear one in the
+paper, then learn again from all training nodes and keep their calibration; the others attack as they are, fitted
+on nine tenths, as a second fit would double the cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 
 import numpy as np
 from scipy.special import expit, logit
@@ -122,13 +123,16 @@ def attack(
         ConfigError: there is no such attacker, or it needs edges.
     """
     plugin: Attacker = find("audit.attackers", attacker)()
+    for module in plugin.needs:  # at its first import scikit-learn's OpenMP would not know the limit below
+        import_module(module)
     known, y, train_size = np.unique(classes[train], return_inverse=True, return_counts=True)
     if len(known) < 2 or not len(test):
         return None
     learners = _learners(y, plugin.most_people(len(known)), seed)
     x, x_test = plugin.rows(Seen(embedding, train, y, learners, test, edges, seed, shared or Shared()))
-    x, x_test, own = x.astype(np.float64), x_test.astype(np.float64), y[learners]
+    own = y[learners]
     if standardise and plugin.scaled:
+        x, x_test = x.astype(np.float64), x_test.astype(np.float64)
         centre, spread = x.mean(axis=0), x.std(axis=0)
         spread[spread == 0] = 1.0
         x, x_test = (x - centre) / spread, (x_test - centre) / spread

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit import leakage
+from uge_core.audit.attacker_order import candidates, choice
 from uge_core.audit.attackers.base import Shared
 from uge_core.audit.base import METRICS, Row
 from uge_core.audit.job import AuditRequest, make_row
@@ -170,17 +171,12 @@ def _worst(rows: Sequence[Row], estimates: Mapping[str, Estimates], metric: str)
 
     Of one attack without any of these, that of the others. Its floor is theirs too: the largest on random embeddings.
     """
-    kinds = {name: find("audit.attackers", name) for name in estimates}
-    of = [n for n, a in kinds.items() if a.by_default and not a.knows_edges]
-    of = of or [n for n, a in kinds.items() if not a.knows_edges] or list(kinds)
+    of = candidates(estimates)
     mine = {r.attacker: r for r in rows if r.metric == metric and r.attacker in of}
     found = strongest({name: estimates[name][metric] for name in of}, share=METRICS[metric].high == 1.0)
     if found is None:
         return replace(mine[of[0]], attacker="worst")
     name, estimate = found
-    said = f"worst attacker: {name}"
-    if len(of) > 1:
-        said += f", of {', '.join(of)}; the interval holds for the choice of the largest"
     floors = [r.floor_random for r in mine.values() if r.floor_random is not None]
     return replace(
         mine[name],
@@ -188,7 +184,7 @@ def _worst(rows: Sequence[Row], estimates: Mapping[str, Estimates], metric: str)
         ci_low=estimate.low,
         ci_high=estimate.high,
         floor_random=max(floors, default=None),
-        note="; ".join(filter(None, (said, mine[name].note))),
+        note="; ".join(filter(None, (choice(name, of), mine[name].note))),
     )
 
 

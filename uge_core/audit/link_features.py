@@ -7,13 +7,14 @@ labelled people of g, i left out:
     mean of the k largest s_ij, j in L_g, k = 1, 3, 10 (k = min(k, |L_g|))
     share of g among the k labelled people with the largest s_ij, k = 10, 25, 100
 
-for s the cosine and the dot product, and the cosine and the negative squared distance of the whitened ranks of
-coordinates (`normal_scores`), which no offset, scale or single vector can blind. A labelled person's features are cross-fitted: the
+for s the cosine, the dot product and the negative squared distance, and of the whitened ranks of coordinates
+(`normal_scores`) the cosine and the distance again: what an offset, a long coordinate or a huge vector hides from the
+first three is seen by these two, and what many short coordinates hide from these, by the first three. A labelled person's features are cross-fitted: the
 people of its own tenth, drawn by class, take no part, so that its own value is nowhere in them and no class is thinned
 out by leaving it out. No edge is looked at.
 
-Of each group a reader gets these 24 numbers, how far they lie from those of the best other group, and the logarithm of
-the group's share: 49 numbers a person and group, whatever the number of groups, so that one small model serves all.
+Of each group a reader gets these 30 numbers, how far they lie from those of the best other group, and the logarithm of
+the group's share: 61 numbers a person and group, whatever the number of groups, so that one small model serves all.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from uge_core.audit.normal_scores import normal_scores, whitened
 FOLDS = 10
 MOST_PEOPLE = 20_000
 """People to learn from; of more a draw by class is learnt from, while all of them are whom others score with."""
-MOST_ROWS = 400_000
+MOST_ROWS = 150_000
 """People times values to learn from."""
 _MEANS = (1, 3, 10)
 _SHARES = (10, 25, 100)
@@ -51,7 +52,7 @@ def link_features(
         seed: keys the folds, and who stands first of equal scores.
 
     Returns:
-        (l, K, 49) and (m, K, 49) float32.
+        (l, K, 61) and (m, K, 61) float32.
     """
     from uge_core.kernels.links import highest  # compiles when imported, and lists of attackers import this file
 
@@ -67,26 +68,19 @@ def link_features(
     share = np.log(np.bincount(y) / len(y))
 
     def of(people: IntArray, own_fold: IntArray) -> FloatArray:
-        out = np.empty((len(people), num, 2 * 4 * (len(_MEANS) + len(_SHARES)) + 1), dtype=np.float32)
+        out = np.empty((len(people), num, 2 * 5 * (len(_MEANS) + len(_SHARES)) + 1), dtype=np.float32)
         for begin in range(0, len(people), _ROWS):
             part = slice(begin, begin + _ROWS)
             found = [
                 highest(
-                    rows[people[part]],
-                    own_fold[part],
-                    others,
-                    y[order],
-                    fold[order],
-                    num,
-                    max(_MEANS),
-                    max(_SHARES),
-                    near,
+                    rows[people[part]], own_fold[part], others, y[order], fold[order], num, max(_MEANS), max(_SHARES)
                 )
-                for rows, others, near in zip(views, labelled, (False, True), strict=True)
+                for rows, others in zip(views, labelled, strict=True)
             ]
-            scores, groups = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
-            square = np.square(views[1][people[part]].astype(np.float64)).sum(axis=1)
-            out[part] = _features(scores, groups, square, share)
+            for (scores, _), rows in zip(found, views, strict=True):
+                scores[:, 2] -= np.square(rows[people[part]]).sum(axis=1, dtype=np.float64)[:, None, None]
+            scores, groups = (np.concatenate(both, axis=1)[:, [0, 1, 2, 3, 5]] for both in zip(*found, strict=True))
+            out[part] = _features(scores, groups, share)
         return out
 
     return of(train[learn], fold[learn]), of(asked, np.full(len(asked), -1))
@@ -98,10 +92,9 @@ def _sized(z: Float64, train: IntArray) -> FloatArray:
     return np.pad(z / size if size > 0 else z, ((0, 0), (0, -z.shape[1] % 4))).astype(np.float32)
 
 
-def _features(scores: FloatArray, groups: IntArray, square: Float64, share: Float64) -> Float64:
-    """(m, K, 49) from what the kernel finds, each row's own square and (K,) logarithms of the groups' shares."""
+def _features(scores: FloatArray, groups: IntArray, share: Float64) -> Float64:
+    """(m, K, 61) from what the kernel finds, and (K,) logarithms of the groups' shares."""
     scores = scores.astype(np.float64)
-    scores[:, 3] -= square[:, None, None]
     there = np.isfinite(scores)
     columns = []
     for k in _MEANS:
@@ -118,7 +111,7 @@ def _features(scores: FloatArray, groups: IntArray, square: Float64, share: Floa
         cell = np.arange(count.shape[0] * count.shape[1]).reshape(count.shape[:2])[..., None] * (num + 1) + top + 1
         count = np.bincount(cell.ravel(), minlength=count.size).reshape(count.shape)[..., 1:]
         columns.append(count / np.maximum(count.sum(axis=-1, keepdims=True), 1))
-    own = np.concatenate(columns, axis=1).transpose(0, 2, 1)  # (m, K, 24)
+    own = np.concatenate(columns, axis=1).transpose(0, 2, 1)  # (m, K, 30)
     ranked = np.sort(own, axis=1)
     best, second = ranked[:, -1:], ranked[:, -2:-1]
     other = np.where(own == best, second, best)

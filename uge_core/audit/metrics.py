@@ -118,8 +118,8 @@ METRICS: Mapping[str, Metric] = {
             sentence="Of two people with different values, how often the attacker picks the right one.",
             formula=r"\text{AUC} = \frac{1}{C} \sum_{c=1}^{C} \Pr[s_c(i) > s_c(j) \mid a_i = c,\, a_j \neq c]",
             limits=(
-                "A coin gets 0.5 whatever the sizes of groups. An attacker learns from people whose value it knows which "
-                "way to read them, so below 0.5 is chance. It is a mean over values: one value can be read well while the others are not."
+                "A coin gets 0.5 whatever the sizes of groups. Which way to read is learned beforehand, so a value below "
+                "0.5 counts as nothing read. It is a mean over values: one value can be read well while the others are not."
             ),
         ),
         Metric(

@@ -8,9 +8,10 @@ Each is summed up over its cells in four ways, of which the cells stand with the
     max_c |mu_c - mu|                            "worst-vs-overall"
 
 with intervals over people and, as floor, what cells that all have the same mean would show (`dyadic`).
-The shares w_c are taken as given. Before them stand those that no length of the vectors moves: "calibrated"
-(`calibrated`) and "top-10" (`top_ten`), beside what the training degree alone as an embedding gives. Where edges were held out, DP and EO stand beside it as DeBayes measures
-them (`pair_sample`): "test-set", "thresholded" and, of DP, "relative".
+The shares w_c are taken as given. First stand the gaps that do not change with the length of the vectors: "calibrated"
+(`calibrated`) and "top-10" (`top_ten`), each with what the training degree alone as an embedding gives. Where edges
+were held out, the gaps as DeBayes measures them follow (`pair_sample`): "test-set", "thresholded" and, of DP,
+"relative".
 """
 
 from __future__ import annotations

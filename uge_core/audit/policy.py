@@ -21,12 +21,13 @@ and neither is a row that has none. A failed rule fails the policy; else one wit
 leaves the policy without.
 
 An embedding that is not usable (`usable`) breaks every rule, as one that says nothing about links leaks nothing and
-treats all alike; where that could not be told, a rule that it keeps is not enough evidence.
+treats all alike; where that could not be told, or was not asked, a rule that it keeps is not enough evidence. Neither is
+a rule on the worst attacker where an attacker that is tried by default was not among those tried.
 
 Attackers learn from people whose value they know which way to read it, so an AUC stands as it is. Audits before
 version 3 did not: there an AUC below .5 is turned round, max(v, 1 - v), and the interval likewise. `above_floor` is the
-value less the higher of its two floors (random embeddings or order, always answering the largest class), which
-count as exact.
+value less the highest of its floors (random embeddings or order, always answering the largest class, for a lower bound
+on link quality the training degree), which count as exact.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from typing import Any
 
 import yaml
 
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS, chosen_among
 from uge_core.audit.base import METRICS
 from uge_core.errors import ConfigError
 from uge_core.files import StrictLoader
@@ -48,7 +50,7 @@ from uge_core.registry import unknown_name
 PASS, FAIL, NOT_ENOUGH, NO_ROW = "pass", "fail", "not enough evidence", "no row"
 EXIT_CODES: Mapping[str, int] = {PASS: 0, FAIL: 1, NOT_ENOUGH: 3}
 ABOVE_FLOOR = "above_floor"
-_FLOORS = {"floor_random": "random", "floor_majority": "majority"}
+_FLOORS = {"floor_random": "random", "floor_majority": "majority", "floor_degree": "degree"}
 _LUCK = {"nodes": "who was tested", "seeds": "the training's seed", "splits": "the split"}
 # What a rule that names none takes, the first that is there.
 _VARIANTS = ("standard", "held-out", None, "all-edges")
@@ -252,13 +254,23 @@ class _Gate:
 
     def judge(self, rule: Rule, row: Row) -> tuple[str, str]:
         """Verdict and sentence of a rule on its row, of an embedding that is usable or not."""
-        verdict, sentence = _judge(rule, row, turns=not self.there)
-        if rule.metric == "usable":
-            return verdict, sentence
         if self.broken is not None:
-            return FAIL, f"{sentence} The embedding fails every rule: {self.broken}."
-        if self.unknown is not None and verdict == PASS:
+            why = self.broken.removeprefix("not usable: ").split("; vectors are ")[0]
+            return (
+                FAIL,
+                f"{_what(rule)} {_bound(rule)}, but the embedding is not usable, which fails every rule: {why}.",
+            )
+        verdict, sentence = _judge(rule, row, turns=not self.there)
+        if rule.metric == "usable" or verdict != PASS:
+            return verdict, sentence
+        if self.unknown is not None:
             return NOT_ENOUGH, f"{sentence} Whether the embedding is usable at all could not be told: {self.unknown}."
+        if not self.there:
+            return NOT_ENOUGH, f"{sentence} But the audit does not say whether the embedding is usable: audit it anew."
+        untried = set(DEFAULT_ATTACKERS) - {*chosen_among(row["note"])} if row["attacker"] == "worst" else set()
+        if untried:
+            names = ", ".join(n for n in DEFAULT_ATTACKERS if n in untried)
+            return NOT_ENOUGH, f"{sentence} But {names} did not attack: audit it with the attackers of the default."
         return verdict, sentence
 
 
@@ -478,8 +490,7 @@ def _usual(rows: Sequence[Row], rule: Rule, where: str) -> str | None:
 def _judge(rule: Rule, row: Row, *, turns: bool) -> tuple[str, str]:
     """Verdict and sentence of a rule on its row; `turns` an AUC below .5 round."""
     turns = turns and rule.metric == "auc"
-    start, value = _what(rule), row["value"]
-    bound = f"must be {rule.direction.replace('_', ' ')} {rule.number:g}"
+    start, value, bound = _what(rule), row["value"], _bound(rule)
     if value is None or row["evidence"] != "ok":
         why = f" ({row['note']})" if row["note"] else ""
         return NOT_ENOUGH, f"{start} {bound}, but there was not enough evidence to measure it{why}."
@@ -493,7 +504,7 @@ def _judge(rule: Rule, row: Row, *, turns: bool) -> tuple[str, str]:
         floors = {
             word: max(row[key], 1.0 - row[key]) if turns else row[key]
             for key, word in _FLOORS.items()
-            if row[key] is not None
+            if row.get(key) is not None and (key != "floor_degree" or rule.direction == "at_least")
         }
         if not floors:
             return NOT_ENOUGH, f"{start} {bound} above its floor, but the audit has no floor for it."
@@ -523,7 +534,7 @@ def _judge(rule: Rule, row: Row, *, turns: bool) -> tuple[str, str]:
         )
     luck = f"chance in {_LUCK.get(row['ci_kind'], 'the measurement')} does not explain it"
     over = rule.direction == "at_most"
-    if rule.on == "value":
+    if rule.on == "value" or rule.metric == "usable":
         kept = value <= rule.number if over else value >= rule.number
         alone = "the value alone is judged, whatever its interval"
         return (PASS, f"{start} {alone}, and it passes.") if kept else (FAIL, f"{start} {alone}, and it fails.")
@@ -535,6 +546,11 @@ def _judge(rule: Rule, row: Row, *, turns: bool) -> tuple[str, str]:
         side = "above" if over else "below"
         return FAIL, f"{start} the whole interval lies {side}, so it fails; {luck}."
     return NOT_ENOUGH, f"{start} the interval lies across it, so either may be true, not enough evidence."
+
+
+def _bound(rule: Rule) -> str:
+    """What the rule asks for."""
+    return f"must be {rule.direction.replace('_', ' ')} {rule.number:g}"
 
 
 def _what(rule: Rule) -> str:

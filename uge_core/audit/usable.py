@@ -69,8 +69,10 @@ def _row(
     words = [f"not usable: {'; '.join(why)}"] if why else []
     estimate = Estimate(0.0 if why else 1.0)
     if not why and not clear:
-        near = ", and what there are lie too near their floor" if n >= ENOUGH else ""
-        estimate = Estimate(None, note=f"{n:,} lists of held-out links, at least {ENOUGH} are needed to tell{near}")
+        lists = f"{n:,} lists of {'links' if job.split is None else 'held-out links'}"
+        few = f"{lists}, at least {ENOUGH} are needed to tell"
+        near = f"NDCG@10 over {lists} lies too near its random floor to tell"
+        estimate = Estimate(None, note=near if n >= ENOUGH else few)
     return make_row("usable", estimate, *words, *_length(z, scores), exposure=exposure, n=n)
 
 

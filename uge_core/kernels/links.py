@@ -14,8 +14,8 @@ from uge_core.arrays import FloatArray, IntArray
 
 _BLOCK = 1024  # columns per inner loop
 _FEW = 32
-SIMILARITIES = 2
-"""Of a pair: the cosine, and the dot product or the distance."""
+SIMILARITIES = 3
+"""Of a pair: cosine, dot product, distance."""
 
 
 # With its types, so that it is compiled where it is imported: attackers run side by side.
@@ -33,7 +33,7 @@ def _insert(best: FloatArray, who: IntArray, last: int, value: float, owner: int
 
 @njit(
     "Tuple((float32[:, :, :, ::1], int64[:, :, ::1]))"
-    "(float32[:, ::1], int64[::1], float32[:, ::1], int64[::1], int64[::1], int64, int64, int64, boolean)",
+    "(float32[:, ::1], int64[::1], float32[:, ::1], int64[::1], int64[::1], int64, int64, int64)",
     nogil=True,
     cache=True,
 )
@@ -46,7 +46,6 @@ def highest(
     num_groups: int,
     per_group: int,
     overall: int,
-    near: bool,
 ) -> tuple[npt.NDArray[np.float32], IntArray]:
     """The highest scores of each row towards each group, and whose the highest of all are.
 
@@ -59,11 +58,10 @@ def highest(
         num_groups: K.
         per_group: how many of each group.
         overall: how many of all.
-        near: distances in place of dot products.
 
     Returns:
-        (m, 2, K, per_group) float32 cosines, and dot products or negative squared distances less the row's own square,
-        descending, -inf where a group has fewer; (m, 2, overall) groups of the highest, descending, -1 where there are
+        (m, 3, K, per_group) float32 cosines, dot products and negative squared distances less the row's own square,
+        descending, -inf where a group has fewer; (m, 3, overall) groups of the highest, descending, -1 where there are
         fewer.
     """
     dims, num = labelled.shape
@@ -85,7 +83,7 @@ def highest(
         best = np.full((SIMILARITIES, overall), -np.inf, dtype=np.float32)
         for begin in range(0, num, _BLOCK):
             size = min(_BLOCK, num - begin)
-            cosine, dot = value[0], value[1]
+            cosine, dot, near = value[0], value[1], value[2]
             for j in range(size):
                 dot[j] = 0.0
             for c in range(0, dims, 4):
@@ -97,9 +95,7 @@ def highest(
             length, own = inverse[begin : begin + size], square[begin : begin + size]
             for j in range(size):
                 cosine[j] = dot[j] * length[j] * scale
-            if near:
-                for j in range(size):
-                    dot[j] = 2.0 * dot[j] - own[j]
+                near[j] = 2.0 * dot[j] - own[j]
             for s in range(SIMILARITIES):
                 column = value[s]
                 least = best[s, overall - 1]

@@ -18,7 +18,6 @@ from uge_core.training.members import Member
 ALIKE = 0.02
 """Scores that differ by less are alike: 0.005 in the probability of a link, where that is near a half."""
 _PAIRS = 5000  # of links, and of pairs drawn at random
-_LIGHT = 0.8  # a mean weight of links below it tips the balance
 
 
 def spread(member: Member, embedding: FloatArray) -> float:
@@ -51,13 +50,7 @@ def collapse_advice(member: Member, embedding: FloatArray) -> Iterator[str]:
 
 def _causes(member: Member) -> Iterator[str]:
     """Each with the setting to change, the likeliest first."""
-    config, weight = member.config, float(member.cells.edge_weight(member.inputs.train_edges).mean())
-    if weight < _LIGHT:
-        wider = ", or --set independence=true" if config.method_options.get("independence") is False else ""
-        yield (
-            f"links weigh {weight:.2f} on average beside strangers that weigh 1: name fewer or coarser attributes"
-            f"{wider}"
-        )
+    config = member.config
     if config.weight_decay and find("backbones", config.backbone).uses_features:
         yield (
             f"weight_decay = {config.weight_decay:g} pulls the layers towards 0: "

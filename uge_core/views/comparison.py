@@ -216,6 +216,7 @@ def _figure(
     if pair is not None and pair["value"] is not None and pair["evidence"] == "ok":
         first, second, p = pair["a"], pair["b"], pair["p_holm"]
         low, high = (None if pair[e] is None else -pair[e] for e in ("ci_high", "ci_low"))
+        same = True  # the same attackers were set on both
     few = "insufficient" in (x["evidence"], y["evidence"])
     return {
         "Measure": label,

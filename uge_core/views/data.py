@@ -2,7 +2,7 @@
 
 A group of under ten people, and a pair of groups with such a group or with under ten edges, is suppressed, and
 where that is one alone the next smallest as well, as totals would give it away. Edges between groups stand beside what
-chance alone would give (`uge_core.datasets.mixing`); weights are R~/R of all edges, where training takes those of its
+chance alone would give (`uge_core.datasets.mixing`); weights are R~/R, over its mean, of all edges, where training takes those of its
 own edges alone (`uge_core.debias.bias_free`).
 """
 
@@ -426,7 +426,7 @@ def _cell(r: Mapping[str, Any]) -> str:
 
 
 def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independence: bool = False) -> WeightsView:
-    """R~/R of every edge, for the chosen attributes with the others as what may shape links.
+    """R~/R over its mean of every edge, for the chosen attributes with the others as what may shape links.
 
     Args:
         graph: the graph.
@@ -481,8 +481,8 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
         f"{graph.num_edges:,} edges count like {size:,.0f}"
     )
     caption = (
-        f"R~/R of each of {graph.num_edges:,} edges, logarithmic: an edge above 1 is rarer than without the "
-        f"influence of {names} and counts more. "
+        f"The weight of each of {graph.num_edges:,} edges, R~/R over its mean, logarithmic: the rarer an edge is than "
+        f"it would be without the influence of {names}, the more it counts; 1 is the average edge. "
         f"Training estimates the same from its own edges alone. "
         + (
             f"{beyond:.1%} lie beyond 1/16 to 16 and are in the outer bars."
@@ -496,11 +496,6 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
             "Largest weight",
             f"{health['weight_max']:.3f}",
             "What the edge that counts most is worth; a few large ones make training noisy.",
-        ),
-        (
-            "Mean weight",
-            f"{health['weight_mean']:.3f}",
-            "1: training scales weights so that links and strangers stay in balance.",
         ),
         (
             "Effective sample size",

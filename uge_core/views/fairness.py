@@ -348,13 +348,15 @@ def _side(run: StoredRun, label: str, row: RowRecord, metric: str, form: Form) -
     extremes: tuple[tuple[str, str | None], ...] = ((top["a"], top["b"]), (bottom["a"], bottom["b"]))
     if form == "top-10" and metric == "dp":
         # The gap is one cell's share of slots against its group's share of people, which the note names.
-        note = str(row["note"]).partition(";")[0]
-        text = f"Largest gap {row['value']:.3f}{interval(row['ci_low'], row['ci_high'])}: {note}."
+        note = str(row["note"])
         farthest = next((c for c in counted if note.startswith(_gives(c))), None)
+        begin = len(_gives(farthest)) if farthest else 0  # a value's name may hold what ends the sentence
+        note = note[:begin] + note[begin:].partition(";")[0]
+        text = f"Largest gap {row['value']:.3f}{interval(row['ci_low'], row['ci_high'])}: {note}."
         extremes = ((farthest["a"], farthest["b"]),) if farthest else ()
     known_floors = (
         ("chance alone would give about", row["floor_random"]),
-        ("the training degree", row.get("floor_degree")),
+        ("the training degree alone gives", row.get("floor_degree")),
     )
     floors = [f"{words} {value:.3f}" for words, value in known_floors if value is not None]
     if floors:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from uge_core.audit.attacker_order import DEFAULT_ATTACKERS, ordered_attackers
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS, chosen_among, ordered_attackers
 from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import METRICS
 from uge_core.runs.stored_run import StoredRun
@@ -94,8 +93,7 @@ def attackers_tried(run: StoredRun, attribute: str) -> str:
     notes = [r["note"] or "" for r in run.rows if r["attacker"] == "worst" and r["attribute"] == attribute]
     if notes and not run.signed:
         return "the attackers of an earlier version of the audit"
-    named = (re.match(r"worst attacker: ([^,;]+)(?:, of ([^;]+))?", note) for note in notes)
-    return next((str(found[2] or found[1]) for found in named if found), "")
+    return next((", ".join(names) for names in map(chosen_among, notes) if names), "")
 
 
 def of_one_set(runs: Sequence[StoredRun], attribute: str) -> tuple[list[StoredRun], str]:

@@ -531,7 +531,7 @@ def _sentence(view: TradeoffView, point: Point, plain: Point | None) -> str:
     )
     text = []
     if not point.verdict.counts:
-        text.append(f"Not usable: {point.verdict.why}. What follows is no success of it.")
+        text.append(f"Not usable: {point.verdict.why}. Its low figures are no success.")
     if leakage:
         chance = leakage.majority if leakage.majority is not None else leakage.random
         baselines = [f"{100 * before.value:.1f} % without debiasing"] if before else []

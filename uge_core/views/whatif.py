@@ -235,7 +235,7 @@ def _groups(pairs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 _FIGURES = {
-    "weight_mean": "mean weight R~/R",
+    "weight_mean": "mean weight",
     "weight_min": "smallest weight",
     "weight_max": "largest weight",
     "effective_sample_size": "effective sample size",
@@ -351,7 +351,7 @@ def ego_view(answer: Mapping[str, Any], attribute: str | None) -> EgoView:
             {
                 "From": nodes[edge["a"]]["id"],
                 "To": nodes[edge["b"]]["id"],
-                "Weight R~/R": edge["weight"],
+                "Weight": edge["weight"],
                 "R": _told(reason, "ratio", ".3f"),
                 "R~": _told(reason, "bias_free_ratio", ".3f"),
                 "Cell": "; ".join(f"{r['a']} with {r['b']}" for r in raw["reasons"]) or "a value is missing",
@@ -373,8 +373,8 @@ def ego_view(answer: Mapping[str, Any], attribute: str | None) -> EgoView:
             title = f"All edges of {who} weigh {lightest['weight']:.2f}"
     caption = (
         f"{many(len(nodes), 'node')} and {many(len(edges), 'edge')}; larger markers are the chosen nodes. Width: "
-        "the weight R~/R"
-        f"{f' of {treated}' if treated else ''}, which is 1 where the sensitive values change nothing; held-out "
+        "the weight, R~/R over its mean,"
+        f"{f' of {treated}' if treated else ''}, which is 1 for the average edge; held-out "
         "edges are dotted. "
         "Where a node stands means nothing."
     )

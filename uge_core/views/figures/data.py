@@ -199,7 +199,9 @@ def weights_figure(view: WeightsView, *, dark: bool = False) -> go.Figure:
     ticks = list(range(-end, end + 1))
     words = [f"1/{2**-t}" if t < 0 else f"{2**t}" for t in ticks]
     words[0], words[-1] = f"{words[0]} and less", f"{words[-1]} and more"
-    figure.update_xaxes(tickvals=ticks, ticktext=words, title_text="weight R~/R of an edge", zeroline=False)
+    figure.update_xaxes(
+        tickvals=ticks, ticktext=words, title_text="weight of an edge, R~/R over its mean", zeroline=False
+    )
     figure.update_yaxes(title_text="edges", rangemode="tozero", tickformat=",")
     finish(
         figure,
