@@ -21,10 +21,11 @@ import yaml
 from uge_core.datasets.assemble import WEIGHTS
 from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
+from uge_core.datasets.evidence import guess_ends, guess_id
 from uge_core.datasets.findings import probable_code, says_not_given
 from uge_core.datasets.ids import by_id
 from uge_core.datasets.layouts.base import Folder
-from uge_core.datasets.layouts.tables import guess_ends, guess_id, read_any
+from uge_core.datasets.layouts.tables import read_any
 from uge_core.datasets.tables import Table, as_numbers, refuse_numbers_as_header
 from uge_core.errors import DatasetMissing, GraphError
 

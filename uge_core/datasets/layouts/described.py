@@ -14,9 +14,10 @@ from uge_core.arrays import IntArray
 from uge_core.datasets.assemble import drop_isolated_items, edge_columns, finish
 from uge_core.datasets.card import FILE, Card, mistyped, read_card
 from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.evidence import guess_ends, guess_id, id_and_ends
 from uge_core.datasets.ids import by_id, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
-from uge_core.datasets.layouts.tables import guess_ends, guess_id, read_any
+from uge_core.datasets.layouts.tables import read_any
 from uge_core.datasets.sparse import read_sparse
 from uge_core.datasets.tables import Table, as_numbers, counted, usable_names
 from uge_core.errors import DatasetMissing, GraphError
@@ -163,10 +164,9 @@ class _Reader:
         """The graph of one node table; bipartite where a column tells the sides apart."""
         nodes = self.table("nodes")
         id_column = self.column(nodes, "nodes.id") or guess_id(nodes)
-        fixed = {id_column.lower(): Role("id")}
         side = self.card.get("sides.column")
-        ids = node_index(nodes, id_column)
         if self.file("edges").suffix == ".npz":
+            fixed, ids = {id_column.lower(): Role("id")}, node_index(nodes, id_column)
             if side is not None:
                 raise GraphError(f"{self.path.name}: sides needs a table of edges, not a matrix; write them as CSV")
             source, target, size, described = read_sparse(self.file("edges"), self.card.get("directed"))
@@ -177,11 +177,16 @@ class _Reader:
             parts = [self.assign(nodes, fixed), described, self.said()]
             return finish(self.name, "dataset-yaml", source, target, size, NodeColumns.join(parts), node_ids=ids)
         edges = self.table("edges")
-        ends = self.ends(edges)
+        named = all(self.card.get(f"edges.{end}") is not None for end in ("source", "target"))
+        found = id_and_ends(
+            nodes, edges, ident=self.column(nodes, "nodes.id"), ends=self.ends(edges) if named else None
+        )
+        id_column, ends = found.id, found.ends if found.messages else self.ends(edges)
+        fixed, ids = {id_column.lower(): Role("id")}, node_index(nodes, id_column)
         source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
         allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text"
         refuse_unknown(edges, ends, (source, target), allowed, ids)
-        described = self.edge_roles(edges, ends)
+        described = NodeColumns.join([self.edge_roles(edges, ends), NodeColumns(messages=found.messages)])
         if side is None:
             parts = [self.assign(nodes, fixed), described, self.said()]
             return finish(self.name, "dataset-yaml", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)

@@ -2,10 +2,8 @@
 
 Either may be Parquet; ``edges.npz`` is a scipy matrix whose row i is the i-th row of the nodes.
 
-The ends of an edge are the columns source and target (or src and dst, from and to, u and v, or
-else the first two); a node's id is the column id (or node, node_id, user_id, or else the first); one called id that
-does not tell the nodes apart, beside one of the others that does, is an attribute.
-Ids are compared as text. What the other columns are is decided by their values, see `base`.
+The ends of an edge are the columns source and target (or src and dst, from and to, u and v), and a node's id the
+column id (or node, node_id, user_id), as far as what the two tables share agrees (`evidence`). Ids are compared as text. What the other columns are is decided by their values, see `base`.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from pathlib import Path
 
 from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.evidence import ENDS, IDS, guess_ends, guess_id, id_and_ends, named_id
 from uge_core.datasets.ids import by_id, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.parquet import read_parquet
@@ -21,9 +20,6 @@ from uge_core.datasets.sparse import read_sparse
 from uge_core.datasets.tables import Table, is_number, read_table, refuse_headless
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph
-
-_ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
-_IDS = ("id", "node", "node_id", "user_id")
 
 
 def _read(dataset: Found, asked: Asked) -> AttributedGraph:
@@ -36,12 +32,14 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     id_column = guess_id(nodes)
     ends = guess_ends(edges)
     _check_headers(nodes, edges, id_column, ends)
+    found = id_and_ends(nodes, edges)
+    id_column, ends = found.id, found.ends
     ids = node_index(nodes, id_column)
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
     allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text (7 and 7.0 differ)"
     refuse_unknown(edges, ends, (source, target), allowed, ids)
     columns = assign(nodes, {id_column.lower(): Role("id")}, Role("auto"), asked)
-    described = NodeColumns.join([columns, edge_columns(edges, ends)])
+    described = NodeColumns.join([columns, edge_columns(edges, ends), NodeColumns(messages=found.messages)])
     return finish(dataset.name, "tables", source, target, len(ids), described, node_ids=ids)
 
 
@@ -60,44 +58,17 @@ def _read_matrix(dataset: Found, nodes: Table, asked: Asked) -> AttributedGraph:
             f"{nodes.file}: {len(nodes):,} rows, but the matrix in {dataset.files['edges'].name} has {size:,}; "
             "row i of each is the same node, so they must be equally many"
         )
-    id_column = _named_id(nodes)
+    id_column = named_id(nodes)
     roles = {} if id_column is None else {id_column.lower(): Role("id")}
     ids = None if id_column is None else node_index(nodes, id_column)
     columns = NodeColumns.join([assign(nodes, roles, Role("auto"), asked), described])
     return finish(dataset.name, "tables", source, target, size, columns, node_ids=ids)
 
 
-def guess_id(nodes: Table) -> str:
-    """The column that holds the ids of the nodes."""
-    return _named_id(nodes) or nodes.names[0]
-
-
-def _named_id(nodes: Table) -> str | None:
-    """The column called like an id.
-
-    Of several the first that tells the nodes apart, as one called id may be an attribute.
-    """
-    named = [column for name in _IDS if (column := nodes.column(name)) is not None]
-    apart = (column for column in named if len(named) > 1 and nodes.frame[column].is_unique)
-    return next(apart, next(iter(named), None))
-
-
-def guess_ends(edges: Table) -> tuple[str, str]:
-    """The two columns that hold the ends of an edge."""
-    for pair in _ENDS:
-        source, target = map(edges.column, pair)
-        if source is not None and target is not None:
-            return source, target
-    names = [n for n in edges.names if n.lower() not in WEIGHTS] or edges.names
-    if len(names) < 2:
-        raise GraphError(f"{edges.file}: one column ({names[0]}), two are needed: source,target")
-    return names[0], names[1]
-
-
 def _check_headers(nodes: Table, edges: Table, id_column: str, ends: tuple[str, str]) -> None:
     """Refuses a file whose first line is a row: none of its cells is a known name, and it holds ids or numbers."""
-    edges_named = edges.column(*(name for pair in _ENDS for name in pair), *WEIGHTS) is not None
-    nodes_named = nodes.column(*_IDS) is not None
+    edges_named = edges.column(*(name for pair in ENDS for name in pair), *WEIGHTS) is not None
+    nodes_named = nodes.column(*IDS) is not None
     is_id = [bool((nodes.frame[id_column] == end).any()) for end in ends]
     # Where the first node is in the first line of both files, it is in no row of either.
     known = [known or (not nodes_named and end == id_column) for known, end in zip(is_id, ends, strict=True)]
