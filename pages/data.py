@@ -77,6 +77,8 @@ def bring() -> None:
     # New droppers: the browser's copies leave the memory.
     state["data_turn"], state["data_name"] = turn + 1, ""
     state["data_said"] = "success", f"Kept in {upload.folder}: {', '.join(upload.files)}, {upload.size / 1e6:.1f} MB."
+    if len(files) == 2:
+        state.setdefault("data_roles", {})[str(upload.folder)] = {"edges": files[0].name, "nodes": files[1].name}
     choose(upload.spec)
 
 
@@ -233,7 +235,8 @@ def mapping(folder: Path, recognised: bool) -> None:
     written = ui.written_mapping(folder)
 
     def first(options: Any, name: str) -> int:
-        value = getattr(written, name, None)
+        # What was written, else where the files were dropped.
+        value = getattr(written, name, None) or state.get("data_roles", {}).get(str(folder), {}).get(name)
         return list(options).index(value) if value in options else 0
 
     key = f"data_map_{folder}_{written_at(folder)}"

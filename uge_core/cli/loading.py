@@ -50,7 +50,7 @@ def read_file(args: argparse.Namespace, graph: AttributedGraph) -> tuple[Any, di
     """The embedding in a file, in the graph's order, and how its scores and split are to be taken."""
     from uge_core.datasets.embeddings import read_embedding
 
-    z = read_embedding(args.embeddings, graph, unknown_ids=args.unknown_ids or "refuse", on_note=remark)
+    z = read_embedding(args.embeddings, graph, unknown_ids=args.unknown_ids or "refuse", rows=args.rows, on_note=remark)
     if (z == z[:1]).all():
         remark("all nodes have the same vector, so that nothing can be read from it and no link told from another")
     return z, {"file": Path(args.embeddings).name, "score": args.score or "dot", "split_seed": args.split_seed}

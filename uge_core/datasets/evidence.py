@@ -94,9 +94,9 @@ def id_and_ends(
     best = named_id if ident is not None else _id(found, named_id, chosen)
     messages = []
     first = nodes.names[0]
-    if best not in (named_id, first) and _is_index(nodes, first):
+    if best not in (named_id, first) and is_index(nodes, first):
         named_id = first
-    if best != first and _is_index(nodes, first) and (first in found.ids and found.fits(first, chosen)):
+    if best != first and is_index(nodes, first) and (first in found.ids and found.fits(first, chosen)):
         messages.append(_by_values(nodes, best, first, "the ids that edges use"))
     elif best != named_id:
         messages.append(_by_values(nodes, best, named_id, "the ids that edges use"))
@@ -141,10 +141,10 @@ def guess_ends(edges: Table) -> tuple[str, str]:
 def _written(table: Table) -> list[str]:
     """The columns, less an index in the first one; all where there is no other."""
     names = list(table.names)
-    return names[1:] if len(names) > 1 and _is_index(table, names[0]) else names
+    return names[1:] if len(names) > 1 and is_index(table, names[0]) else names
 
 
-def _is_index(table: Table, column: str) -> bool:
+def is_index(table: Table, column: str) -> bool:
     """Whether the first column has no name and counts 0, 1, 2, or 1, 2, 3."""
     if column != table.names[0] or (column.strip() and not column.startswith("Unnamed:")):
         return False
@@ -160,7 +160,7 @@ def _fits(
     tried = list(ends or ())
     if not tried:
         tried = [c for c in edges.names if c in named or c.lower() not in WEIGHTS]
-        tried = [c for c in tried if c in named or not _is_index(edges, c)]
+        tried = [c for c in tried if c in named or not is_index(edges, c)]
     shared: dict[tuple[str, str], int] = {}
     size: dict[str, int] = {}
     known = {i: pd.Index(nodes.frame[i].dropna().astype(object)) for i in ids}
@@ -209,7 +209,7 @@ def _are_called_ends(edges: Table, ends: tuple[str, str]) -> bool:
 def _id(found: _Fits, named: str, ends: tuple[str, str]) -> str:
     """The column whose values the ends use."""
     fit = [i for i in found.ids if found.fits(i, ends)]
-    own = [i for i in fit if not _is_index(found.nodes, i)]
+    own = [i for i in fit if not is_index(found.nodes, i)]
     fit = own or fit
     if not fit:
         return max(found.ids, key=lambda i: (sum(found.shared[i, e] for e in ends), i == named))

@@ -21,7 +21,7 @@ import yaml
 from uge_core.datasets.assemble import WEIGHTS
 from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
-from uge_core.datasets.evidence import guess_ends, guess_id
+from uge_core.datasets.evidence import IDS, guess_ends, guess_id, is_index
 from uge_core.datasets.findings import probable_code, says_not_given
 from uge_core.datasets.ids import by_id
 from uge_core.datasets.layouts.base import Folder
@@ -184,19 +184,24 @@ def read_pair(folder: str | Path, edges: str, nodes: str, separator: str = "", e
 def guess_mapping(pair: TablePair) -> TableMap:
     """What the columns probably are."""
     edges, nodes = pair.edges, pair.nodes
-    ends = [c for c in edges.names if c.lower() not in (*WEIGHTS, *_MORE_WEIGHTS)]
+    ends = [c for c in edges.names if c.lower() not in (*WEIGHTS, *_MORE_WEIGHTS) and not is_index(edges, c)]
     values = {c: pd.Series(pd.unique(edges.frame[c].dropna())) for c in ends}
     named = guess_id(nodes)
     ids = {i: nodes.frame[i].dropna() for i in dict.fromkeys([named, *_identifying(nodes)])}
     # How many different ids of the nodes each column of the edges holds.
     matches = {i: {c: int(v.isin(cells).sum()) for c, v in values.items()} for i, cells in ids.items()}
-    best = max(matches, key=lambda i: (sum(sorted(matches[i].values())[-2:]), i == named))
+    best = max(matches, key=lambda i: (sum(sorted(matches[i].values())[-2:]), not is_index(nodes, i), i == named))
     share = {c: matches[best][c] / max(len(values[c]), 1) for c in ends}
     source, target = guess_ends(edges)
     telling = _ends_are_named(edges)
     likely = [c for c in ends if share[c] > _MATCHES]
     sides: Sides = "one"
-    if len(likely) >= 2 and not (telling and {source, target} <= set(likely)):
+    # movieId of the ratings is movieId of the movies, and userId beside it counts other people
+    twin = edges.column(best) if best.lower() not in IDS else None
+    if twin is not None and not telling and len(likely) >= 2:
+        source, sides = twin, "items"
+        target = max((c for c in likely if c != twin), key=lambda c: -ends.index(c))
+    elif len(likely) >= 2 and not (telling and {source, target} <= set(likely)):
         top = sorted(likely, key=lambda c: (-matches[best][c], ends.index(c)))[:2]
         source, target = sorted(top, key=ends.index)
     elif len(likely) == 1:

@@ -12,7 +12,7 @@ import torch
 
 import uge_core as uge
 from uge_core.cli.main import run
-from uge_core.datasets.embeddings import FORMATS
+from uge_core.datasets.embeddings import FORMATS, read_embedding
 from uge_core.errors import ConfigError, EmbeddingError
 from uge_core.runs.external import add_external
 
@@ -195,3 +195,38 @@ def test_docs_list_the_formats():
         assert endings == ", ".join(f"`{e}{'[.gz]' * form.zipped}`" for e in form.endings)
         assert how == form.rows
     assert len(listed) == len(FORMATS)
+
+
+def test_rows_without_ids_beside_ids_that_count_in_another_order(tmp_path):
+    """Row i may be node i, or the i-th row of the table: asked for, never guessed."""
+    ids = np.random.default_rng(0).permutation(12)
+    edges = np.array([[i, (i + 1) % 12] for i in range(12)])
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in edges))
+    (tmp_path / "nodes.csv").write_text("id,g\n" + "".join(f"{i},{'xy'[i % 2]}\n" for i in ids))
+    graph = uge.load(tmp_path)
+    z = np.arange(24, dtype=np.float32).reshape(12, 2)
+    np.save(tmp_path / "z.npy", z)
+    with pytest.raises(EmbeddingError, match=r"in another order.*--rows id or --rows order"):
+        read_embedding(tmp_path / "z.npy", graph)
+    np.testing.assert_array_equal(read_embedding(tmp_path / "z.npy", graph, rows="order"), z)
+    np.testing.assert_array_equal(read_embedding(tmp_path / "z.npy", graph, rows="id"), z[ids])
+    with pytest.raises(ConfigError, match="allowed: order, id"):
+        read_embedding(tmp_path / "z.npy", graph, rows="ids")
+    (tmp_path / "z.csv").write_text("id,a\n" + "".join(f"{i},{i}.5\n" for i in range(12)))
+    assert read_embedding(tmp_path / "z.csv", graph)[:, 0].tolist() == [i + 0.5 for i in ids]
+    with pytest.raises(EmbeddingError, match="leave --rows out"):
+        read_embedding(tmp_path / "z.csv", graph, rows="id")
+
+
+def test_rows_by_id_need_ids_that_count(town_of_letters, tmp_path):
+    graph = town_of_letters
+    np.save(tmp_path / "z.npy", np.ones((graph.num_nodes, 2)))
+    with pytest.raises(EmbeddingError, match="needs nodes whose ids are 0 to"):
+        read_embedding(tmp_path / "z.npy", graph, rows="id")
+
+
+@pytest.fixture
+def town_of_letters(tmp_path):
+    (tmp_path / "edges.csv").write_text("source,target\na,b\nb,c\n")
+    (tmp_path / "nodes.csv").write_text("id,g\na,x\nb,y\nc,x\n")
+    return uge.load(tmp_path)

@@ -74,6 +74,12 @@ def add(parsers: Parsers) -> None:
         "--split-seed", type=whole_number, metavar="S", help="of --embeddings: its training used this split of ours"
     )
     one.add_argument("--unknown-ids", metavar="U", help="of --embeddings: rows of no node, refuse (default) or drop")
+    one.add_argument(
+        "--rows",
+        metavar="R",
+        help="of --embeddings without ids: row i is the i-th node of the table (order) or the node with id i (id); "
+        "asked for where ids are 0 to N - 1 in another order",
+    )
     one.add_argument("--json", action="store_true", help="print the audit as one JSON object")
     one.add_argument(
         "--policy",
@@ -91,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     if (args.run_id is None) == (args.embeddings is None):
         raise ConfigError("uge audit takes either a RUN_ID or --embeddings FILE; name one of the two")
     if args.embeddings is None:
-        for name in ("attributes", "score", "split_seed", "unknown_ids"):
+        for name in ("attributes", "score", "split_seed", "unknown_ids", "rows"):
             if getattr(args, name) is not None:
                 raise ConfigError(f"--{name.replace('_', '-')} is for --embeddings FILE; a stored run has its own")
     attributes = split_names(args.sensitive) if args.sensitive else None

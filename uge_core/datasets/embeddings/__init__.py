@@ -11,7 +11,7 @@ from pathlib import Path
 
 from uge_core.arrays import FloatArray
 from uge_core.datasets.embeddings import numpy_files, tables, torch_tensor, word2vec
-from uge_core.datasets.embeddings.base import Format, place
+from uge_core.datasets.embeddings.base import ROWS, Format, place
 from uge_core.errors import ConfigError, EmbeddingError, GraphError
 from uge_core.graph.graph import AttributedGraph
 
@@ -25,6 +25,7 @@ def read_embedding(
     graph: AttributedGraph,
     *,
     unknown_ids: str = "refuse",
+    rows: str | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> FloatArray:
     """The embedding in a file, in the graph's order.
@@ -33,6 +34,8 @@ def read_embedding(
         path: the file; its ending says how it is read.
         graph: the graph whose nodes it embeds.
         unknown_ids: what to do with rows whose id the graph does not have: refuse, or drop.
+        rows: of a file without ids: "order", row i is the i-th node, or "id", row i is the node with id i. None: the
+            order, refused where ids are 0 to N - 1 in another order, as both are usual then.
         on_note: told what was dropped.
 
     Returns:
@@ -40,16 +43,18 @@ def read_embedding(
 
     Raises:
         EmbeddingError: the file cannot be read, or does not fit the graph.
-        ConfigError: `unknown_ids` is neither of the two.
+        ConfigError: `unknown_ids` or `rows` is neither of the two.
     """
     if unknown_ids not in ("refuse", "drop"):
         raise ConfigError(f"unknown_ids = {unknown_ids!r} is not allowed; allowed: refuse, drop")
+    if rows not in (None, *ROWS):
+        raise ConfigError(f"rows = {rows!r} is not allowed; allowed: {', '.join(ROWS)}")
     path = Path(path).expanduser()
     form = _format(path)
     _check_file(path)
     try:
         vectors = form.read(path, frozenset(graph.ids(slice(None))))
-        return place(path, vectors, graph, drop_unknown=unknown_ids == "drop", on_note=on_note)
+        return place(path, vectors, graph, drop_unknown=unknown_ids == "drop", rows=rows, on_note=on_note)
     except GraphError as error:  # a table that cannot be read, or unpacks into too much
         raise EmbeddingError(str(error)) from None
 

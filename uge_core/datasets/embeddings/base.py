@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.arrays import FloatArray
+from uge_core.arrays import FloatArray, IntArray
 from uge_core.datasets.tables import as_numbers, counted
 from uge_core.errors import EmbeddingError
 from uge_core.graph.graph import AttributedGraph
@@ -24,6 +24,8 @@ from uge_core.graph.scores import LARGEST
 
 MOST_DIMENSIONS = 4096
 """As for our own; a wider table is rather a transposed one, or no embedding."""
+ROWS = ("order", "id")
+"""How rows without ids find their nodes."""
 IDS = ("id", "node", "node_id", "user_id")
 """What a column of ids may be called."""
 _SHOWN = 3
@@ -64,7 +66,13 @@ class Format:
 
 
 def place(
-    path: Path, vectors: Vectors, graph: AttributedGraph, *, drop_unknown: bool, on_note: Callable[[str], None] | None
+    path: Path,
+    vectors: Vectors,
+    graph: AttributedGraph,
+    *,
+    drop_unknown: bool,
+    rows: str | None,
+    on_note: Callable[[str], None] | None,
 ) -> FloatArray:
     """The embedding in the graph's order.
 
@@ -73,6 +81,7 @@ def place(
         vectors: what it holds.
         graph: the graph.
         drop_unknown: leave out rows whose id the graph does not have, and say so; else they are refused.
+        rows: "order" or "id" of a file without ids, or None.
         on_note: told what was left out.
 
     Returns:
@@ -91,7 +100,11 @@ def place(
                 f"nodes{sides}; row i "
                 "must be the i-th node, or save the ids beside the numbers (CSV, Parquet, word2vec text or npz)"
             )
-        return _numbers(path, values, lambda row: graph.ids([row])[0])
+        by_id = _by_id(path, graph, rows)
+        numbers = _numbers(path, values, lambda row: str(row) if by_id is not None else graph.ids([row])[0])
+        return numbers if by_id is None else np.ascontiguousarray(numbers[by_id])
+    if rows is not None:
+        raise EmbeddingError(f"{path.name}: its rows have ids, which say whose they are; leave --rows out")
     ids, known = vectors.ids.reset_index(drop=True), pd.Index(graph.ids(slice(None)), dtype=object)
     _check_ids(path, ids, known, graph)
     at = known.get_indexer(pd.Index(_unquoted(ids, known), dtype=object))
@@ -117,6 +130,30 @@ def place(
     out = np.empty_like(numbers)
     out[at] = numbers
     return out
+
+
+def _by_id(path: Path, graph: AttributedGraph, rows: str | None) -> IntArray | None:
+    """(N,) the row of each node where row i is the node with id i, None where it is the i-th node.
+
+    Raises:
+        EmbeddingError: both may be meant, or ids are no numbers from 0 on.
+    """
+    numbers = as_numbers(pd.Series(graph.ids(slice(None)), dtype="str"))
+    counts = bool((np.sort(numbers) == np.arange(len(numbers))).all())
+    if rows == "id" and not counts:
+        raise EmbeddingError(
+            f"{path.name}: --rows id needs nodes whose ids are 0 to {len(numbers) - 1:,}, and those of {graph.name} are "
+            "not; save the ids beside the numbers, or say --rows order"
+        )
+    in_order = not counts or bool((numbers == np.arange(len(numbers))).all())
+    if rows is None and not in_order:
+        first = int(np.argmax(numbers != np.arange(len(numbers))))
+        raise EmbeddingError(
+            f"{path.name}: has no ids, and those of {graph.name} are 0 to {len(numbers) - 1:,} in another order: its row "
+            f"{first} may be the node with id {first}, as where a tool numbers nodes, or the node in row {first} of the "
+            f"table, {graph.ids([first])[0]!r}; say which with --rows id or --rows order"
+        )
+    return numbers.astype(np.int64) if rows == "id" and not in_order else None
 
 
 def check_shape(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

@@ -1,0 +1,164 @@
+"""Columns by what two tables share: indexes of writers, ids and ends by their values, and readings that fit alike."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import uge_core as uge
+from uge_core.datasets.mapping import guess_mapping, read_pair
+from uge_core.errors import GraphError
+
+
+def written(folder, edges, nodes, **others):
+    """A folder of tables, each a header and rows."""
+    for name, rows in {"edges": edges, "nodes": nodes, **others}.items():
+        (folder / f"{name}.csv").write_text("".join(",".join(map(str, r)) + "\n" for r in rows))
+    return folder
+
+
+def people(n=40, seed=0):
+    """Ids 0 to n - 1 in another order, the group of each, and edges mostly within groups."""
+    rng = np.random.default_rng(seed)
+    ids = rng.permutation(n)
+    group = {int(i): "NS"[int(i) % 2] for i in ids}
+    ends = rng.integers(0, n, (2, 6 * n))
+    kept = (ends[0] < ends[1]) & ((ends[0] % 2 == ends[1] % 2) | (rng.random(6 * n) < 0.2))
+    return ids.tolist(), group, sorted(set(map(tuple, ends[:, kept].T.tolist())))
+
+
+def pairs(graph):
+    """The edges by id."""
+    return {tuple(sorted(map(int, graph.ids(e)))) for e in graph.edges.T}
+
+
+def messages(graph):
+    return [m.text for m in graph.messages if m.code == "columns-by-values"]
+
+
+def test_an_index_beside_edges_is_no_end(tmp_path):
+    ids, group, edges = people()
+    rows = [("", "person1", "person2"), *((i, *e) for i, e in enumerate(edges))]
+    graph = uge.load(written(tmp_path, rows, [("id", "g"), *((i, group[i]) for i in ids)]))
+    assert pairs(graph) == set(edges)
+
+
+@pytest.mark.parametrize("head", ["", "Unnamed: 0"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_index_beside_nodes_is_no_id(head, first, tmp_path):
+    ids, group, edges = people()
+    nodes = [(head, "person_id", "g"), *((r + first, i, group[i]) for r, i in enumerate(ids))]
+    graph = uge.load(written(tmp_path, [("source", "target"), *edges], nodes))
+    assert list(graph.ids(slice(None))) == list(map(str, ids)) and pairs(graph) == set(edges)
+    (said,) = messages(graph) or ["taken for row numbers"]
+    assert "taken for row numbers" in said and not graph.feature_names
+    a = graph.attribute("g")
+    assert [a.labels[c] for c in a.codes] == [group[i] for i in ids]
+
+
+def test_an_index_that_edges_use_is_the_id(tmp_path):
+    _, _, edges = people()
+    nodes = [("", "code", "g"), *((r, f"p{r}", "NS"[r % 2]) for r in range(40))]
+    graph = uge.load(written(tmp_path, [("source", "target"), *edges], nodes))
+    assert pairs(graph) == set(edges)
+
+
+def test_a_column_called_id_that_no_edge_uses_is_not_the_id(tmp_path):
+    ids, group, edges = people()
+    nodes = [("id", "number", "g"), *((f"row{r}", i, group[i]) for r, i in enumerate(ids))]
+    graph = uge.load(written(tmp_path, [("source", "target"), *edges], nodes))
+    assert pairs(graph) == set(edges) and "'number' holds the ids" in messages(graph)[0]
+
+
+def test_two_columns_that_fit_as_ids_are_asked_for(tmp_path):
+    ids, group, edges = people()
+    nodes = [("id", "number", "g"), *((r, i, group[i]) for r, i in enumerate(ids))]
+    written(tmp_path, [("source", "target"), *edges], nodes)
+    with pytest.raises(GraphError, match=r"fit 'id' and 'number' alike.*dataset\.yaml"):
+        uge.load(tmp_path)
+    (tmp_path / "dataset.yaml").write_text("edges: edges.csv\nnodes: {file: nodes.csv, id: number}\n")
+    graph = uge.load(tmp_path)
+    assert list(graph.ids(slice(None))) == list(map(str, ids))
+    same = [("id", "copy", "g"), *((i, i, group[i]) for i in ids)]
+    (tmp_path / "dataset.yaml").unlink()
+    assert pairs(uge.load(written(tmp_path, [("source", "target"), *edges], same))) == set(edges)
+
+
+def test_years_called_from_and_to_are_no_ends(tmp_path):
+    n = 2_500
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, n, (4_000, 2))
+    edges = [("person", "colleague", "from", "to"), *((a, b, 1990 + a % 20, 1995 + b % 20) for a, b in ends)]
+    nodes = [("id", "g"), *((i, "NS"[i % 2]) for i in range(n))]
+    graph = uge.load(written(tmp_path, edges, nodes))
+    assert pairs(graph) == {tuple(sorted(map(int, e))) for e in ends if e[0] != e[1]}
+    assert "'person and colleague' holds the ends" in messages(graph)[0]
+
+
+def test_two_pairs_of_columns_that_fit_as_ends_are_asked_for(tmp_path):
+    ids, group, edges = people()
+    rows = [("from", "to", "giver", "taker"), *((a, b, b, a) for a, b in edges)]
+    written(tmp_path, rows, [("id", "g"), *((i, group[i]) for i in ids)])
+    with pytest.raises(GraphError, match=r"'from' and 'to', or 'giver' and 'taker' could be the ends"):
+        uge.load(tmp_path)
+    (tmp_path / "dataset.yaml").write_text(
+        "edges: {file: edges.csv, source: giver, target: taker}\nnodes: {file: nodes.csv, id: id}\n"
+    )
+    assert pairs(uge.load(tmp_path)) == set(edges)
+
+
+def test_what_stands_beside_named_ends_is_no_rival(tmp_path):
+    ids, group, edges = people()
+    rows = [("source", "target", "year", "reply_to"), *((a, b, a % 3, b) for a, b in edges)]
+    assert pairs(uge.load(written(tmp_path, rows, [("id", "g"), *((i, group[i]) for i in ids)]))) == set(edges)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    kind=st.sampled_from(["number", "text", "large", "zeros"]),
+    index=st.booleans(),
+    names=st.sampled_from([("source", "target"), ("a", "b"), ("from", "to")]),
+    ident=st.sampled_from(["id", "person", "node_id"]),
+    swapped=st.booleans(),
+)
+def test_the_same_graph_or_a_refusal(seed, kind, index, names, ident, swapped, tmp_path_factory):
+    """Never another graph, however the tables were written."""
+    ids, group, edges = people(20, seed)
+    called = {
+        "number": str,
+        "text": lambda i: f"p{i}",
+        "large": lambda i: str(2**62 + i),
+        "zeros": lambda i: f"{i:04d}",
+    }[kind]
+    rows = [names, *((called(a), called(b)) for a, b in edges)]
+    nodes = [(ident, "g"), *((called(i), group[i]) for i in ids)]
+    if swapped:
+        nodes = [(g, i) for i, g in nodes]
+    if index:
+        rows = [("", *rows[0]), *((r, *cells) for r, cells in enumerate(rows[1:]))]
+        nodes = [("", *nodes[0]), *((r, *cells) for r, cells in enumerate(nodes[1:]))]
+    folder = written(tmp_path_factory.mktemp("g"), rows, nodes)
+    try:
+        graph = uge.load(folder)
+    except GraphError:
+        return
+    assert {tuple(sorted(graph.ids(e))) for e in graph.edges.T} == {
+        tuple(sorted((called(a), called(b)))) for a, b in edges
+    }
+    a = graph.attribute("g")
+    assert {i: a.labels[c] for i, c in zip(graph.ids(slice(None)), a.codes, strict=True)} == {
+        called(i): group[i] for i in ids
+    }
+
+
+def test_the_form_takes_no_index_for_ends_and_no_other_table_s_people_for_ids(tmp_path):
+    ids, group, edges = people()
+    rows = [("", "person1", "person2"), *((i, *e) for i, e in enumerate(edges))]
+    written(tmp_path, rows, [("id", "g"), *((i, group[i]) for i in ids)])
+    made = guess_mapping(read_pair(tmp_path, "edges.csv", "nodes.csv"))
+    assert (made.source, made.target, made.id, made.sides) == ("person1", "person2", "id", "one")
+    ratings = [("userId", "movieId", "rating"), *((u % 9 + 1, m + 1, 4.0) for u, m in edges)]
+    movies = [("movieId", "title"), *((i + 1, f"Film {i}") for i in range(40))]
+    written(tmp_path, ratings, movies)
+    made = guess_mapping(read_pair(tmp_path, "edges.csv", "nodes.csv"))
+    assert (made.source, made.target, made.id, made.sides) == ("movieId", "userId", "movieId", "items")
