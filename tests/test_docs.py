@@ -223,7 +223,9 @@ def test_no_outside_hosts() -> None:
         for scheme, host in re.findall(r"(https?)://([^/\s\"'`)}{]+)", path.read_text(encoding="utf-8")):
             fetched = path.name == "pyg_names.py" and scheme == "https" and host in named
             example = path.name == "download.py" and host == "HOST"
-            assert host.startswith("127.0.0.1") or fetched or example, f"{path}: {host}"
+            # names of XML namespaces, which nothing is fetched from
+            space = path.name == "graph_xml.py" and host in ("graphml.graphdrawing.org", "www.gexf.net")
+            assert host.startswith("127.0.0.1") or fetched or example or space, f"{path}: {host}"
 
 
 def test_every_method_has_a_mark_of_its_own():

@@ -290,3 +290,370 @@ def test_defaults_of_nodes_and_edges_are_theirs(write):
     labels = graph.attribute("region")
     assert [labels.labels[c] for c in labels.codes] == ["North", "South", "North"]
     assert sorted(graph.edge_weights.tolist()) == [2, 5]
+
+
+M = 40
+"""People of the graphs below: a ring, in which every second one lives in the South."""
+
+
+def people(kind: str, **more: str) -> list[str]:
+    """The nodes of a graph; `more` is what stands in each, {i} for its number."""
+    inside = more.get("inside", "")
+    data = {
+        "graphml": '<node id="p{i}"><data key="r">{r}</data>' + inside + "</node>",
+        "gexf": '<node id="p{i}" label="person {i}" {own}><attvalues><attvalue for="0" value="{r}" {when}/></attvalues>'
+        + inside
+        + "</node>",
+        "gml": 'node [ id {i} region "{r}" ' + inside + " ]",
+    }[kind]
+    own, when = more.get("own", ""), more.get("when", "")
+    return [data.format(i=i, r="NS"[i % 2], own=own, when=when) for i in range(M)]
+
+
+def ring(kind: str, start: int = 0, stop: int = M) -> list[str]:
+    data = "edge [ source {a} target {b} ]" if kind == "gml" else '<edge source="p{a}" target="p{b}"/>'
+    return [data.format(a=a, b=(a + 1) % M) for a in range(start, stop)]
+
+
+REGION = '<key id="r" for="node" attr.name="region" attr.type="string"/>'
+NAMESPACE = 'xmlns="http://graphml.graphdrawing.org/xmlns"'
+
+
+def graphml(*inside: str, keys: str = REGION, space: str = NAMESPACE, default: str = "undirected") -> str:
+    return f'<graphml {space}>{keys}<graph id="G" edgedefault="{default}">{"".join(inside)}</graph></graphml>'
+
+
+def gexf(nodes: list[str], edges: list[str], space: str = "http://www.gexf.net/1.2draft", **more: str) -> str:
+    mode, head = more.get("mode", "static"), more.get("head", "")
+    default = more.get("default", "undirected")
+    return (
+        f'<gexf xmlns="{space}" xmlns:viz="{space}/viz"><graph defaultedgetype="{default}" mode="{mode}">'
+        f'<attributes class="node" mode="{mode}"><attribute id="0" title="region" type="string"/>{head}</attributes>'
+        f"<nodes>{''.join(nodes)}</nodes><edges>{''.join(edges)}</edges></graph></gexf>"
+    )
+
+
+def refused(write, name: str, content: str) -> str:
+    with pytest.raises(GraphError) as error:
+        load(folder(write, {name: content}))
+    assert str(error.value).startswith(f"{name}: ") and "\n" not in str(error.value)
+    return str(error.value)
+
+
+def right(write, name: str, content: str, **more):
+    """The graph of a file, which is the ring with its regions."""
+    graph = load(folder(write, {name: content}), **more)
+    assert (graph.num_nodes, graph.num_edges) == (M, M)
+    region = graph.attribute("region")
+    assert (region.labels, region.codes.tolist()) == (("N", "S"), [i % 2 for i in range(M)])
+    return graph
+
+
+def codes(graph) -> dict[str, int]:
+    return {m.code: m.count for m in graph.messages}
+
+
+def test_several_graphs_in_one_file_are_refused_with_their_edges(write):
+    nodes = "".join(people("graphml"))
+    waves = [f'<graph id="wave{i}">{nodes}{"".join(ring("graphml", i, stop))}</graph>' for i, stop in ((1, 8), (2, M))]
+    text = refused(write, "g.graphml", f"<graphml {NAMESPACE}>{REGION}{waves[0]}{waves[1]}</graphml>")
+    assert "holds 2 graphs: wave1 (40 nodes, 7 edges); wave2 (40 nodes, 38 edges)" in text
+    first = gexf(people("gexf"), ring("gexf"))
+    inner = first[first.index("<graph") : first.index("</gexf>")]
+    assert "holds 2 graphs: 1 (40 nodes, 40 edges); 2 (" in refused(write, "g.gexf", first.replace(inner, inner * 2))
+    one = f"graph [ {' '.join(people('gml') + ring('gml'))} ]"
+    assert "holds several graphs; one graph is read from a file: save each" in refused(write, "g.gml", f"{one}\n{one}")
+    right(write, "g.gml", one)
+    right(write, "g.graphml", graphml(nodes, *ring("graphml")))
+
+
+@pytest.mark.parametrize("folder_type", ["", 'yfiles.foldertype="group"'])
+def test_nested_graphs_are_refused_and_the_remedy_works(write, folder_type):
+    nodes = people("graphml")
+    inner = (
+        f'<node id="dept" {folder_type}><graph id="in">{"".join(nodes[:20] + ring("graphml", 0, 19))}</graph></node>'
+    )
+    text = refused(write, "g.graphml", graphml(*nodes[20:], inner, *ring("graphml", 19)))
+    assert "1 graph nested in others, first in node 'dept' (20 nodes, 19 edges); nested graphs are not read" in text
+    moved = (
+        inner.replace(inner[: inner.index("<graph")], "").replace('<graph id="in">', "").replace("</graph></node>", "")
+    )
+    right(write, "g.graphml", graphml(moved, *nodes[20:], *ring("graphml", 19)))
+
+
+def test_nested_nodes_of_gexf_and_gml_are_refused(write):
+    nodes = people("gexf")
+    inner = f'<node id="dept"><nodes>{"".join(nodes[:9])}</nodes><edges>{"".join(ring("gexf", 0, 8))}</edges></node>'
+    text = refused(write, "g.gexf", gexf([*nodes[9:], inner], ring("gexf", 8)))
+    assert "first in node 'dept' (9 nodes, 8 edges); nested graphs are not read" in text
+    group = f"node [ id 99 graph [ {' '.join(ring('gml', 0, 8))} ] ]"
+    text = refused(write, "g.gml", f"graph [ {' '.join([*people('gml'), group, *ring('gml', 8)])} ]")
+    assert "1 graph nested in others, first in node 99; nested graphs are not read" in text
+
+
+@pytest.mark.parametrize("scheme", ["http://", "https://"])
+@pytest.mark.parametrize("host", ["gexf.net", "www.gexf.net"])
+@pytest.mark.parametrize("version", ["1.1draft", "1.2", "1.2draft", "1.2draft/", "1.3", "1.3draft", "1.4"])
+def test_every_namespace_of_gexf_is_read(write, scheme, host, version):
+    right(write, "g.gexf", gexf(people("gexf"), ring("gexf"), f"{scheme}{host}/{version}"))
+
+
+def test_old_or_no_namespaces_are_read_and_others_named(write):
+    nodes, edges = people("gexf"), ring("gexf")
+    right(write, "g.gexf", gexf(nodes, edges, "http://www.gephi.org/gexf"))
+    bare = gexf(nodes, edges).replace('xmlns="http://www.gexf.net/1.2draft"', "")
+    right(write, "g.gexf", bare)
+    text = refused(write, "g.gexf", gexf(nodes, edges, "urn:mine"))
+    assert "its namespace 'urn:mine' is none of GEXF's; allowed: http://www.gexf.net/1.2draft" in text
+    for space in (
+        "",
+        'xmlns="https://graphml.graphdrawing.org/xmlns/1.1"',
+        'xmlns="http://graphml.graphdrawing.org/xmlns/"',
+    ):
+        right(write, "g.graphml", graphml(*people("graphml"), *ring("graphml"), space=space))
+    assert "its namespace 'urn:x'" in refused(write, "g.graphml", graphml(space='xmlns="urn:x"'))
+
+
+@pytest.mark.parametrize("head", ["directed 1", "directed 0", "", 'comment "graph [ no" multigraph 0'])
+def test_repeated_edges_of_gml_are_merged(write, head):
+    again = ["edge [ source 0 target 1 ]"] * 3 + ["edge [ source 2 target 1 ]"]
+    creator = 'Creator "graph [ of mine"\n# graph [\n'
+    text = "\n".join([*people("gml"), *ring("gml"), *again])
+    graph = right(write, "g.gml", f"{creator}graph [\n{head}\n{text}\n]")
+    assert codes(graph)["duplicate-edges"] == 4
+    assert graph.directed == (head == "directed 1")
+
+
+def test_weights_of_repeated_edges_add_up_in_every_format(write):
+    weighted = [f"edge [ source {a} target {(a + 1) % M} weight 2 ]" for a in range(M)]
+    text = "\n".join([*people("gml"), *weighted, "edge [ source 1 target 0 weight 3 ]"])
+    assert right(write, "g.gml", f"graph [\n{text}\n]").edge_weights.max() == 5
+    # Edges of one pair with one id, which a reader by ids would take for one edge.
+    key = '<key id="w" for="edge" attr.name="weight" attr.type="double"/>'
+    edges = [
+        e.replace("<edge", '<edge id="e"').replace("/>", f'><data key="w">{1 + 2 * (a == 0)}</data></edge>')
+        for a, e in enumerate(ring("graphml"))
+    ]
+    graph = right(write, "g.graphml", graphml(*people("graphml"), *edges, edges[0], keys=REGION + key))
+    assert (graph.edge_weights.max(), codes(graph)["duplicate-edges"]) == (6, 1)
+    edges = [e.replace("<edge", f'<edge id="e" weight="{1 + 2 * (a == 0)}"') for a, e in enumerate(ring("gexf"))]
+    graph = right(write, "g.gexf", gexf(people("gexf"), [*edges, edges[0]]))
+    assert (graph.edge_weights.max(), codes(graph)["duplicate-edges"]) == (6, 1)
+
+
+AGE = '<key id="a" for="node" attr.name="age" attr.type="{}">{}</key>'
+
+
+def aged(value: str, kind: str = "int", default: str = "") -> str:
+    nodes = [n.replace("</node>", f'<data key="a">{20 + i % 4}</data></node>') for i, n in enumerate(people("graphml"))]
+    nodes[7] = nodes[7].replace(">23<", f">{value}<")
+    return graphml(*nodes, *ring("graphml"), keys=REGION + AGE.format(kind, default))
+
+
+@pytest.mark.parametrize("value", ["NaN", "", " ", "null", "NA", "None", "n/a"])
+@pytest.mark.parametrize("kind", ["int", "long", "Integer", "double"])
+@pytest.mark.parametrize("default", ["", "<default>21</default>"])
+def test_a_value_that_is_not_given_is_missing_for_its_node(write, value, kind, default):
+    graph = right(write, "g.graphml", aged(value, kind, default))
+    age = graph.attribute("age")
+    assert np.flatnonzero(age.unknown).tolist() == [7]
+    assert [float(label) for label in age.labels] == [20, 21, 22, 23]
+    (note,) = [m for m in graph.messages if m.code == "values-not-given"]
+    assert note.count == 1 and note.examples == (f"node 'p7', age: {value.strip()!r}",)
+
+
+@pytest.mark.parametrize(("value", "label"), [("25.0", "25"), ("2.5e1", "25"), ("25.5", "25.5"), (" 25 ", "25")])
+def test_numbers_written_otherwise_are_read(write, value, label):
+    age = right(write, "g.graphml", aged(value)).attribute("age")
+    assert age.labels[age.codes[7]] == label and not age.unknown.any()
+
+
+def test_values_of_another_type_name_node_and_key(write):
+    text = refused(write, "g.graphml", aged("old"))
+    assert "node 'p7': 'age' is of type int and holds 'old'; write a whole number, or nothing" in text
+    text = refused(write, "g.graphml", aged("20", default="<default>old</default>"))
+    assert "default: 'age' is of type int and holds 'old'" in text
+    text = refused(write, "g.graphml", aged("20", kind="boolean"))
+    assert "node 'p0': 'age' is of type boolean and holds '20'; write true or false" in text
+    right(write, "g.graphml", aged("old", kind="string"))
+    right(write, "g.graphml", aged("old", kind="date"))
+    head = '<attribute id="1" title="age" type="integer"/>'
+    nodes = [n.replace("<attvalues>", '<attvalues><attvalue for="1" value="{}"/>') for n in people("gexf")]
+    made = [n.format(20 + i % 3 if i != 5 else "NaN") for i, n in enumerate(nodes)]
+    age = right(write, "g.gexf", gexf(made, ring("gexf"), head=head)).attribute("age")
+    assert np.flatnonzero(age.unknown).tolist() == [5]
+    made[5] = nodes[5].format("old")
+    assert "node 'p5': 'age' is of type integer and holds 'old'" in refused(
+        write, "g.gexf", gexf(made, ring("gexf"), head=head)
+    )
+
+
+def test_a_weight_that_is_none_is_refused_with_its_edge(write):
+    key = '<key id="w" for="edge" attr.name="weight" attr.type="double"/>'
+    for value in ("NaN", "much", ""):
+        edges = [e.replace("/>", f'><data key="w">{value}</data></edge>') for e in ring("graphml")]
+        text = refused(write, "g.graphml", graphml(*people("graphml"), *edges, keys=REGION + key))
+        assert f"edge p0 - p1: 'weight' is of type double and holds {value!r}" in text
+        edges = [e.replace("<edge", f'<edge weight="{value}"') for e in ring("gexf")]
+        text = refused(write, "g.gexf", gexf(people("gexf"), edges))
+        assert f"edge p0 - p1: 'weight' is of type double and holds {value!r}" in text
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        '<key id="r" attr.name="region" attr.type="string">{}</key>',
+        '<key id="r" for="all" attr.name="region">{}</key>',
+        '<key id="region" attr.type="string">{}</key>',
+    ],
+)
+def test_keys_without_for_or_name_and_their_defaults(write, key):
+    own = "region" if "region" in key.split()[1] else "r"
+    nodes = [n.replace('key="r"', f'key="{own}"') for n in people("graphml")]
+    right(write, "g.graphml", graphml(*nodes, *ring("graphml"), keys=key.format("")))
+    north = [n.replace(f'<data key="{own}">N</data>', "") for n in nodes]
+    right(write, "g.graphml", graphml(*north, *ring("graphml"), keys=key.format("<default>N</default>")))
+    graph = load(write({"g.graphml": graphml(*north, *ring("graphml"), keys=key.format("<default/>"))}))
+    assert "region" not in [a.name for a in graph.attributes]  # South alone, and nobody is called None
+
+
+def test_ids_that_stand_twice_or_nowhere(write):
+    nodes, edges = people("graphml"), ring("graphml")
+    assert "the id 'p3' stands twice" in refused(write, "g.graphml", graphml(*nodes, nodes[3], *edges))
+    assert "a <node> has no id" in refused(write, "g.graphml", graphml("<node/>", *nodes, *edges))
+    text = refused(write, "g.graphml", graphml(*nodes, *edges, '<edge source="p0" target="x"/>'))
+    assert "1 edge with an end that no <node> describes, first: p0 - x; add a <node>" in text
+    text = refused(write, "g.gexf", gexf(people("gexf"), [*ring("gexf"), '<edge source="y" target="p0"/>']))
+    assert "first: y - p0" in text
+    twice = nodes[3].replace("</node>", '<data key="r">N</data></node>')
+    assert "node 'p3' has two values of 'region': 'S' and 'N'" in refused(
+        write, "g.graphml", graphml(*nodes[:3], twice, *nodes[4:], *edges)
+    )
+
+
+def test_edges_of_both_kinds(write):
+    edges = [e.replace("/>", ' directed="true"/>') for e in ring("graphml")]
+    graph = right(write, "g.graphml", graphml(*people("graphml"), *edges))
+    assert np.count_nonzero(graph.directions) == M
+    edges[0] = edges[0].replace("true", "false")  # runs both ways
+    graph = right(write, "g.graphml", graphml(*people("graphml"), *edges))
+    assert np.count_nonzero(graph.directions) == M - 1
+    edges = [e.replace("/>", ' type="directed"/>') for e in ring("gexf")]
+    edges[0] = edges[0].replace("directed", "undirected")
+    edges[2] = edges[2].replace("directed", "mutual")
+    graph = right(write, "g.gexf", gexf(people("gexf"), edges, default="mixed"))
+    assert np.count_nonzero(graph.directions) == M - 2
+
+
+LOOKS = {
+    "gephi": ["size", "r", "g", "b", "x", "y"],
+    "gephi 3d": ["r", "g", "b", "a", "x", "y", "z"],
+    "networkx": ["color", "Size", "shape", "pos_x", "pos_y"],
+    "igraph": ["colour", "label.cex", "frame.color", "label.dist"],
+    "vis": ["dashes", "viz:size", "label_x", "font size", "borderWidth"],
+    "cytoscape": ["SUID", "shared name", "selected", "name"],
+}
+
+
+@pytest.mark.parametrize("program", LOOKS)
+@pytest.mark.parametrize("kind", ["graphml", "gexf"])
+def test_how_a_drawing_looks_is_ignored_and_said(write, program, kind):
+    made = nx.Graph()
+    for i in range(M):
+        made.add_node(f"p{i}", region="NS"[i % 2], **{name: float(i % 5) for name in LOOKS[program]})
+    made.add_edges_from((f"p{i}", f"p{(i + 1) % M}") for i in range(M))
+    graph = right(write, f"g.{kind}", written(kind, made))
+    assert [a.name for a in graph.attributes] == ["region"] and graph.features is None
+    (note,) = [m for m in graph.messages if m.code == "drawing-columns"]
+    assert note.count == len(LOOKS[program]) and ", ".join(LOOKS[program]) in note.text
+    detail = {c.name: (c.role, c.detail) for c in graph.columns}
+    assert all(detail[name] == ("ignored", "how a drawing looks, which describes nobody") for name in LOOKS[program])
+    named = LOOKS[program][0]
+    assert [a.name for a in load(write({}), attributes=named).attributes] == [named]
+
+
+def test_single_letters_and_words_that_may_be_anything_stay(write):
+    made = nx.Graph()
+    for i in range(M):
+        made.add_node(f"p{i}", region="NS"[i % 2], g=i % 3, x=i % 4, selected=i % 5, name="ab"[i % 2], height=i % 7)
+    made.add_edges_from((f"p{i}", f"p{(i + 1) % M}") for i in range(M))
+    graph = right(write, "g.graphml", written("graphml", made))
+    assert [a.name for a in graph.attributes] == ["region", "g", "x", "selected", "name", "height"]
+
+
+def test_drawings_inside_nodes(write):
+    looks = '<viz:size value="3"/><viz:color r="1" g="2" b="3"/><viz:position x="1" y="2" z="0"/>'
+    for space in ("http://www.gexf.net/1.3", "http://www.gexf.net/1.1draft"):
+        graph = right(write, "g.gexf", gexf(people("gexf", inside=looks), ring("gexf"), space))
+        detail = {c.name: c.detail for c in graph.columns}
+        assert detail["viz:size"] == detail["viz:position"] == "how a drawing looks, which describes nobody"
+    text = " ".join([*people("gml", inside='graphics [ x 1.0 y 2.0 fill "#ff0000" ]'), *ring("gml")])
+    graph = right(write, "g.gml", f"graph [ {text} ]")
+    assert codes(graph)["drawing-columns"] == 1
+    assert {c.name: c.detail for c in graph.columns}["graphics"] == "how a drawing looks, which describes nobody"
+    drawn = (
+        '<data key="d"><y:ShapeNode xmlns:y="http://www.yworks.com/xml/graphml"><y:Geometry x="1.0" y="{i}.5"/>'
+        '<y:NodeLabel>person {i}</y:NodeLabel><y:Shape type="ellipse"/></y:ShapeNode></data>'
+    )
+    key = REGION + '<key id="d" for="node" yfiles.type="nodegraphics"/>'
+    graph = right(write, "g.graphml", graphml(*people("graphml", inside=drawn), *ring("graphml"), keys=key))
+    assert graph.features is None and codes(graph)["drawing-columns"] == 3
+
+
+@pytest.mark.parametrize("when", ['start="2009.0" end="2010.0"', 'timestamp="2009"', 'start="2009-01-01"', ""])
+def test_one_value_over_time_is_the_attribute(write, when):
+    graph = right(write, "g.gexf", gexf(people("gexf", when=when), ring("gexf"), mode="dynamic"))
+    assert not {"values-over-time", "times-ignored"} & set(codes(graph))
+
+
+def test_values_that_do_not_change_are_the_attribute(write):
+    twice = [
+        n.replace("</attvalues>", n[n.index("<attvalue ") : n.index("</attv")] + "</attvalues>") for n in people("gexf")
+    ]
+    right(write, "g.gexf", gexf(twice, ring("gexf"), mode="dynamic"))
+
+
+def test_values_over_time_are_said_and_the_remedy_works(write):
+    head = '<attribute id="1" title="city" type="string"><default>A</default></attribute>'
+    more = '<attvalues><attvalue for="1" value="{}" end="1"/>{}'
+    later = '<attvalue for="1" value="B" start="1"/>'
+    nodes = people("gexf")
+    made = [n.replace("<attvalues>", more.format("AB"[i % 2], later * (i < 6))) for i, n in enumerate(nodes)]
+    graph = right(write, "g.gexf", gexf(made, ring("gexf"), mode="dynamic", head=head))
+    assert [a.name for a in graph.attributes] == ["region"]
+    (warning,) = [m for m in graph.messages if m.code == "values-over-time"]
+    assert (warning.level, warning.count) == ("warning", 3)
+    assert warning.text == (
+        "g.gexf: 'city' has several values for 3 nodes; values over time are not read, and it is left out"
+    )
+    assert warning.examples[0] == "'p0': A, B" and "leave one <attvalue>" in warning.remedy
+    one = [n.replace(later, "") for n in made]
+    assert right(write, "g.gexf", gexf(one, ring("gexf"), mode="dynamic", head=head)).attribute("city").labels == (
+        "A",
+        "B",
+    )
+
+
+def test_times_of_nodes_and_edges_are_said(write):
+    nodes = people("gexf", own='start="2001" end="2004"', inside='<spells><spell start="2001" end="2002"/></spells>')
+    edges = [e.replace("/>", ' start="2001-05-05"/>') for e in ring("gexf")]
+    graph = right(write, "g.gexf", gexf(nodes, edges, mode="dynamic"))
+    (warning,) = [m for m in graph.messages if m.code == "times-ignored"]
+    assert warning.level == "warning" and "40 nodes and 40 edges with times at which they exist" in warning.text
+    assert graph.features is None and [a.name for a in graph.attributes] == ["region"]
+
+
+def test_values_of_undeclared_attributes_are_named(write):
+    nodes = people("gexf", when="").copy()
+    nodes[2] = nodes[2].replace('for="0"', 'for="7"')
+    text = refused(write, "g.gexf", gexf(nodes, ring("gexf")))
+    assert "node 'p2' has an <attvalue> for '7', which no <attribute> of class 'node' declares" in text
+    older = [n.replace('for="0"', 'id="0"') for n in people("gexf")]
+    right(write, "g.gexf", gexf(older, ring("gexf")))
+
+
+@pytest.mark.parametrize("value", ["NaN", "nan", "NAN"])
+def test_numbers_that_are_none_in_gml_are_missing(write, value):
+    nodes = [n.replace(" ]", f"\n age {20 + i % 3 if i != 4 else value}\n ]") for i, n in enumerate(people("gml"))]
+    graph = right(write, "g.gml", "graph [\n" + "\n".join([*nodes, *ring("gml")]) + "\n]")
+    assert np.flatnonzero(graph.attribute("age").unknown).tolist() == [4]

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric import transforms
+from torch_geometric.data import Data, HeteroData
 
 from uge_core.datasets import load
 from uge_core.errors import GraphError
@@ -152,3 +153,69 @@ def test_kinds_of_edges_are_no_weights(write):
     graph = load(write({"g.pt": saved(data(edge_attr=torch.arange(2 * N) % 4 + 1))}))
     detail = {c.name: (c.role, c.detail) for c in graph.columns}["edge_attr"]
     assert not graph.weighted and detail[0] == "ignored" and "edge_weight" in detail[1]
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        transforms.ToUndirected(),
+        transforms.Compose([transforms.ToUndirected(), transforms.RandomNodeSplit(num_val=5, num_test=5)]),
+        transforms.Compose([transforms.AddSelfLoops(), transforms.ToUndirected()]),
+        transforms.LargestConnectedComponents(),
+        transforms.GCNNorm(),
+    ],
+)
+def test_data_that_went_through_transforms(write, transform):
+    made = transform(Data(x=torch.rand(N, 2), edge_index=RING, gender=torch.arange(N) % 2))
+    for key in ("x", "edge_index"):
+        assert made.is_node_attr(key) == (key == "x")  # leaves the kinds of attributes in the file
+    graph = load(write({"g.pt": saved(made)}))
+    assert (graph.num_nodes, graph.num_edges) == (N, N)
+    assert list(graph.attribute("gender").sizes) == [N // 2] * 2
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_edges_that_a_transform_moved_are_said(write):
+    made = transforms.ToSparseTensor()(Data(x=torch.rand(N, 2), edge_index=RING))
+    with pytest.raises(GraphError, match=r"g.pt: edge_index: found none; .*adj_t: save the Data before it"):
+        load(write({"g.pt": saved(made)}))
+
+
+def hetero() -> HeteroData:
+    made = HeteroData()
+    made["user"].x = torch.rand(N, 2)
+    made["user"].gender = torch.arange(N) % 2
+    made["user", "knows", "user"].edge_index = RING
+    return made
+
+
+def test_one_kind_of_people_is_read(write):
+    graph = load(write({"g.pt": saved(transforms.ToUndirected()(hetero()))}))
+    assert (graph.num_nodes, graph.num_edges, graph.directed) == (N, N, False)
+    assert [a.name for a in graph.attributes] == ["gender"] and graph.feature_names == ("x0", "x1")
+
+
+def test_several_kinds_are_refused_by_name_and_the_remedy_works(write):
+    made = hetero()
+    made["film"].x = torch.rand(9, 1)
+    made["user", "saw", "film"].edge_index = torch.tensor([[0], [0]])
+    with pytest.raises(GraphError) as error:
+        load(write({"g.pt": saved(made)}))
+    text = str(error.value)
+    assert "a HeteroData with 2 kinds of nodes (user, film) and 2 kinds of edges" in text
+    assert "torch.save(Data(edge_index=data[('user', 'knows', 'user')].edge_index, **data['user'].to_dict())" in text
+    alone = Data(edge_index=made["user", "knows", "user"].edge_index, **made["user"].to_dict())
+    assert load(write({"g.pt": saved(alone)})).num_edges == N
+
+
+def test_a_data_set_of_several_is_said(write):
+    with pytest.raises(GraphError, match=r"g.pt: found a list; expected .*, such as dataset\[0\] of a PyG dataset"):
+        load(write({"g.pt": saved([data()])}))
+
+
+def test_no_object_is_loaded_among_several_kinds(write, tmp_path):
+    made = hetero()
+    made["user"].trap = Bomb(tmp_path / "exploded")
+    with pytest.raises(GraphError, match="never loaded"):
+        load(write({"g.pt": saved(made)}))
+    assert not (tmp_path / "exploded").exists()

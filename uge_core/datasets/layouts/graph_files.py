@@ -7,7 +7,6 @@ is refused before anything is parsed, so that no entity, inner or outer, is ever
 
 from __future__ import annotations
 
-import io
 import re
 import warnings
 import zlib
@@ -22,21 +21,25 @@ import pandas as pd
 from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
 from uge_core.datasets.bounded import is_gzip, read_bytes, unpacked_limit
 from uge_core.datasets.columns import NodeColumns, Role, assign
+from uge_core.datasets.drawing import DRAWN, drawn
+from uge_core.datasets.graph_xml import read_gexf, read_graphml
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
-from uge_core.datasets.tables import Table
+from uge_core.datasets.tables import Table, counted
 from uge_core.errors import GraphError
-from uge_core.graph.graph import AttributedGraph, Column
+from uge_core.graph.graph import AttributedGraph, Column, Message
 
 MOST_BYTES = 2**28
 """networkx needs some twenty times a file's size in memory."""
 _KINDS = {".graphml": "GraphML", ".gexf": "GEXF", ".gml": "GML"}
+_GML_GRAPH = re.compile(r'"[^"]*"|#[^\n]*|\b(graph)\s*\[')
+_GML_NAN = re.compile(r"^(\s*\w+\s+)nan(?=\s*$)", re.IGNORECASE | re.MULTILINE)
 _ENDS = ("source", "target")
 
 
 def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph."""
     path = dataset.files["graph"]
-    graph = _parse(path)
+    graph, about = _parse(path)
     if not graph.number_of_nodes():
         raise GraphError(f"{path.name}: the graph has no nodes; at least one edge between two nodes is needed")
     ids = pd.Index([str(n) for n in graph.nodes], dtype=object)
@@ -49,17 +52,34 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     nodes, nested = _table(path, [graph.graph.get("node_default", {}) | data for _, data in graph.nodes(data=True)])
     parts = [
         NodeColumns(columns=(Column(path.name, "(node)", "id"), *nested)),
-        assign(nodes, {}, Role("auto"), asked),
+        about,
+        _people(nodes, nested, asked),
         _edges(path, ids, source, target, [graph.graph.get("edge_default", {}) | data for _, _, data in links]),
         NodeColumns(directed=graph.is_directed()),
     ]
     return finish(dataset.name, "graph-file", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
 
 
-def _parse(path: Path) -> Any:
-    """The file as networkx has it."""
+def _people(nodes: Table, nested: tuple[Column, ...], asked: Asked) -> NodeColumns:
+    """The roles of the nodes' attributes; those of a drawing are none unless the user names them."""
+    looks = drawn(nodes.names)
+    part = assign(nodes, {n.lower(): Role("ignored", detail=DRAWN) for n in looks}, Role("auto"), asked)
+    ignored = [c.name for c in (*nested, *part.columns) if c.role == "ignored" and c.detail.startswith(DRAWN)]
+    if not ignored:
+        return part
+    text = (
+        f"{nodes.file}: {counted(len(ignored), 'column')} ignored that {'says' if len(ignored) == 1 else 'say'} how a "
+        f"drawing looks: {', '.join(ignored[:10])}{', ...' * (len(ignored) > 10)}"
+    )
+    remedy = "nothing to do; name one with --attributes if it describes people"
+    message = Message("note", "drawing-columns", text, len(ignored), tuple(ignored[:5]), remedy)
+    return NodeColumns.join([part, NodeColumns(messages=(message,))])
+
+
+def _parse(path: Path) -> tuple[Any, NodeColumns]:
+    """The file as networkx has it, and what is to be said about it."""
     try:
-        import networkx as nx
+        import networkx  # noqa: F401
     except ImportError:
         raise GraphError(
             f"{path.name}: reading this file needs networkx; install it, or write edges.csv and nodes.csv"
@@ -78,15 +98,44 @@ def _parse(path: Path) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if suffix == ".graphml":
-                return nx.read_graphml(io.BytesIO(data))
+                return read_graphml(path.name, data)
             if suffix == ".gexf":
-                return nx.read_gexf(io.BytesIO(data))
-            return nx.parse_gml(data.decode("utf-8-sig").splitlines(), label=None)
+                return read_gexf(path.name, data)
+            return _gml(path.name, data.decode("utf-8-sig")), NodeColumns()
+    except GraphError:
+        raise
     except Exception as e:  # whatever a damaged file makes of networkx's readers
         reason = (str(e).strip().splitlines() or [type(e).__name__])[0].rstrip(".")
         raise GraphError(
             f"{path.name}: cannot be read as {kind} ({reason}); export it again, or as edges.csv and nodes.csv"
         ) from None
+
+
+def _gml(file: str, text: str) -> Any:
+    """The graph of a GML file as networkx has it; an edge may stand several times."""
+    import networkx as nx
+
+    try:
+        graph = nx.parse_gml(text.splitlines(), label=None)
+    except nx.NetworkXError as e:
+        if "more than one graph" in str(e):
+            raise GraphError(
+                f"{file}: holds several graphs; one graph is read from a file: save each as a file of its own"
+            ) from None
+        told = _GML_NAN.sub(r"\1NAN", text)
+        if "is duplicated" in str(e) and str(e).startswith("edge"):
+            told = _GML_GRAPH.sub(lambda m: f"{m[0]} multigraph 1 " if m[1] else m[0], told)
+        if told == text:
+            raise
+        graph = nx.parse_gml(told.splitlines(), label=None)
+    groups = [n for n, data in graph.nodes(data=True) if isinstance(data.get("graph"), dict | list)]
+    if groups:
+        raise GraphError(
+            f"{file}: {counted(len(groups), 'graph')} nested in others, first in node {groups[0]}; nested graphs are "
+            "not read: ungroup them in the program that made the file, or move all nodes and edges into the outer "
+            "graph and remove the nodes that stood for groups"
+        )
+    return graph
 
 
 def _refuse_dtd(path: Path, kind: str, data: bytes) -> None:
@@ -114,7 +163,10 @@ def _table(path: Path, rows: list[Mapping[str, Any]]) -> tuple[Table, tuple[Colu
     frame = pd.DataFrame(kept, index=pd.RangeIndex(1, len(rows) + 1), dtype="str")
     frame.columns = pd.Index([re.sub(r"\s+", " ", n).strip() for n in kept], dtype=object)
     frame = frame.loc[:, ~frame.columns.duplicated()]
-    return Table(path.name, frame), tuple(Column(path.name, n, "ignored", "holds records") for n in sorted(nested))
+    looks = set(drawn(names))
+    return Table(path.name, frame), tuple(
+        Column(path.name, n, "ignored", DRAWN if n in looks else "holds records") for n in sorted(nested)
+    )
 
 
 def _cell(value: object) -> str | None:

@@ -1,7 +1,8 @@
 """A PyG ``Data`` saved by ``torch.save``: ``NAME.pt`` with edge_index, and x, y and further tensors of nodes.
 
-Torch's own reader for untrusted files is used (``weights_only=True``) with four classes allowed
-beside tensors, only while it reads; any other pickle is refused. x becomes the features, y the
+Torch's own reader for untrusted files is used (``weights_only=True``) with the classes that PyG's own
+objects consist of allowed beside tensors, only while it reads; any other pickle is refused. A
+``HeteroData`` with one kind of nodes and one of edges is read as a Data. x becomes the features, y the
 label unless it is named as an attribute, other tensors with one number per node get their roles
 as columns of a table do.
 
@@ -15,8 +16,11 @@ import hashlib
 import json
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -36,6 +40,9 @@ from uge_core.files import write_atomically
 from uge_core.graph.graph import AttributedGraph, Column
 
 _EXPECTED = "a torch_geometric.data.Data saved by torch.save"
+_STORAGE = "torch_geometric.data.storage"
+_ONE_READS = Lock()
+"""What torch's reader allows is one list for all threads."""
 _WEIGHTS = ("edge_weight", "edge_attr")
 
 
@@ -46,7 +53,8 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     edges = arrays.pop("edge_index", None)
     if edges is None or edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind != "i":
         shown = "none" if edges is None else f"{edges.dtype} of shape {edges.shape}"
-        raise GraphError(f"{path.name}: edge_index: found {shown}; an integer tensor of shape (2, E) is needed")
+        moved = "; ToSparseTensor moved the edges to adj_t: save the Data before it" * ("adj_t" in others)
+        raise GraphError(f"{path.name}: edge_index: found {shown}; an integer tensor of shape (2, E) is needed{moved}")
     n = _num_nodes(path, arrays, others, edges)
     refuse_numbers(path.name, edges, n, "column")
     source, target = edges.astype(np.int64)
@@ -95,6 +103,31 @@ def _weights(path: Path, name: str, values: npt.NDArray[Any]) -> tuple[Column, n
     raise GraphError(f"{path.name}: {name}: {fault}; {ALLOWED}; correct them or leave {name} out")
 
 
+def _plain(*_: object) -> dict[Any, Any]:
+    """Stands for a defaultdict, which torch's reader makes and then refuses to fill."""
+    return {}
+
+
+@contextmanager
+def _allowed(classes: Sequence[type]) -> Iterator[None]:
+    """Lets torch's reader make objects of `classes`, and harmless ones in place of two that transforms leave behind.
+
+    A transform that asks which tensors are of nodes keeps the answer: a defaultdict by members of an Enum.
+    """
+    from torch.serialization import add_safe_globals, clear_safe_globals, get_safe_globals
+
+    with _ONE_READS:
+        before = get_safe_globals()
+        try:
+            clear_safe_globals()
+            add_safe_globals([c for c in before if c is not defaultdict])  # two under one name would be either
+            add_safe_globals([*classes, (_plain, "collections.defaultdict"), (str, f"{_STORAGE}.AttrType")])
+            yield
+        finally:
+            clear_safe_globals()
+            add_safe_globals(before)
+
+
 def _arrays(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """The tensors of the file, and what else it holds."""
     try:
@@ -110,20 +143,26 @@ def _arrays(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import torch
-        from torch_geometric.data import Data
+        from torch_geometric.data import Data, HeteroData
         from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-        from torch_geometric.data.storage import GlobalStorage
+        from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 
+        allowed = [Data, GlobalStorage, DataEdgeAttr, DataTensorAttr, HeteroData, BaseStorage, EdgeStorage, NodeStorage]
         try:
-            with torch.serialization.safe_globals([Data, GlobalStorage, DataEdgeAttr, DataTensorAttr]):
+            with _allowed(allowed):
                 data = torch.load(path, map_location="cpu", weights_only=True)
             content: Mapping[str, Any] = data.to_dict() if isinstance(data, Data) else {}
+            if isinstance(data, HeteroData):
+                content = _one_kind(path, data)
+        except GraphError:
+            raise
         except Exception as e:  # whatever a hostile or damaged file makes of torch's reader
             unsafe = "weights_only" in str(e) or "Unsupported" in str(e)
             reason = "holds objects beside tensors, which are never loaded" if unsafe else "cannot be read by torch"
             raise GraphError(f"{path.name}: {reason}; expected {_EXPECTED}") from None
-    if not isinstance(data, Data):
-        raise GraphError(f"{path.name}: found a {type(data).__name__}; expected {_EXPECTED}")
+    if not isinstance(data, Data | HeteroData):
+        several = ", such as dataset[0] of a PyG dataset" * isinstance(data, list | tuple)
+        raise GraphError(f"{path.name}: found a {type(data).__name__}; expected {_EXPECTED}{several}")
     arrays: dict[str, npt.NDArray[Any]] = {}
     others: dict[str, Any] = {}
     for name, value in content.items():
@@ -136,6 +175,22 @@ def _arrays(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
         value = value.detach()
         arrays[str(name)] = (value.float() if value.is_floating_point() and value.itemsize < 4 else value).numpy()
     return arrays, others
+
+
+def _one_kind(path: Path, data: Any) -> dict[str, Any]:
+    """What a HeteroData with one kind of nodes and one of edges holds, as a Data would."""
+    nodes, edges = data.node_types, data.edge_types
+    if len(nodes) == len(edges) == 1 and edges[0][0] == edges[0][2] == nodes[0]:
+        return {**data._global_store.to_dict(), **data[nodes[0]].to_dict(), **data[edges[0]].to_dict()}
+    kinds = ", ".join(map(str, nodes)) or "none"
+    links = ", ".join(" - ".join(map(str, e)) for e in edges) or "none"
+    people = next((e for e in edges if e[0] == e[2]), ("person", "knows", "person"))
+    raise GraphError(
+        f"{path.name}: found a HeteroData with {counted(len(nodes), 'kind')} of nodes ({kinds}) and "
+        f"{counted(len(edges), 'kind')} of edges ({links}); one kind of people with one kind of edges between them is "
+        f"read; save it alone: torch.save(Data(edge_index=data[{people!r}].edge_index, "
+        f"**data[{people[0]!r}].to_dict()), {path.name!r})"
+    )
 
 
 def tensors_path(path: Path, folder: Path) -> Path:
