@@ -657,3 +657,32 @@ def test_numbers_that_are_none_in_gml_are_missing(write, value):
     nodes = [n.replace(" ]", f"\n age {20 + i % 3 if i != 4 else value}\n ]") for i, n in enumerate(people("gml"))]
     graph = right(write, "g.gml", "graph [\n" + "\n".join([*nodes, *ring("gml")]) + "\n]")
     assert np.flatnonzero(graph.attribute("age").unknown).tolist() == [4]
+
+
+def gml(labels):
+    """A ring whose nodes are numbered by the writer and called `labels`."""
+    nodes = "".join(f'node [ id {i} label "{name}" g "{"xy"[i % 2]}" ]\n' for i, name in enumerate(labels))
+    n = len(labels)
+    return f"graph [\n{nodes}{''.join(f'edge [ source {i} target {(i + 1) % n} ]' for i in range(n))}\n]\n"
+
+
+@pytest.mark.parametrize(
+    ("labels", "warned"), [(["c", "a", "b", "d"], False), (["0", "1", "2", "3"], False), (["3", "0", "1", "2"], True)]
+)
+def test_people_in_gml_are_called_by_their_labels(labels, warned, tmp_path):
+    """networkx numbers nodes anew when it writes GML, and keeps their names as labels."""
+    (tmp_path / "t.gml").write_text(gml(labels))
+    graph = uge.load(tmp_path)
+    assert sorted(graph.ids(slice(None))) == sorted(labels) and "label" not in graph.feature_names
+    a = graph.attribute("g")
+    assert {i: a.labels[c] for i, c in zip(graph.ids(slice(None)), a.codes, strict=True)} == {
+        name: "xy"[i % 2] for i, name in enumerate(labels)
+    }
+    ring = {frozenset((labels[i], labels[(i + 1) % 4])) for i in range(4)}
+    assert {frozenset(graph.ids(e)) for e in graph.edges.T} == ring
+    assert any(m.code == "labels-and-ids" for m in graph.messages) == warned
+
+
+def test_labels_in_gml_that_call_two_nodes_alike_are_no_ids(tmp_path):
+    (tmp_path / "t.gml").write_text(gml(["a", "a", "b", "b"]))
+    assert sorted(uge.load(tmp_path).ids(slice(None))) == ["0", "1", "2", "3"]

@@ -101,7 +101,7 @@ def _parse(path: Path) -> tuple[Any, NodeColumns]:
                 return read_graphml(path.name, data)
             if suffix == ".gexf":
                 return read_gexf(path.name, data)
-            return _gml(path.name, data.decode("utf-8-sig")), NodeColumns()
+            return _by_label(path.name, _gml(path.name, data.decode("utf-8-sig")))
     except GraphError:
         raise
     except Exception as e:  # whatever a damaged file makes of networkx's readers
@@ -136,6 +136,34 @@ def _gml(file: str, text: str) -> Any:
             "graph and remove the nodes that stood for groups"
         )
     return graph
+
+
+def _by_label(file: str, graph: Any) -> tuple[Any, NodeColumns]:
+    """A graph of GML with the nodes' labels as ids, where each has one of its own: writers number nodes anew.
+
+    networkx writes what people call their nodes as labels, and 0, 1, 2 as ids.
+    """
+    import networkx as nx
+
+    labels = {n: _cell(data.get("label")) for n, data in graph.nodes(data=True)}
+    if None in labels.values() or len(set(labels.values())) < len(labels):
+        return graph, NodeColumns()
+    for _, data in graph.nodes(data=True):
+        del data["label"]
+    ids = set(map(str, labels))
+    moved = sum(str(n) != label for n, label in labels.items())
+    if not moved:
+        return graph, NodeColumns()
+    column = Column(file, "id", "ignored", "numbers of the file's writer; labels are the ids")
+    messages: tuple[Message, ...] = ()
+    if ids & set(labels.values()):
+        text = (
+            f"{file}: ids and labels are partly the same names, but of {counted(moved, 'node')} they differ; labels are "
+            "taken, so rows of an embedding must be keyed by the label"
+        )
+        remedy = "if your embedding is keyed by id, remove the labels from the file"
+        messages = (Message("warning", "labels-and-ids", text, moved, remedy=remedy),)
+    return nx.relabel_nodes(graph, labels), NodeColumns(columns=(column,), messages=messages)
 
 
 def _refuse_dtd(path: Path, kind: str, data: bytes) -> None:
