@@ -672,7 +672,7 @@ def gml(labels):
 def test_people_in_gml_are_called_by_their_labels(labels, warned, tmp_path):
     """networkx numbers nodes anew when it writes GML, and keeps their names as labels."""
     (tmp_path / "t.gml").write_text(gml(labels))
-    graph = uge.load(tmp_path)
+    graph = load(tmp_path)
     assert sorted(graph.ids(slice(None))) == sorted(labels) and "label" not in graph.feature_names
     a = graph.attribute("g")
     assert {i: a.labels[c] for i, c in zip(graph.ids(slice(None)), a.codes, strict=True)} == {
@@ -685,4 +685,4 @@ def test_people_in_gml_are_called_by_their_labels(labels, warned, tmp_path):
 
 def test_labels_in_gml_that_call_two_nodes_alike_are_no_ids(tmp_path):
     (tmp_path / "t.gml").write_text(gml(["a", "a", "b", "b"]))
-    assert sorted(uge.load(tmp_path).ids(slice(None))) == ["0", "1", "2", "3"]
+    assert sorted(load(tmp_path).ids(slice(None))) == ["0", "1", "2", "3"]
