@@ -205,7 +205,8 @@ def assign(table: Table, roles: Mapping[str, Role], rest: Role, asked: Asked, *,
             kind, detail = "ignored", _NOT_NAMED
         out.append(_become(column, kind, detail))
     columns = [c for part in out for c in part.columns]
-    out.append(NodeColumns(messages=(*_about_columns(table, cells, columns), *_about_values(table, cells, columns))))
+    about = *table.messages, *_about_columns(table, cells, columns), *_about_values(table, cells, columns)
+    out.append(NodeColumns(messages=about))
     if crowded_out:
         text = (
             f"{table.file}: {counted(len(crowded_out), 'further column')} could be attributes; the first "

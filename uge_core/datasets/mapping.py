@@ -227,7 +227,8 @@ def written_mapping(folder: str | Path) -> TableMap | None:
     nodes = card.get("users.file") or card.get("nodes.file")
     source, target = (str(card.get(k) or "") for k in ("edges.source", "edges.target"))
     ident = card.get("users.id") or card.get("nodes.id")
-    if card.get("items.file") or not (source and target and ident):
+    unasked = [f"{part}.{key}" for part in ("edges", "nodes", "users") for key in ("header", "columns")]
+    if card.get("items.file") or not (source and target and ident) or any(card.get(k) is not None for k in unasked):
         return None
     sensitive = card.names("sensitive")
     uses = [
@@ -356,7 +357,7 @@ def card_text(made: TableMap) -> str:
         "edges": {k: v for k, v in ends.items() if v},
         "users" if made.sides == "items" else "nodes": {"file": made.nodes, "id": made.id},
         "sides": {"column": made.side_column, "users": made.users} if made.sides == "column" else None,
-        "separator": "tab" if made.separator == "\t" else made.separator,
+        "separator": {"\t": "tab", " ": "blank"}.get(made.separator, made.separator),
         "encoding": made.encoding,
         "directed": made.directed or None,
     }
