@@ -21,7 +21,7 @@ import yaml
 from uge_core.datasets.assemble import WEIGHTS
 from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
-from uge_core.datasets.findings import probable_code, says_not_given
+from uge_core.datasets.findings import probable_codes, says_not_given
 from uge_core.datasets.ids import by_id
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.layouts.tables import guess_ends, guess_id, read_any
@@ -320,8 +320,7 @@ def _use(nodes: Table, name: str, role: str) -> Use:
     sensitive = _LIKE_SENSITIVE.search(name) is not None
     use, bins = (role if role in USES else "ignored"), ""
     if numeric:
-        code = probable_code(name, numbers)
-        codes = codes if code is None else (*codes, f"{code:.15g}")
+        codes += tuple(f"{c:.15g}" for c in probable_codes(name, numbers))
         if len(kept) > MANY_NUMBERS and sensitive:
             use, bins = "attribute", "quantile:5"
     return Use(name, use, sensitive and use == "attribute", codes, bins)
