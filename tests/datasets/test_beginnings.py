@@ -91,6 +91,7 @@ KONECT = "% sym unweighted\n% 40 40 40\n"
         (lines(",", "# source,target\nsource,target\n"), 1, ["source", "target"]),
         (lines(",", "# it's \"quoted\nsource,target\n"), 1, ["source", "target"]),
         (lines(" ", "#\n# a b\n"), 2, ["a", "b"]),
+        (lines(" ", "% asym positive\n").replace("\n", " \n"), 1, ["1", "2"]),
         (lines("\t", "".join(f"# line {i} of a long licence\n" for i in range(5000))), 5000, ["1", "2"]),
     ],
 )
@@ -166,6 +167,12 @@ def marked(*at: int, mark: str = '"Heroes live') -> str:
     for i, line in enumerate(at):
         rows[line - 1] = rows[line - 1].replace("plain", mark if i % 2 == 0 else 'end"')
     return "\n".join(rows) + "\n"
+
+
+def test_a_mark_opened_in_the_header_swallows_no_rows(write):
+    nodes = NODES.replace("id,region", 'id,"region').replace("\n9,N", '\n9,N"')
+    with pytest.raises(GraphError, match=r"nodes.csv: line 1: a quotation mark is opened and closed only in line 11"):
+        load(write({"nodes.csv": nodes, "edges.csv": EDGES}))
 
 
 @pytest.mark.parametrize("at", [(12, 32), (12, 13), (3, 5)])
@@ -273,6 +280,23 @@ def test_column_numbers_as_a_header_are_asked_for(write):
     for header, edges in (("false", 3), ("true", 2)):
         card = f"edges: {{file: edges.csv, header: {header}}}\nnodes: nodes.csv\n"
         assert load(write(files | {"dataset.yaml": card})).num_edges == edges
+
+
+@pytest.mark.parametrize("ends", ["a,b", "x,y", "u,v"])
+def test_letters_that_may_be_ids_or_names_are_asked_for(write, ends):
+    nodes = "id,g\n" + "".join(f"{c},{i % 2}\n" for i, c in enumerate("abcuvwxyz"))
+    rows = "".join(f"{ends[2]},{c}\n{c},{ends[0]}\n" for c in "cwz")
+    files = {"nodes.csv": nodes, "edges.csv": f"{ends}\n{rows}"}
+    with pytest.raises(GraphError, match=r"may be the first row, or a header; say which in dataset.yaml"):
+        load(write(files))
+    for header, count in (("false", 7), ("true", 6)):
+        card = f"edges: {{file: edges.csv, header: {header}}}\nnodes: nodes.csv\n"
+        assert load(write(files | {"dataset.yaml": card})).num_edges == count
+
+
+def test_words_in_a_column_of_rows_in_order_are_not_split(write):
+    path = write({"n.csv": "home town\nNew York\nLos Angeles\n"}) / "n.csv"
+    assert read_table(path, sep=None, in_place=True).names == ("home town",)
 
 
 def test_a_list_of_edges_that_begins_with_0_and_1(write):

@@ -48,6 +48,9 @@ _KNOWN = {
     "label",
 }
 """Names that a header has, and that are hardly ever cells."""
+_LETTERS = {("a", "b"), ("x", "y"), ("i", "j"), ("u", "v"), ("v", "w")}
+"""Names of ends that may be ids as well."""
+_KONECT = {"sym", "asym", "bip"}
 
 
 @dataclass(frozen=True)
@@ -240,9 +243,11 @@ def header_of(
             )
         return list(columns), used if header else 0, tuple(messages), not header
     if header is None and likeness == "row":
-        if cells == [str(i) for i in range(len(cells))] and sep in _SEPARATORS and not start.comments:
+        numbers = cells == [str(i) for i in range(len(cells))] and sep in _SEPARATORS and not start.comments
+        if numbers or tuple(c.lower() for c in cells[:2]) in _LETTERS:
+            other = "column numbers as pandas writes them for a header" if numbers else "a header"
             raise GraphError(
-                f"{path.name}: {first} may be the first row, or column numbers as pandas writes them for a header; "
+                f"{path.name}: {first} may be the first row, or {other}; "
                 f"say which in dataset.yaml: header: true or header: false beside file: {path.name}, or write a header "
                 "line with names"
             )
@@ -281,7 +286,13 @@ def _named_by_comment(
             )
     last = record(path, [re.sub(r"^(?:#|%|//)+", "", start.comments[-1]).strip()], sep)[0]
     last = [c.strip() for c in last]
-    if len(last) != len(cells) or not all(last) or any(map(_is_number, last)) or len({*last}) < len(last):
+    if (
+        len(last) != len(cells)
+        or not all(last)
+        or any(map(_is_number, last))
+        or len({*last}) < len(last)
+        or last[0].lower() in _KONECT
+    ):
         return None
     names, first = {c.lower() for c in last}, {c.lower() for c in cells}
     if names == first or not (likeness == "row" or (names & _KNOWN and not first & _KNOWN and likeness != "header")):

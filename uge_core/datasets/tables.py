@@ -132,7 +132,9 @@ def read_table(
             is closed far away, or a column name that stands twice.
     """
     start = begin(path, encoding, comments=names is None and text is None)
-    sep = start.sep or (separator_of(start.lines) if sep is None else sep)
+    # Of rows that are somebody each, a single column may hold names of several words.
+    guessed = most_frequent(start.lines[0]) if in_place else separator_of(start.lines)
+    sep = start.sep or (guessed if sep is None else sep)
     blanks = sep == " " and names is None
     called, used, messages, headless = (
         (list(names), 0, (), True) if names is not None else header_of(path, start, sep, header, columns)
@@ -159,6 +161,8 @@ def read_table(
             f"{path.name}: line {start.skipped + 1} has {(seen - 1) // step + 1} fields separated by {sep!r}, expected "
             f"{len(called)}: {_listed(called)}"
         )
+    if used > 1:
+        Faults(path, encoding, sep, len(called), start.skipped).check()
     skipped = start.skipped + used
     fault = Faults(path, encoding, sep, len(called), skipped if quoted else None)
     if names is None and len(record(path, start.lines[used:], sep)[0]) > width + 1:
