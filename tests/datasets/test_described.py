@@ -228,7 +228,7 @@ FILES = "edges: friends.csv\nnodes: people.csv\n"
         ("edges: 5\n", "dataset.yaml: edges: found 5; allowed: a mapping with the keys file, source, target, weight"),
         (FILES + "name: [a]\n", "dataset.yaml: name: found ['a']; allowed: text"),
         (FILES + "directed: maybe\n", "dataset.yaml: directed: found 'maybe'; allowed: true or false"),
-        (FILES + "separator: ';;'\n", "dataset.yaml: separator: found ';;'; allowed: one character, or tab"),
+        (FILES + "separator: ';;'\n", "dataset.yaml: separator: found ';;'; allowed: one character, tab, or blank"),
         (
             FILES + "encoding: klingon\n",
             "dataset.yaml: encoding: found 'klingon'; allowed: the name of a text encoding",

@@ -3,6 +3,7 @@
 import pytest
 
 from uge_core.datasets import load
+from uge_core.datasets.layouts.base import Folder
 from uge_core.errors import GraphError
 
 EDGES = "node_1,node_2\n0,2\n1,2\n"
@@ -52,3 +53,12 @@ def test_blocking_problems(write, edges, target, text):
     with pytest.raises(GraphError) as error:
         load(write({"x_edges.csv": edges, "x_target.csv": target}))
     assert text in str(error.value)
+
+
+def test_files_that_systems_leave_behind_are_no_data(write):
+    files = {"lastfm_edges.csv": EDGES, "lastfm_target.csv": TARGET}
+    droppings = {f"._{name}": b"\x00\x05\x16\x07" for name in files}
+    droppings |= dict.fromkeys((".DS_Store", "Thumbs.db", "desktop.ini", "~$lastfm_target.csv", ".hidden.csv"), b"\0\1")
+    folder = write(files | droppings)
+    assert load(folder).num_edges == 2
+    assert Folder.open(folder).files == tuple(sorted(files))

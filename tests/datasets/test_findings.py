@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from uge_core.datasets import load
-from uge_core.datasets.findings import probable_code
+from uge_core.datasets.findings import probable_code, probable_codes, says_not_given
 from uge_core.errors import GraphError
 from uge_core.graph.association import association
 from uge_core.graph.graph import Attribute
@@ -182,3 +182,103 @@ def test_words_for_a_missing_value_are_told_of(write):
 )
 def test_which_numbers_are_codes(name, values, code):
     assert probable_code(name, np.array(values, dtype=float)) == code
+
+
+AGES = [18, 22, 25, 31, 33, 40, 41, 47, 52, 58, 60, 66, 71, 80]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "codes"),
+    [
+        ("age", [*AGES, -9, -8, -1], (-9, -8, -1)),
+        ("age", [*AGES, -1, 0, 999], (-1, 0, 999)),
+        ("Alter", [*AGES, -99], (-99,)),
+        ("age", [*AGES, 99], (99,)),
+        ("age", [*AGES, 97, 98, 99], (97, 98, 99)),
+        ("age", [*AGES, 88, 90, 93, 95, 97, 99], ()),
+        ("age", [*AGES, 999], (999,)),
+        ("trust", [*range(1, 11), 77, 88, 99], (77, 88, 99)),
+        ("trust", [*range(11), 77, 88, 99], (77, 88, 99)),
+        ("happy", [*range(11), 97, 98, 99], (97, 98, 99)),
+        ("happy", [*range(1, 8), 97, 98, 99, -1], (-1, 97, 98, 99)),
+        ("agree", [1, 2, 3, 4, 5, 8, 9], (8, 9)),
+        ("agree", [1, 2, 3, 4, 7, 8, 9], (7, 8, 9)),
+        ("agree", [1, 2, 3, 4, 5, -9, -8, -1], (-9, -8, -1)),
+        ("agree", [-2, -1, 0, 1, 2], ()),
+        ("agree", [-3, -2, -1, 1, 2, 3], ()),
+        ("sex", [1, 2, 9], (9,)),
+        ("sex", [0, 1, 9], (9,)),
+        ("sex", [1, 2, 99], (99,)),
+        ("grade", [1, 2, 3, 4, 5, 6, 7, 8, 9], ()),
+        ("share", [*range(0, 101)], ()),
+        ("share", [0, 10, 25, 50, 75, 88, 99], ()),
+        ("income", [1000, 2000, 3500, 5000, 99999, -7], (-7, 99999)),
+        ("balance", [-250.5, -3, 1, 700], ()),
+        ("degrees", [-9, -8, -7, -3, 0, 4, 12], ()),
+        ("x", [1, 2, 3, 777, 888], (777, 888)),
+        ("year", [0, 1950, 1960, 1975, 9999], (0, 9999)),
+    ],
+)
+def test_codes_of_surveys(name, values, codes):
+    assert probable_codes(name, np.array(values, dtype=float)) == codes
+
+
+def test_every_code_is_named_with_its_cells(write):
+    n = 400
+    age = [(-9, -8, -1)[i % 20 // 5] if i % 20 in (0, 5, 10) else 18 + i % 70 for i in range(n)]
+    trust = [(77, 88, 99)[i % 30 // 10] if i % 10 == 3 else i % 11 for i in range(n)]
+    card = "edges: edges.csv\nnodes: nodes.csv\nattributes: {age: {bins: 'quantile:3'}, trust: {}}\n"
+    files = {"nodes.csv": table(n, age=age, trust=trust), "edges.csv": ring(n), "dataset.yaml": card}
+    code = found(load(write(files)), "probable-missing-code")
+    assert code.count == 6
+    ages = tuple(f"age: {c}, 20 cells" for c in (-9, -8, -1))
+    assert code.examples == (*ages, "trust: 77, 14 cells", "trust: 88, 13 cells", "trust: 99, 13 cells")
+    declared = card.replace("bins:", "missing: [-9, -8, -1], bins:").replace(
+        "trust: {}", "trust: {missing: [77, 88, 99]}"
+    )
+    graph = load(write(files | {"dataset.yaml": declared}))
+    assert not [m for m in graph.messages if m.code == "probable-missing-code"]
+    assert int(graph.attribute("age").unknown.sum()) == 60
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "Prefer not to say",
+        "prefer_not_to_say",
+        "I prefer not to answer.",
+        "I'd rather not say",
+        "I\u2019d rather not disclose",
+        "Rather not say",
+        "(don't know)",
+        "Refused",
+        "[not stated]",
+        "Keine Angabe",
+        "k. A.",
+        "weiß nicht",
+        "Je préfère ne pas répondre",
+        "non renseigné",
+        "Prefiero no decirlo",
+        "NS/NC",
+        "Prefiro não responder",
+        "Preferisco non rispondere",
+        "Wil ik niet zeggen",
+        "Vill inte uppge",
+        "En halua sanoa",
+        "не указано",
+        "不愿透露",
+        "回答しない",
+        "무응답",
+        "#N/A",
+        "  unknown ",
+    ],
+)
+def test_words_for_not_given_in_many_languages(cell):
+    assert says_not_given(cell)
+
+
+@pytest.mark.parametrize(
+    "cell", ["none", "no", "Nan Goldin", "refuse collector", "other", "K", "Kansas", "not married", "0", ""]
+)
+def test_words_that_are_answers(cell):
+    assert not says_not_given(cell)

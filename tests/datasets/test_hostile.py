@@ -108,8 +108,8 @@ REFUSED = {
         "nodes.csv: is not UTF-8 text (first: line 3); save",
     ),
     "no header": (
-        {"nodes.csv": "1,a\n2,b\n3,a\n", "edges.csv": EDGES},
-        "nodes.csv: seems to have no header line: line 1 holds '1', 'a'",
+        {"nodes.csv": "x,a\ny,b\n", "edges.csv": "source,target\nx,y\n"},
+        "nodes.csv: seems to have no header line: line 1 holds 'x', 'a'",
     ),
     "007 is not 7": (
         {"nodes.csv": "id,g\n007,a\n2,b\n3,a\n", "edges.csv": "source,target\n7,2\n2,3\n"},
@@ -196,7 +196,7 @@ REFUSED = {
     ),
     "a row of quotes": (
         {"nodes.csv": 'id,g\n1,"a\n2,b\n', "edges.csv": EDGES},
-        "nodes.csv: a quotation mark is opened and never closed",
+        "nodes.csv: line 2: a quotation mark is opened and never closed",
     ),
     "a folder as a file": ({"edges.csv": EDGES}, "{folder}: nodes.csv[.gz] or nodes.parquet is missing"),
 }

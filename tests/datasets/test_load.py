@@ -181,7 +181,7 @@ def test_half_a_layout_names_what_is_missing(write, files, text):
         ("nodes.csv", b"id,city\n1,A\n2,B\n3,C,x,y,z\n", "nodes.csv: line 4 has more than the 2 fields"),
         ("nodes.csv", b'id,city\n1,"A\nB",,,\n2,B\n3,C\n', "nodes.csv: line 2 has more than the 2 fields"),
         ("nodes.csv", b'id,city\n1,"A\nB",,x\n2,B\n3,C\n', "nodes.csv: line 2 has more than the 2 fields"),
-        ("nodes.csv", b'id,city\n1,"A\n2,B\n', "nodes.csv: a quotation mark is opened and never closed"),
+        ("nodes.csv", b'id,city\n1,"A\n2,B\n', "nodes.csv: line 2: a quotation mark is opened and never closed"),
     ],
 )
 def test_files_that_are_not_what_they_say(write, name, content, reason):

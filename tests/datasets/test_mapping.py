@@ -155,8 +155,8 @@ def test_bins_that_mean_nothing_leave_no_file(pair, tmp_path, bins):
 @pytest.mark.parametrize(
     ("edges", "said"),
     [
-        ("1,2\n2,3\n", "seems to have no header line"),
-        ("a b\n1 2\n", "one column|has one column"),
+        ("0,1\n2,3\n", "may be the first row, or column numbers"),
+        ("ab\n1\n", "one column|has one column"),
         (b"\x89PNG\0\0", "is not text"),
     ],
 )

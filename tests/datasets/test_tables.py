@@ -262,24 +262,13 @@ def test_values_that_look_alike_are_said(write, values, examples, about_files):
     ("nodes", "edges", "text"),
     [
         (
-            "1,a\n2,b\n3,a\n4,b",
-            "1,2\n3,4\n2,3",
-            "nodes.csv: seems to have no header line: line 1 holds '1', 'a', which look like data, not like column "
-            "names; write a header as the first line, such as id,attribute1",
+            "id,g\nx,a\ny,b\nz,a\n",
+            "x,y\nz,z\n",
+            "edges.csv: seems to have no header line: line 1 holds 'x', 'y', which look like data, not like column "
+            "names; write a header as the first line, such as source,target, or header: true or false and columns: [..] "
+            "beside file: edges.csv in dataset.yaml",
         ),
-        (
-            "id,g\n1,a\n2,b\n3,a\n",
-            "1,2\n2,3\n",
-            "edges.csv: seems to have no header line: line 1 holds '1', '2', which look like data, not like column "
-            "names; write a header as the first line, such as source,target",
-        ),
-        ("id,g\nx,a\ny,b\nz,a\n", "x,y,5\ny,z,6\n", "edges.csv: seems to have no header line: line 1 holds 'x', 'y'"),
-        (
-            "x,a\ny,b\nz,a\n",
-            "source,target\nx,y\ny,z\n",
-            "nodes.csv: seems to have no header line: line 1 holds 'x', 'a'",
-        ),
-        ("x,a\ny,b\nz,a\n", "x,y\ny,z\n", "nodes.csv: seems to have no header line: line 1 holds 'x', 'a'"),
+        ("x,a\ny,b\n", "source,target\nx,y\n", "nodes.csv: seems to have no header line: line 1 holds 'x', 'a'"),
         (
             "x\ny\nz\n",
             "source,target\nx,y\ny,z\n",

@@ -42,7 +42,7 @@ def edge_columns(edges: Table, ends: tuple[str, str], weight: str | None = None)
         else:
             column, values = _weight_column(edges, name, ends, named)
             columns.append(column)
-    return NodeColumns(columns=tuple(columns), edge_weights=values)
+    return NodeColumns(columns=tuple(columns), edge_weights=values, messages=edges.messages)
 
 
 def _weight_column(

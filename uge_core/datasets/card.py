@@ -10,6 +10,8 @@ Every key but ``edges`` and ``nodes`` (or ``users``) may be left out::
       source: from                 # the column with one end; the user where there are users
       target: to                   # the other end
       weight: strength             # how much each edge counts; else a column called weight or w
+      header: true                 # whether the first line names the columns; else unless it is like the lines below
+      columns: [from, to, strength]  # what the columns are called; of a file without a header else 1, 2, 3
     nodes:                         # one row per node
       file: people.csv
       id: person                   # the column with the ids
@@ -22,7 +24,7 @@ Every key but ``edges`` and ``nodes`` (or ``users``) may be left out::
     sides:                         # a bipartite graph in one node file
       column: kind                 # the column that tells the sides apart
       users: person                # its value for the first side; any other is an item
-    separator: ";"                 # one character, or tab; else comma, semicolon or tab by the first line
+    separator: ";"                 # one character, tab, or blank (any run of blanks and tabs); else by the first lines
     encoding: latin-1              # else utf-8
     directed: true                 # each row runs from source to target; else only a matrix can have directions
     attributes:                    # exactly these columns; or a list of names
@@ -67,15 +69,23 @@ SCHEMA: Mapping[str, str] = {
     "edges.source": "text",
     "edges.target": "text",
     "edges.weight": "text",
+    "edges.header": "true or false",
+    "edges.columns": "list of names",
     "nodes.file": "file name",
     "nodes.id": "text",
+    "nodes.header": "true or false",
+    "nodes.columns": "list of names",
     "users.file": "file name",
     "users.id": "text",
+    "users.header": "true or false",
+    "users.columns": "list of names",
     "items.file": "file name",
     "items.id": "text",
+    "items.header": "true or false",
+    "items.columns": "list of names",
     "sides.column": "text",
     "sides.users": "text",
-    "separator": "one character, or tab",
+    "separator": "one character, tab, or blank",
     "encoding": "encoding",
     "directed": "true or false",
     "attributes": "list of names, or a mapping of names",
@@ -211,11 +221,11 @@ def _check(path: Path, key: str, kind: str, value: Any) -> Any:
         return tuple(value)
     if kind.startswith("quantile"):
         return _bins(wrong, value)
-    if isinstance(value, bool | list | dict) or value is None or not str(value).strip():
-        raise wrong
     text = str(value)
-    if kind == "one character, or tab":
-        text = "\t" if text == "tab" else text
+    if isinstance(value, bool | list | dict) or value is None or not (text.strip() or (key == "separator" and text)):
+        raise wrong
+    if kind == "one character, tab, or blank":
+        text = {"tab": "\t", "blank": " "}.get(text, text)
         if len(text) != 1 or text in '"\r\n' or not text.isascii():
             raise wrong
     elif kind == "encoding":

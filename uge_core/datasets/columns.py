@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import FloatArray, IntArray
-from uge_core.datasets.findings import probable_code, says_not_given
+from uge_core.datasets.findings import probable_codes, says_not_given
 from uge_core.datasets.layouts.base import Asked
 from uge_core.datasets.tables import Table, as_numbers, counted, usable_names
 from uge_core.errors import GraphError
@@ -41,6 +41,7 @@ FEWEST_IDENTIFIERS = 10
 """In a smaller table values that are all different may be chance."""
 MAX_FEATURE = 1e18
 """Squares of larger numbers overflow single precision."""
+_MOST_CODES = 20
 _CONSTANT = ("no value", "one value")
 _NOT_NAMED = "not named by --attributes"
 _TOO_LARGE = "values too large for a feature"
@@ -205,7 +206,8 @@ def assign(table: Table, roles: Mapping[str, Role], rest: Role, asked: Asked, *,
             kind, detail = "ignored", _NOT_NAMED
         out.append(_become(column, kind, detail))
     columns = [c for part in out for c in part.columns]
-    out.append(NodeColumns(messages=(*_about_columns(table, cells, columns), *_about_values(table, cells, columns))))
+    about = *table.messages, *_about_columns(table, cells, columns), *_about_values(table, cells, columns)
+    out.append(NodeColumns(messages=about))
     if crowded_out:
         text = (
             f"{table.file}: {counted(len(crowded_out), 'further column')} could be attributes; the first "
@@ -262,10 +264,10 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
         if column.role == "feature" and cell.identifies and _counts_up(numbers):
             owners.append(column.name)
             fed = True
-        code = probable_code(cell.name, numbers)
-        if code is not None:
-            cells_with = int((as_numbers(cell.values) == code).sum())
-            codes.append(f"{column.name}: {code:g}, {counted(cells_with, 'cell')}")
+        found = probable_codes(cell.name, numbers)
+        if found:
+            every = as_numbers(cell.values)
+            codes += [f"{column.name}: {c:g}, {counted(int((every == c).sum()), 'cell')}" for c in found]
         banded = bool(cell.role.bands or cell.role.bins)
         open_ended = (
             not banded if column.role == "attribute" else cell.role.kind == "auto" and owners[-1:] != [column.name]
@@ -288,7 +290,9 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
             f"{'counts' if len(codes) == 1 else 'count'} as {'a value' if len(codes) == 1 else 'values'}"
         )
         remedy = "declare it as missing: in dataset.yaml, or leave these cells empty"
-        messages.append(Message("warning", "probable-missing-code", text, len(codes), tuple(codes[:5]), remedy))
+        messages.append(
+            Message("warning", "probable-missing-code", text, len(codes), tuple(codes[:_MOST_CODES]), remedy)
+        )
     if many:
         text = (
             f"{table.file}: {counted(len(many), 'numeric column')} with more than {MANY_NUMBERS} values; as "

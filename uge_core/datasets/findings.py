@@ -24,7 +24,52 @@ _NEAR_CONSTANT = 0.95
 _SHOWN = 5
 _MOST_GROUPS = 50
 _CHUNK = 64
-_NOT_GIVEN = {"na", "n/a", "nan", "null", "unknown", "?", "-", "missing", "not given", "prefer not to say"}
+_NOT_GIVEN = frozenset(
+    """
+    na|n/a|n.a|n.a.|#n/a|nan|null|#null!|nil|unknown|not known|?|??|-|--|---|.|..|missing|not given|not stated|not specified|
+    unspecified|not provided|not reported|undisclosed|not disclosed|not available|no answer|no response|no reply|
+    refused|refused to answer|declined|decline to answer|decline to state|decline to say|don't know|dont know|
+    do not know|dk/na|don't know/refused|don't want to say|i don't know|no data|
+    keine angabe|keine angaben|k.a|k.a.|k. a|k. a.|ohne angabe|weiß nicht|weiss nicht|unbekannt|keine antwort|verweigert|
+    möchte ich nicht sagen|möchte ich nicht angeben|möchte nicht antworten|
+    non renseigné|non renseignée|non précisé|non spécifié|non communiqué|inconnu|inconnue|ne sait pas|ne sais pas|nsp|
+    je ne sais pas|ne se prononce pas|sans réponse|pas de réponse|refus|préfère ne pas répondre|préfère ne pas dire|
+    je préfère ne pas répondre|je préfère ne pas le dire|ne souhaite pas répondre|je ne souhaite pas répondre|
+    prefiero no decirlo|prefiero no decir|prefiero no responder|prefiero no contestar|no contesta|no sabe|ns/nc|
+    no sabe/no contesta|no lo sé|desconocido|desconocida|sin respuesta|sin dato|sin datos|no especificado|no responde|
+    prefiro não dizer|prefiro não responder|prefiro não informar|não sabe|não sei|não informado|não respondeu|
+    desconhecido|sem resposta|
+    preferisco non rispondere|preferisco non dirlo|preferisco non dire|non so|non indicato|non risponde|sconosciuto|
+    non specificato|nessuna risposta|
+    wil ik niet zeggen|wil niet zeggen|zeg ik liever niet|liever niet zeggen|onbekend|weet niet|weet ik niet|
+    geen antwoord|geen opgave|
+    vill inte uppge|vill ej uppge|vill inte svara|vet ej|vet inte|okänd|okänt|uppgift saknas|ej svar|inget svar|
+    ønsker ikke å oppgi|ønsker ikke å svare|vil ikke oppgi|vet ikke|ukjent|ubesvart|ikke oppgitt|
+    ønsker ikke at oplyse|ønsker ikke at svare|vil ikke oplyse|ved ikke|ukendt|uoplyst|
+    en halua sanoa|en halua vastata|en osaa sanoa|ei tietoa|tuntematon|
+    brak danych|brak odpowiedzi|nie wiem|odmowa|odmowa odpowiedzi|wolę nie mówić|wolę nie odpowiadać|nie podano|
+    nechci odpovídat|nechci uvést|neuvedeno|nevím|neznámé|nem tudom|nem válaszolt|nincs válasz|prefer să nu răspund|
+    nu știu|nu răspund|belirtmek istemiyorum|cevap yok|bilinmiyor|bilmiyorum|
+    не указано|не указан|нет ответа|нет данных|неизвестно|не знаю|отказ|затрудняюсь ответить|предпочитаю не отвечать|
+    предпочитаю не указывать|не вказано|невідомо|немає відповіді|δεν απαντώ|δεν γνωρίζω|άγνωστο|
+    不愿透露|不願透露|未知|不知道|不详|不詳|拒绝回答|拒絕回答|未填|無回答|不明|未回答|回答しない|答えたくない|わからない|
+    무응답|모름|응답 거부|응답거부|밝히고 싶지 않음|غير معروف|أفضل عدم الإجابة|أفضل عدم القول|לא ידוע|मालूम नहीं
+    """.replace("\n", "")
+    .replace("    ", "")
+    .split("|")
+)
+"""What people write where they do not say, without brackets, in small letters."""
+_RATHER_NOT = re.compile(
+    r"(?:i )?(?:would |'d |i'd )?(?:prefer|rather|choose|wish|want)(?:red|s)?(?: to)? not(?: to)? "
+    r"(?:say|answer|disclose|respond|state|share|specify|tell|reply|identify|report)\b.*"
+    r"|(?:i )?(?:do not|don't) (?:wish|want|care) to (?:say|answer|disclose|respond|state|share|specify|tell|reply)\b.*"
+)
+_LONGEST_WORDS = 60
+_WHOLE_CODES = frozenset({66, 77, 88, 99, 96, 97, 98, 666, 777, 888, 996, 997, 998, 6666, 7777, 8888, 9996, 9997, 9998})
+_NEGATIVE_CODES = frozenset({*range(1, 10), 96, 97, 98, 666, 777, 888, 996, 997, 998})
+_FEWEST_SCALE = 3
+_AGE_GAP = 4  # years that nobody has, before 97 to 99
+_AGES = 10
 _NEVER_ZERO = re.compile(r"(?:^|[\W_])(?:age|alter|year|birth\w*|born|height|weight)(?:$|[\W_])", re.IGNORECASE)
 
 
@@ -151,17 +196,36 @@ def _varies(values: FloatArray) -> bool:
 
 
 def says_not_given(value: str) -> bool:
-    """Whether a cell's text is a word that people write where a value is missing, as NA or unknown."""
+    """Whether a cell's text is what people write where a value is missing: NA, unknown, prefer not to say."""
     # None is how Python writes it; none may be an answer, as to which occupation.
-    return value.strip().casefold() in _NOT_GIVEN or value == "None"
+    if value == "None":
+        return True
+    if len(value) > _LONGEST_WORDS:
+        return False
+    plain = value.strip().casefold()
+    if plain in _NOT_GIVEN:
+        return True
+    if plain.isalnum() and plain.isascii():
+        return False
+    plain = re.sub(r"[\s_]+", " ", plain.replace("\u2019", "'").strip(" \t()[]<>{}\"'*!,;:"))
+    return (
+        plain in _NOT_GIVEN or plain.rstrip(".") in _NOT_GIVEN or _RATHER_NOT.fullmatch(plain.rstrip(".")) is not None
+    )
 
 
 def probable_code(name: str, values: npt.NDArray[np.float64]) -> float | None:
-    """A number of a column that probably means "not given", or None.
+    """The first of `probable_codes`, or None."""
+    return next(iter(probable_codes(name, values)), None)
 
-    An end of the values is taken for one when it is further from the next value than all others
-    are apart (999 among ages), when it is -1 and nothing else is negative, or when it is 0 in a
-    column called age, year, birth, height or weight.
+
+def probable_codes(name: str, values: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    """The numbers of a column that probably mean "not given", rising.
+
+    Negative whole numbers are taken for codes where nothing negative belongs (beside ages), and where they are
+    few, usual codes, and no part of a scale around 0; so is 0 in a column called age, year, birth, height or
+    weight. Numbers at an end are taken for codes when they are further from the next value than all others are
+    apart and written like codes (77, 88, 99, 97 to 99, 999), or, in a column of ages, when most of the
+    values between are missing; so are 8 and 9 (7, 8, 9) behind a scale that ends earlier.
 
     Args:
         name: the column's name.
@@ -169,28 +233,80 @@ def probable_code(name: str, values: npt.NDArray[np.float64]) -> float | None:
     """
     numbers = values[np.isfinite(values)]
     if not len(numbers):
-        return None
-    low, high = float(numbers.min()), float(numbers.max())
-    above, below = numbers[numbers > low], numbers[numbers < high]
-    if not len(above) or not len(below):
-        return None
-    second, second_last = float(above.min()), float(below.max())
-    if second == high:
-        return None  # two values: a code and its opposite, such as -1 and 1
-    if low in (0.0, -1.0) and second > 0 and _NEVER_ZERO.search(name):
-        return low
-    if low == -1 and second >= 0 and bool((numbers == np.rint(numbers)).all()):
-        return low
-    if second_last > second and high - second_last > 2 * (second_last - low) and _is_code(high):
-        return high
-    if second_last > second and second - low > 2 * (high - second) and _is_code(low):
-        return low
-    return None
+        return ()
+    low, high, never = float(numbers.min()), float(numbers.max()), _NEVER_ZERO.search(name) is not None
+    if ((numbers == low) | (numbers == high)).all():
+        return ()  # two values: a code and its opposite, such as -1 and 1
+    if not _is_code(high) and not (never and low <= 0):  # most features, whose many values take long to sort
+        if not _is_code(low) or (low < 0 and low != np.rint(low) and low > -1e18):
+            return ()
+        second = float(numbers[numbers > low].min())
+        if low == 0 and second <= 2 * (high - second):
+            return ()
+    distinct = np.unique(numbers)
+    first = _low_codes(distinct, never)
+    last = _high_codes(distinct[len(first) :], never)
+    return (*map(float, first), *map(float, last))
+
+
+def _low_codes(distinct: npt.NDArray[np.float64], never: bool) -> npt.NDArray[np.float64]:
+    """The codes at the low end of rising numbers."""
+    whole = bool((distinct == np.rint(distinct)).all())
+    negative, others = distinct[distinct < 0], distinct[distinct >= 0]
+    codes = distinct[:0]
+    if len(negative) and len(others) and (never or (whole and _are_negative_codes(negative, others))):
+        codes = negative
+    rest = distinct[len(codes) :]
+    if never and len(rest) > 1 and rest[0] == 0:
+        return distinct[: len(codes) + 1]
+    if len(codes) or len(rest) < _FEWEST_SCALE:
+        return codes
+    second, high = rest[1], rest[-1]
+    far = rest[-2] > second and second - rest[0] > 2 * (high - second) and _is_code(float(rest[0]))
+    return distinct[:1] if far else codes
+
+
+def _are_negative_codes(negative: npt.NDArray[np.float64], others: npt.NDArray[np.float64]) -> bool:
+    """Whether negative whole numbers beside others are codes and no part of a scale."""
+    usual = all(int(-n) in _NEGATIVE_CODES or set(str(int(-n))) == {"9"} for n in negative)
+    if not usual or len(others) < 2 or len(negative) > len(others) or -negative[0] == others[-1]:
+        return False
+    if len(negative) == 1:
+        # -1 stands beside counts; -2 may be the end of what goes below 0.
+        return bool(negative[0] == -1 or others[0] - negative[0] > 2)
+    together = np.append(negative, others[0])
+    return bool((np.diff(together) > 1).any())
+
+
+def _high_codes(rest: npt.NDArray[np.float64], never: bool) -> npt.NDArray[np.float64]:
+    """The codes at the high end of rising numbers."""
+    none = rest[:0]
+    if len(rest) < _FEWEST_SCALE:
+        return none
+    count = 0
+    while count < len(rest) - 2 and _is_code(float(rest[-1 - count])):
+        count += 1
+    for n in range(count, 0, -1):  # as many as stand apart from what is left
+        others, codes = rest[: len(rest) - n], rest[len(rest) - n :]
+        gap, spread = codes[0] - others[-1], others[-1] - others[0]
+        if others[0] < 0 < others[-1] and n > 1:
+            continue
+        small = codes[0] < 10
+        if gap > 2 * spread and not small:
+            return codes
+        dense = bool((np.diff(others) == 1).all())
+        if small and n > 1 and codes[-1] == 9 and dense and 0 <= others[0] <= 1 and gap >= 2:
+            return codes
+        if small and n == 1 and codes[0] == 9 and dense and 0 <= others[0] <= 1 and gap > 2 * spread:
+            return codes
+        if never and not small and gap > _AGE_GAP and len(others) >= _AGES and codes[-1] < 100:
+            return codes
+    return none
 
 
 def _is_code(number: float) -> bool:
-    """Whether a number is written like a code: 0, negative, or nines."""
+    """Whether a number is written like a code: 0, negative, nines, or as surveys do (77, 88, 97, 98)."""
     if number != np.rint(number) or abs(number) >= 2**63:
         return number != 0 and abs(number) >= 1e18
-    digits = str(abs(int(number)))
-    return number <= 0 or set(digits) == {"9"} or digits in ("97", "98", "997", "998")
+    whole = abs(int(number))
+    return number <= 0 or set(str(whole)) == {"9"} or whole in _WHOLE_CODES or whole in (7, 8)

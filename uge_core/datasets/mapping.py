@@ -22,7 +22,7 @@ from uge_core.datasets.assemble import WEIGHTS
 from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
 from uge_core.datasets.evidence import IDS, guess_ends, guess_id, is_index
-from uge_core.datasets.findings import probable_code, says_not_given
+from uge_core.datasets.findings import probable_codes, says_not_given
 from uge_core.datasets.ids import by_id
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.layouts.tables import read_any
@@ -233,7 +233,8 @@ def written_mapping(folder: str | Path) -> TableMap | None:
     nodes = card.get("users.file") or card.get("nodes.file")
     source, target = (str(card.get(k) or "") for k in ("edges.source", "edges.target"))
     ident = card.get("users.id") or card.get("nodes.id")
-    if card.get("items.file") or not (source and target and ident):
+    unasked = [f"{part}.{key}" for part in ("edges", "nodes", "users") for key in ("header", "columns")]
+    if card.get("items.file") or not (source and target and ident) or any(card.get(k) is not None for k in unasked):
         return None
     sensitive = card.names("sensitive")
     uses = [
@@ -325,8 +326,7 @@ def _use(nodes: Table, name: str, role: str) -> Use:
     sensitive = _LIKE_SENSITIVE.search(name) is not None
     use, bins = (role if role in USES else "ignored"), ""
     if numeric:
-        code = probable_code(name, numbers)
-        codes = codes if code is None else (*codes, f"{code:.15g}")
+        codes += tuple(f"{c:.15g}" for c in probable_codes(name, numbers))
         if len(kept) > MANY_NUMBERS and sensitive:
             use, bins = "attribute", "quantile:5"
     return Use(name, use, sensitive and use == "attribute", codes, bins)
@@ -362,7 +362,7 @@ def card_text(made: TableMap) -> str:
         "edges": {k: v for k, v in ends.items() if v},
         "users" if made.sides == "items" else "nodes": {"file": made.nodes, "id": made.id},
         "sides": {"column": made.side_column, "users": made.users} if made.sides == "column" else None,
-        "separator": "tab" if made.separator == "\t" else made.separator,
+        "separator": {"\t": "tab", " ": "blank"}.get(made.separator, made.separator),
         "encoding": made.encoding,
         "directed": made.directed or None,
     }

@@ -8,7 +8,6 @@ unpickles.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import re
 import unicodedata
@@ -16,7 +15,6 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,17 +24,25 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import IntArray
-from uge_core.datasets.bounded import check_gzip, is_gzip, open_bytes, read_bytes
+from uge_core.datasets.beginnings import begin, header_of, most_frequent, reason, record, separator_of, split
+from uge_core.datasets.bounded import check_gzip, open_bytes, read_bytes
+from uge_core.datasets.quotes import Faults, Watched
 from uge_core.errors import GraphError
+from uge_core.graph.graph import Message
 
-_PEEK = 2**16
-_LONGEST = 2**24
 _LONGEST_LIST = 2**26
 _CELLS = 2**21
 _FEW = 2_000
 MOST_COLUMNS = 20_000
 """Each column costs about a millisecond, however short it is."""
 _SHOWN = 3
+_SURVEY_TITLES = {
+    "responseid": "response id",
+    "startdate": "start date",
+    "enddate": "end date",
+    "recordeddate": "recorded date",
+}
+"""Columns of Qualtrics, and what its second line says under them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +52,14 @@ class Table:
     Attributes:
         file: the file's name, for messages.
         frame: the cells; the index holds line numbers, the columns the header's names.
+        messages: how the file was read, where that is not plain.
+        headless: the columns' names are not the file's.
     """
 
     file: str
     frame: pd.DataFrame
+    messages: tuple[Message, ...] = ()
+    headless: bool = False
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -93,36 +103,48 @@ def read_table(
     quoted: bool | None = None,
     encoding: str = "utf-8-sig",
     in_place: bool = False,
+    header: bool | None = True,
+    columns: Sequence[str] | None = None,
 ) -> Table:
     """Reads a table of separated values.
 
+    A first line ``sep=;`` says the separator. Where all cells are text and the form is free, lines at the
+    start that begin with #, % or // are comments, counted in the table's messages.
+
     Args:
         path: the file; ``.gz`` is unpacked.
-        sep: the separator; ``"::"`` is MovieLens', None takes comma, semicolon or tab by the first line.
+        sep: the separator; ``"::"`` is MovieLens', a blank any run of blanks and tabs (without `names`), None takes
+            comma, semicolon, tab or blanks by the first lines.
         names: the columns of a file without a header.
         text: columns to keep as text (any case); numbers are recognised in the others. None: all are text.
-        quoted: cells may stand in quotes. None: where there is a header.
+        quoted: cells may stand in quotes. None: where `names` are not given.
         encoding: of the file.
         in_place: row i is node i, so that a row without a value is somebody; else rows that are empty throughout are
             left out. Empty lines at the end are nobody.
+        header: whether the first line names the columns; None: unless it is like the lines below it.
+        columns: names that the user gives the columns.
 
     Returns:
         The table.
 
     Raises:
-        GraphError: not what its name says, not text, no rows, a row with too many cells, or a
-            column name that stands twice.
+        GraphError: not what its name says, not text, no rows, a row with too many cells, a quotation mark that
+            is closed far away, or a column name that stands twice.
     """
-    first_line, second_line = _first_lines(path, encoding)
-    if sep is None:
-        sep = _separator(first_line)
-    header = list(names) if names is not None else [h.strip() for h in _split(path, first_line, sep)]
-    if len(header) > MOST_COLUMNS:
+    start = begin(path, encoding, comments=names is None and text is None)
+    # Of rows that are somebody each, a single column may hold names of several words.
+    guessed = most_frequent(start.lines[0]) if in_place else separator_of(start.lines)
+    sep = start.sep or (guessed if sep is None else sep)
+    blanks = sep == " " and names is None
+    called, used, messages, headless = (
+        (list(names), 0, (), True) if names is not None else header_of(path, start, sep, header, columns)
+    )
+    if len(called) > MOST_COLUMNS:
         raise GraphError(
-            f"{path.name}: line 1 has {len(header):,} fields; a table has at most {MOST_COLUMNS:,} columns, keep "
-            "those you need"
+            f"{path.name}: line {start.skipped + 1} has {len(called):,} fields; a table has at most "
+            f"{MOST_COLUMNS:,} columns, keep those you need"
         )
-    repeated = [h for h, n in Counter(header).items() if n > 1]
+    repeated = [h for h, n in Counter(called).items() if n > 1]
     if repeated:
         raise GraphError(
             f"{path.name}: column {repeated[0]!r} stands twice in the header; rename one of the two, "
@@ -131,19 +153,23 @@ def read_table(
     quoted = names is None if quoted is None else quoted
     # pandas takes separators of one character on its fast path: "::" is read as ":" with an empty cell between.
     step = len(sep)
-    width = step * (len(header) - 1) + 1
-    seen = len(_split(path, first_line, sep)) if quoted else first_line.count(sep[0]) + 1
+    width = step * (len(called) - 1) + 1
+    first = start.lines[0]
+    seen = len(split(path, first, sep)) if quoted else first.count(sep[0]) + 1
     if names is not None and seen != width:
         raise GraphError(
-            f"{path.name}: line 1 has {(seen - 1) // step + 1} fields separated by {sep!r}, expected {len(header)}: "
-            f"{_listed(header)}"
+            f"{path.name}: line {start.skipped + 1} has {(seen - 1) // step + 1} fields separated by {sep!r}, expected "
+            f"{len(called)}: {_listed(called)}"
         )
-    if names is None and len(_split(path, second_line, sep)) > width + 1:
-        raise GraphError(f"{path.name}: {_too_long(2, width)}")  # pandas would cut this row to the header's length
+    if used > 1:
+        Faults(path, encoding, sep, len(called), start.skipped).check()
+    skipped = start.skipped + used
+    fault = Faults(path, encoding, sep, len(called), skipped if quoted else None)
+    if names is None and len(record(path, start.lines[used:], sep)[0]) > width + 1:
+        raise fault.too_long(skipped + 1)  # pandas would cut this row to the header's length
     options: dict[str, Any] = {
-        "sep": sep[0],
+        "sep": r"\s+" if blanks else sep[0],
         "header": None,
-        "skiprows": int(names is None),
         "names": range(width + 1),  # the extra one catches rows that are too long by one
         "index_col": False,
         "keep_default_na": False,
@@ -151,37 +177,45 @@ def read_table(
         "skip_blank_lines": False,
         "skipinitialspace": quoted,
         "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-        "encoding": encoding,
         "low_memory": False,
     }
     keep = None if text is None else {t.lower() for t in text}
-    called = zip(header, usable_names(header), strict=True)
-    is_text = [keep is None or h.lower() in keep or used.lower() in keep for h, used in called]
+    named = zip(called, usable_names(called), strict=True)
+    is_text = [keep is None or h.lower() in keep or known.lower() in keep for h, known in named]
     options["dtype"] = str if all(is_text) else {step * i: str for i, t in enumerate(is_text) if t} | {width: str}
     parts: list[pd.DataFrame] = []
-    line = 1 + int(names is None)
+    line = 1 + skipped
+    rows_read = 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             if path.suffix == ".gz":
                 check_gzip(path)
             # The parser needs up to ninety times what it reads (a line of nothing): it gets a piece at a time.
-            with open_bytes(path) as f, pd.read_csv(f, chunksize=_CELLS // (width + 1) + 1, **options) as pieces:
+            with (
+                Watched(open_bytes(path), encoding, skipped) as f,
+                pd.read_csv(f, chunksize=_CELLS // (width + 1) + 1, **options) as pieces,
+            ):
                 for piece in pieces:
                     rows = piece.index[piece[width].notna().to_numpy()]
                     if len(rows):
                         line += int(rows[0])
-                        raise GraphError(f"{path.name}: {_too_long(line, len(header))}")
-                    piece = piece.iloc[:, [step * i for i in range(len(header))]]
-                    parts.append(piece if in_place or len(header) == 1 else _without_blank_rows(piece))
+                        raise fault.too_long(line)
+                    rows_read += len(piece)
+                    piece = piece.iloc[:, [step * i for i in range(len(called))]]
+                    parts.append(piece if in_place or len(called) == 1 else _without_blank_rows(piece))
+    except pd.errors.EmptyDataError:
+        parts = [pd.DataFrame(columns=range(len(called)), index=pd.RangeIndex(0), dtype="str")]
     except pd.errors.ParserWarning:  # its first row goes on beyond the extra column, after a line break in a cell
-        raise GraphError(f"{path.name}: {_too_long(line, len(header))}") from None
+        raise fault.too_long(line) from None
     except pd.errors.ParserError as e:
-        raise GraphError(f"{path.name}: {_parser_reason(str(e), len(header))}") from None
+        raise fault.of_parser(str(e)) from None
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValueError) as e:
-        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
+        raise GraphError(f"{path.name}: {reason(path, e, encoding)}") from None
+    if quoted and (f.escaped or f.breaks > rows_read):
+        fault.check()
     sorts = zip(*(map(_sort, p.dtypes) for p in parts), strict=True)
-    mixed = [h for h, kinds in zip(header, sorts, strict=True) if len(set(kinds)) > 1]
+    mixed = [h for h, kinds in zip(called, sorts, strict=True) if len(set(kinds)) > 1]
     if mixed:
         return read_table(
             path,
@@ -191,14 +225,32 @@ def read_table(
             quoted=quoted,
             encoding=encoding,
             in_place=in_place,
+            header=header,
+            columns=columns,
         )
     frame = pd.concat(parts)
     frame.index += line
-    frame.columns = pd.Index(header, dtype=object)
+    frame.columns = pd.Index(called, dtype=object)
     frame = frame.iloc[: len(frame) - _blank_lines(path)] if in_place else _without_blank_rows(frame)
     if not len(frame):
         raise GraphError(f"{path.name}: there are no rows under the header; one row per node or edge is needed")
-    return Table(path.name, frame)
+    if blanks:
+        _refuse_short(path, frame)
+    if not headless:
+        frame, more = without_survey_rows(path.name, frame)
+        messages += more
+    return Table(path.name, frame, messages, headless)
+
+
+def _refuse_short(path: Path, frame: pd.DataFrame) -> None:
+    """Refuses rows that lack a cell where blanks separate: which one is missing cannot be seen."""
+    short = frame.iloc[:, -1].isna().to_numpy()
+    if short.any():
+        raise GraphError(
+            f"{path.name}: {count(short, 'row')} with fewer than the {frame.shape[1]} fields expected, first: line "
+            f"{frame.index[short][0]}; blanks separate, so that an empty cell cannot be seen: write a word such as NA "
+            "there (and missing: [NA] in dataset.yaml), or separate by comma or tab"
+        )
 
 
 def first_cells(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[str]]:
@@ -207,9 +259,10 @@ def first_cells(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[str]
     Raises:
         GraphError: not what its name says, or not text.
     """
-    line, _ = _first_lines(path, encoding)
-    sep = _separator(line)
-    return sep, [cell.strip() for cell in _split(path, line, sep)]
+    start = begin(path, encoding)
+    line = start.lines[0]
+    sep = start.sep or most_frequent(line)
+    return sep, [cell.strip() for cell in split(path, line, sep)]
 
 
 def read_lines(path: Path, encoding: str) -> list[str]:
@@ -218,11 +271,11 @@ def read_lines(path: Path, encoding: str) -> list[str]:
     Raises:
         GraphError: the file is not what its name says, or not small.
     """
-    _first_lines(path, encoding)
+    begin(path, encoding)
     try:
         return read_bytes(path, _LONGEST_LIST).decode(encoding).splitlines()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
-        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
+        raise GraphError(f"{path.name}: {reason(path, e, encoding)}") from None
 
 
 def read_array(path: Path, what: str) -> IntArray:
@@ -309,7 +362,7 @@ def refuse_numbers_as_header(table: Table, header: str, *columns: str) -> None:
         GraphError: they are all numbers.
     """
     cells = columns or table.names
-    if all(map(is_number, cells)):
+    if not table.headless and all(map(is_number, cells)):
         refuse_headless(table, cells[:_SHOWN], header)
 
 
@@ -329,7 +382,8 @@ def refuse_headless(table: Table, cells: Sequence[str], header: str) -> None:
         f"{table.file}: seems to have no header line: line 1 holds {quoted}, which "
         f"{'looks' if len(cells) == 1 else 'look'} "
         f"like data, not like {'a column name' if len(cells) == 1 else 'column names'}; "
-        f"write a header as the first line, such as {header}"
+        f"write a header as the first line, such as {header}, or header: true or false and columns: [..] beside "
+        f"file: {table.file} in dataset.yaml"
     )
 
 
@@ -346,56 +400,31 @@ def _finite(cells: pd.Series) -> npt.NDArray[np.float64]:
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
-def _first_lines(path: Path, encoding: str) -> tuple[str, str]:
-    """The first two lines of a text file, after checking that it is one."""
-    try:
-        zipped = is_gzip(path)
-        if path.suffix == ".gz" and not zipped:
-            raise GraphError(f"{path.name}: is not gzip data although its name ends in .gz; rename it or compress it")
-        if path.suffix != ".gz" and zipped:
-            raise GraphError(f"{path.name}: is gzip data; rename it to {path.name}.gz or unpack it")
-        with open_bytes(path) as f:
-            head = f.readline(_LONGEST) + f.readline(_LONGEST)
-            peek = head + f.read(_PEEK)
-    except (OSError, EOFError, zlib.error) as e:
-        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
-    if peek[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) and not encoding.lower().startswith("utf-16"):
-        raise GraphError(f"{path.name}: is UTF-16 text; save it as UTF-8 (in Excel: CSV UTF-8)")
-    if b"\0" in peek and not encoding.lower().startswith(("utf-16", "utf-32")):
-        raise GraphError(f"{path.name}: is not text (it holds zero bytes); save it as plain text separated by commas")
-    try:
-        if encoding.lower().startswith(("utf-16", "utf-32")):  # a line's end is not one byte
-            text = codecs.getincrementaldecoder(encoding)().decode(peek)
-            lines = re.split(r"\r\n|\n|\r", text, maxsplit=2)
-        else:
-            lines = [b.decode(encoding) for b in re.split(rb"\r\n|\n|\r", head, maxsplit=2)[:2]]
-        decoded = lines[0], [*lines, ""][1]
-    except UnicodeDecodeError as e:
-        raise GraphError(f"{path.name}: {_reason(path, e, encoding)}") from None
-    if not decoded[0].strip():
-        raise GraphError(
-            f"{path.name}: {'is empty' if not head.strip() else 'the first line is empty'}; a header or "
-            "a first row is needed"
-        )
-    return decoded
-
-
-def _separator(line: str) -> str:
-    """Comma, semicolon or tab, whichever stands most often in a line, quoted cells left out."""
-    return max(",;\t", key=re.sub(r'"[^"]*"', "", line).count)
-
-
-def _split(path: Path, line: str, sep: str) -> list[str]:
-    """The cells of one line, quotes removed."""
-    try:
-        return next(csv.reader([line], delimiter=sep, skipinitialspace=True), [])
-    except csv.Error as e:
-        raise GraphError(f"{path.name}: cannot be read as a table ({e})") from None
-
-
 def _sort(dtype: Any) -> str:
     """Number, text or truth value: what the cells of a column must be throughout."""
     return "number" if dtype.kind in "iuf" else str(dtype.kind)
+
+
+def without_survey_rows(file: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[Message, ...]]:
+    """A table without the two rows that Qualtrics writes under the header: question texts and import ids."""
+    top = frame.head(_SHOWN)
+    ids = [all(str(c).startswith('{"ImportId"') for c in row if not pd.isna(c)) for row in top.itertuples(index=False)]
+    titles = [
+        str(cell).strip().lower() == _SURVEY_TITLES[name.lower()]
+        for name, cell in zip(map(str, frame.columns), top.iloc[0], strict=True)
+        if name.lower() in _SURVEY_TITLES
+    ]
+    # Other tables have at most an empty row here.
+    rows = max((i + 1 for i, yes in enumerate(ids) if yes and top.iloc[i].notna().any()), default=0)
+    rows = rows or int(bool(titles) and all(titles))
+    if not rows:
+        return frame, ()
+    lines = ", ".join(map(str, frame.index[:rows]))
+    text = f"{file}: {counted(rows, 'row')} under the header (line {lines}) left out: question texts and import ids of "
+    text += "Qualtrics, no people"
+    shown = tuple(str(row[0])[:40] for row in top.iloc[:rows].itertuples(index=False))
+    remedy = "nothing to do; remove these rows to be rid of this warning"
+    return frame.iloc[rows:], (Message("warning", "survey-rows", text, rows, shown, remedy),)
 
 
 def _without_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
@@ -419,50 +448,6 @@ def _blank_lines(path: Path) -> int:
         for line in file:
             count = 0 if line.strip(b"\r\n \0") else count + 1
     return count
-
-
-def _parser_reason(text: str, width: int) -> str:
-    """The parser's complaint in the user's terms."""
-    match = re.search(r"in line (\d+), saw", text)
-    if match:
-        return _too_long(int(match.group(1)), width)
-    if "inside string" in text:
-        return "a quotation mark is opened and never closed; close it or remove it"
-    return f"cannot be read as a table ({text.strip().splitlines()[-1]})"
-
-
-def _too_long(line: int, width: int) -> str:
-    """The complaint about a row that is longer than the header."""
-    return f"line {line} has more than the {width} fields expected; quote cells that hold the separator"
-
-
-def _reason(path: Path, error: Exception, encoding: str) -> str:
-    """Why a file could not be read, without the exception's type."""
-    if isinstance(error, UnicodeDecodeError):
-        return _encoding_reason(path, encoding)
-    if isinstance(error, PermissionError):
-        return "may not be read by this user; change its permissions"
-    if path.suffix == ".gz" and not isinstance(error, ValueError):
-        return "the gzip data are damaged or cut off; compress or download it again"
-    return f"cannot be read ({str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'})"
-
-
-def _encoding_reason(path: Path, encoding: str) -> str:
-    """Where a file stops being text of the encoding, and whether it mixes two."""
-    name = encoding.removesuffix("-sig").upper()
-    if name.startswith(("UTF-16", "UTF-32")):
-        return f"is not {name} text; save the whole file as UTF-8"
-    first, others = 0, False
-    with suppress(OSError, EOFError, zlib.error, GraphError), open_bytes(path) as f:
-        for number, line in enumerate(iter(lambda: f.readline(_LONGEST), b""), start=1):
-            try:
-                others = (not line.decode(encoding).removeprefix("\ufeff").isascii()) or others
-            except UnicodeDecodeError:
-                first = first or number
-            if first and others:
-                break
-    mixed = f"line {first} is not {name} text but other lines are, so that two encodings are mixed"
-    return (mixed if others else f"is not {name} text (first: line {first})") + "; save the whole file as UTF-8"
 
 
 def count(wrong: npt.NDArray[np.bool_], noun: str) -> str:

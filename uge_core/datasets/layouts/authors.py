@@ -7,6 +7,8 @@ them. Rows that hold -1 throughout are items (their MovieLens): the graph is the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -61,7 +63,7 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     user, item = np.minimum(source, target), np.maximum(source, target) - num_users
     item, kept, notes = drop_isolated_items(dataset.name, item, num_nodes - num_users)
     stays = np.concatenate([np.ones(num_users, dtype=bool), kept])
-    people = [Table(t.file, t.frame.iloc[:num_users]) for t, _ in tables]
+    people = [replace(t, frame=t.frame.iloc[:num_users]) for t, _ in tables]
     parts = [assign(t, _AGE, rest, asked) for t, (_, rest) in zip(people, tables, strict=True)]
     sided = [p.on_side("users", 0, int(stays.sum())) for p in parts]
     nodes = NodeColumns.join([*sided, described, NodeColumns(messages=notes)])

@@ -13,6 +13,7 @@ from uge_core.graph.graph import AttributedGraph
 Asked = frozenset[str] | None
 """The lower-case names of the columns that are to be the attributes; None: the layout's or the values' choice."""
 _NEVER_ZIPPED = (".npy", ".npz", ".parquet", ".pt", ".yaml")
+_DROPPINGS = {"thumbs.db", "ehthumbs.db", "desktop.ini"}
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Folder:
 
     Attributes:
         path: the folder.
-        files: the names of its files, sorted.
+        files: the names of its files, sorted; without the hidden ones that systems and programs leave behind.
     """
 
     path: Path
@@ -116,7 +117,7 @@ class Folder:
             DatasetMissing: the folder cannot be listed.
         """
         try:
-            return cls(path, tuple(sorted(p.name for p in path.iterdir() if p.is_file())))
+            return cls(path, tuple(sorted(p.name for p in path.iterdir() if not _is_dropping(p.name) and p.is_file())))
         except OSError as e:
             raise DatasetMissing(f"{path}: the folder cannot be read ({e.strerror or e})") from None
 
@@ -129,3 +130,8 @@ class Folder:
         rule = re.compile(re.escape(pattern).replace(r"\{\}", "(.*)") + r"(?:\.gz)?")
         matches = (rule.fullmatch(n) for n in self.files)
         return sorted({m.group(1) if "{}" in pattern else "" for m in matches if m})
+
+
+def _is_dropping(name: str) -> bool:
+    """Whether a file is a system's or a program's own: hidden (macOS' ._NAME), Windows' previews, Office's locks."""
+    return name.startswith((".", "~$")) or name.lower() in _DROPPINGS

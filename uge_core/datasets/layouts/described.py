@@ -17,7 +17,7 @@ from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import guess_ends, guess_id, id_and_ends
 from uge_core.datasets.ids import by_id, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
-from uge_core.datasets.layouts.tables import read_any
+from uge_core.datasets.layouts.tables import check_headers, read_any
 from uge_core.datasets.sparse import read_sparse
 from uge_core.datasets.tables import Table, as_numbers, counted, usable_names
 from uge_core.errors import DatasetMissing, GraphError
@@ -61,7 +61,13 @@ class _Reader:
 
     def table(self, key: str) -> Table:
         """One of the files as a table."""
-        table = read_any(self.file(key), self.card.get("separator"), self.card.get("encoding") or "utf-8-sig")
+        table = read_any(
+            self.file(key),
+            self.card.get("separator"),
+            self.card.get("encoding") or "utf-8-sig",
+            header=self.card.get(f"{key}.header"),
+            columns=self.card.get(f"{key}.columns"),
+        )
         self.seen.update({n.lower(): n for n in table.names})
         return table
 
@@ -160,6 +166,13 @@ class _Reader:
             raise GraphError(f"{self.path.name}: edges.source and edges.target are both {source!r}; name two columns")
         return source, target
 
+    def check_headers(self, key: str, nodes: Table, edges: Table, id_column: str, ends: tuple[str, str]) -> None:
+        """Refuses a first line that is a row, unless the card says what it is."""
+        told = [self.card.get(f"{k}.header") is not None or self.card.get(f"{k}.columns") for k in (key, "edges")]
+        named = [self.card.get(f"{key}.id"), self.card.get("edges.source") and self.card.get("edges.target")]
+        sure = [bool(t or n) or table.headless for t, n, table in zip(told, named, (nodes, edges), strict=True)]
+        check_headers(replace(nodes, headless=sure[0]), replace(edges, headless=sure[1]), id_column, ends)
+
     def one_table(self) -> AttributedGraph:
         """The graph of one node table; bipartite where a column tells the sides apart."""
         nodes = self.table("nodes")
@@ -182,6 +195,7 @@ class _Reader:
             nodes, edges, ident=self.column(nodes, "nodes.id"), ends=self.ends(edges) if named else None
         )
         id_column, ends = found.id, found.ends if found.messages else self.ends(edges)
+        self.check_headers("nodes", nodes, edges, id_column, ends)
         fixed, ids = {id_column.lower(): Role("id")}, node_index(nodes, id_column)
         source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
         allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text"
@@ -217,6 +231,7 @@ class _Reader:
         edges, users = self.table("edges"), self.table("users")
         ends = self.ends(edges)
         user_column = self.column(users, "users.id") or guess_id(users)
+        self.check_headers("users", users, edges, user_column, ends)
         user_ids = node_index(users, user_column)
         items = self.table("items") if self.card.get("items.file") else None
         item_column = "" if items is None else self.column(items, "items.id") or guess_id(items)
@@ -275,10 +290,11 @@ class _Reader:
         item, kept, notes = drop_isolated_items(self.name, place[second], len(item_rows))
         total = len(rows) + int(kept.sum())
         parts = [
-            self.assign(Table(table.file, table.frame.iloc[rows]), of_users, whole=False).on_side("users", 0, total)
+            self.assign(replace(table, frame=table.frame.iloc[rows]), of_users, whole=False).on_side("users", 0, total)
         ]
         if other is not None:
-            stay = Table(other.file, other.frame.iloc[item_rows[kept]])
+            said = () if other is table else other.messages
+            stay = replace(other, frame=other.frame.iloc[item_rows[kept]], messages=said)
             of_side = self.assign(stay, of_items, whole=False).on_side("items", len(rows), total)
             if other is table:
                 of_side = _apart(parts[0], of_side)

@@ -136,7 +136,8 @@ def _rating_columns(ratings: Table, ends: tuple[str, str]) -> NodeColumns:
     columns = edge_columns(ratings, ends).columns
     detail = "every rating is an edge, whatever its value"
     return NodeColumns(
-        columns=tuple(Column(c.file, c.name, c.role, detail) if c.name == "rating" else c for c in columns)
+        columns=tuple(Column(c.file, c.name, c.role, detail) if c.name == "rating" else c for c in columns),
+        messages=ratings.messages,
     )
 
 

@@ -8,6 +8,7 @@ column id (or node, node_id, user_id), as far as what the two tables share agree
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
@@ -31,7 +32,7 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     edges = read_any(dataset.files["edges"])
     id_column = guess_id(nodes)
     ends = guess_ends(edges)
-    _check_headers(nodes, edges, id_column, ends)
+    check_headers(nodes, edges, id_column, ends)
     found = id_and_ends(nodes, edges)
     id_column, ends = found.id, found.ends
     ids = node_index(nodes, id_column)
@@ -43,11 +44,21 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     return finish(dataset.name, "tables", source, target, len(ids), described, node_ids=ids)
 
 
-def read_any(path: Path, sep: str | None = None, encoding: str = "utf-8-sig", *, in_place: bool = False) -> Table:
+def read_any(
+    path: Path,
+    sep: str | None = None,
+    encoding: str = "utf-8-sig",
+    *,
+    in_place: bool = False,
+    header: bool | None = None,
+    columns: Sequence[str] | None = None,
+) -> Table:
     """A table, Parquet or text by the file's name; what it is read by as in `read_table`."""
-    if path.suffix == ".parquet":
-        return read_parquet(path)
-    return read_table(path, sep=sep, encoding=encoding, in_place=in_place)
+    if path.suffix != ".parquet":
+        return read_table(path, sep=sep, encoding=encoding, in_place=in_place, header=header, columns=columns)
+    if header is not None or columns is not None:
+        raise GraphError(f"{path.name}: header and columns are for text tables; Parquet names its columns itself")
+    return read_parquet(path)
 
 
 def _read_matrix(dataset: Found, nodes: Table, asked: Asked) -> AttributedGraph:
@@ -65,10 +76,10 @@ def _read_matrix(dataset: Found, nodes: Table, asked: Asked) -> AttributedGraph:
     return finish(dataset.name, "tables", source, target, size, columns, node_ids=ids)
 
 
-def _check_headers(nodes: Table, edges: Table, id_column: str, ends: tuple[str, str]) -> None:
+def check_headers(nodes: Table, edges: Table, id_column: str, ends: tuple[str, str]) -> None:
     """Refuses a file whose first line is a row: none of its cells is a known name, and it holds ids or numbers."""
-    edges_named = edges.column(*(name for pair in ENDS for name in pair), *WEIGHTS) is not None
-    nodes_named = nodes.column(*IDS) is not None
+    edges_named = edges.headless or edges.column(*(name for pair in ENDS for name in pair), *WEIGHTS) is not None
+    nodes_named = nodes.headless or nodes.column(*IDS) is not None
     is_id = [bool((nodes.frame[id_column] == end).any()) for end in ends]
     # Where the first node is in the first line of both files, it is in no row of either.
     known = [known or (not nodes_named and end == id_column) for known, end in zip(is_id, ends, strict=True)]
