@@ -16,6 +16,7 @@ SIDES = {
     "items": "people and items; items stand in the edges alone",
     "column": "people and items in one file, distinguished by a column",
 }
+UNKNOWN = {"refuse": "refuse the graph", "drop": "leave their edges out", "add": "add them, attributes unknown"}
 ICONS = {"blocking": "block", "warning": "warning", "note": "info"}
 
 plain = ui.plain_text
@@ -333,9 +334,19 @@ def mapping(folder: Path, recognised: bool) -> None:
     )
     made, seen = columns_with(pair, made, stamp)
     made = replace(made, columns=columns_of(made, seen, f"{key}_{ident}_{column}"))
-    left, middle, right = st.columns(3)
+    left, middle, right, last = st.columns(4)
+    policies = [p for p in UNKNOWN if p != "add" or sides != "column"]  # no column tells the side of an added node
     made = replace(
         made,
+        unknown_nodes=last.selectbox(
+            "Nodes without a row",
+            policies,
+            policies.index(guessed.unknown_nodes) if guessed.unknown_nodes in policies else 0,
+            format_func=UNKNOWN.__getitem__,
+            key=f"{key}_unknown_{len(policies)}",
+            help="What happens to edges that name a node which the file of nodes lacks: they block the graph, are left "
+            "out with a warning, or their nodes join the graph with unknown attributes.",
+        ),
         name=left.text_input("Name of the graph", guessed.name, key=f"{key}_name", placeholder=folder.name).strip(),
         licence=middle.text_input("Licence", guessed.licence, key=f"{key}_licence", placeholder="CC-BY-4.0").strip(),
         origin=right.text_input(
@@ -404,15 +415,19 @@ def columns_of(made: ui.TableMap, seen: dict[str, tuple[int, str]], key: str) ->
 
 def preview(pair: ui.TablePair, made: ui.TableMap, stamp: str) -> None:
     """How the tables meet, their first rows, and the file that would be written."""
-    counts = joined(pair, replace(made, columns=(), name="", licence="", origin=""), stamp)
+    counts = joined(pair, replace(made, columns=(), unknown_nodes="", name="", licence="", origin=""), stamp)
     icon = "check_circle" if counts.joined == counts.ids and not counts.repeated else "warning"
     st.markdown(f":material/{icon}: **{counts.joined:,} of {counts.ids:,} ids in the edges are in the nodes.**")
     if counts.orphans:
-        st.caption(
-            f"{counts.orphans:,} orphans, first: {plain(', '.join(counts.first))}. Edges to them block the graph: "
-            "choose another id "
-            "column (add one where nodes are known by their row alone), or add the nodes or remove the edges."
+        then = {
+            "drop": "Edges to them are left out, and counted in a warning.",
+            "add": "They join the graph as nodes whose attributes are unknown.",
+        }.get(
+            made.unknown_nodes,
+            "Edges to them block the graph: choose another id column (add one where nodes are known by their row "
+            "alone), add the nodes, remove the edges, or choose otherwise under Nodes without a row.",
         )
+        st.caption(f"{counts.orphans:,} orphans, first: {plain(', '.join(counts.first))}. {then}")
     if counts.repeated:
         st.caption(f"{counts.repeated:,} rows of the nodes have no id of their own: choose another id column.")
     if counts.lonely:

@@ -346,3 +346,132 @@ def test_a_bipartite_graph_keeps_weights_and_has_no_direction(write):
     assert {m.code for m in graph.messages} >= {"weights", "direction-unused"}
     with pytest.raises(GraphError, match="3 edges without a usable weight in column 'stars'"):
         load(write({"e.csv": edges.replace("5", "a").replace("1", "b").replace("2", "c")}))
+
+
+LINKED = "a,b,weight\nn0,n1,1\nn1,x,2\nn2,n3,3\ny,n0,4\nn1,y,5\n"
+KNOWN = "id,g,age\nn0,a,10\nn1,b,20\nn2,a,30\nn3,b,40\n"
+
+
+def linked(write, policy, edges=LINKED, nodes=KNOWN):
+    card = f"edges: {{file: e.csv, source: a, target: b}}\nnodes: {{file: n.csv, id: id}}\n{policy}\n"
+    card += "attributes: [g]\nfeatures: [age]\n"
+    return write({"dataset.yaml": card, "e.csv": edges, "n.csv": nodes})
+
+
+@pytest.mark.parametrize("policy", ["", "unknown_nodes: refuse"])
+def test_edges_to_unlisted_nodes_refuse_the_graph_and_name_the_key(write, policy):
+    with pytest.raises(GraphError) as error:
+        load(linked(write, policy, LINKED + "n3,z,1\n"))
+    assert str(error.value) == (
+        "e.csv: 4 edges name a node that does not exist, first: line 3 ('n1', 'x'), line 5 ('y', 'n0'), "
+        "line 6 ('n1', 'y'); allowed: the 4 ids in column 'id' of n.csv, compared as text; add the nodes, remove these "
+        "rows, or write unknown_nodes: drop (leaves these edges out) or unknown_nodes: add (makes nodes whose "
+        "attributes are unknown) in dataset.yaml"
+    )
+
+
+def test_edges_to_unlisted_nodes_are_dropped_and_counted(write):
+    graph = load(linked(write, "unknown_nodes: drop"))
+    assert list(graph.ids(slice(None))) == ["n0", "n1", "n2", "n3"]
+    assert graph.edges.T.tolist() == [[0, 1], [2, 3]] and graph.edge_weights.tolist() == [1, 3]
+    (said,) = (m for m in graph.messages if m.code == "unknown-nodes")
+    assert (said.level, said.count) == ("warning", 3)
+    assert "e.csv: 3 edges of 5 left out" in said.text and "no row in n.csv" in said.text
+    assert said.examples == ("line 3 ('n1', 'x'), line 5 ('y', 'n0'), line 6 ('n1', 'y')",)
+
+
+def test_unlisted_nodes_are_added_with_unknown_attributes(write):
+    graph = load(linked(write, "unknown_nodes: add"))
+    assert list(graph.ids(slice(None))) == ["n0", "n1", "n2", "n3", "y", "x"]
+    named = {tuple(sorted(graph.ids(e))): w for e, w in zip(graph.edges.T, graph.edge_weights, strict=True)}
+    assert named == {("n0", "n1"): 1, ("n1", "x"): 2, ("n2", "n3"): 3, ("n0", "y"): 4, ("n1", "y"): 5}
+    group = graph.attribute("g")
+    assert group.labels == ("a", "b") and group.unknown.tolist() == [False] * 4 + [True] * 2
+    assert group.codes[:4].tolist() == [0, 1, 0, 1]
+    assert graph.features[:, 0].tolist() == [10, 20, 30, 40, 25, 25]
+    (said,) = (m for m in graph.messages if m.code == "unknown-nodes")
+    assert (said.level, said.count, said.examples) == ("warning", 2, ("y", "x"))
+    assert "2 nodes without a row in n.csv" in said.text and "3 edges name them" in said.text
+
+
+@pytest.mark.parametrize("policy", ["drop", "add"])
+def test_a_graph_without_unlisted_nodes_is_the_same_under_every_policy(write, policy):
+    edges = "a,b,weight\nn0,n1,1\nn2,n3,3\n"
+    plain = load(linked(write, "", edges))
+    graph = load(linked(write, f"unknown_nodes: {policy}", edges))
+    assert graph.fingerprint == plain.fingerprint and graph.messages == plain.messages
+
+
+def test_dropping_every_edge_is_refused(write):
+    with pytest.raises(GraphError, match=r"every edge names a node that has no row in n.csv.*unknown_nodes: drop"):
+        load(linked(write, "unknown_nodes: drop", "a,b\nn0,x\ny,n1\n"))
+    with pytest.raises(GraphError, match="1 id would match without the blanks"):
+        load(linked(write, "unknown_nodes: drop", 'a,b\nn0,"n1 "\n'))
+
+
+@pytest.mark.parametrize("value", ["maybe", "[drop]", "true"])
+def test_another_policy_is_refused_with_those_there_are(write, value):
+    with pytest.raises(GraphError, match=r"unknown_nodes: found .*; allowed: refuse, drop, or add"):
+        load(linked(write, f"unknown_nodes: {value}"))
+
+
+@pytest.mark.parametrize("policy", ["refuse", "drop", "add"])
+def test_unlisted_users_and_items(write, policy):
+    card = (
+        "edges: {file: e.csv, source: who, target: what}\nusers: {file: u.csv, id: who}\n"
+        f"items: {{file: i.csv, id: what}}\nunknown_nodes: {policy}\n"
+    )
+    files = {
+        "u.csv": "who,sex\nu0,f\nu1,m\nu2,f\n",
+        "i.csv": "what,kind\nt0,a\nt1,b\n",
+        "e.csv": "who,what\nu0,t0\nu1,t1\nu9,t0\nu2,t7\n",
+    }
+    folder = write({"dataset.yaml": card, **files})
+    if policy == "refuse":
+        with pytest.raises(GraphError, match=r"2 edges name a node that does not exist.*unknown_nodes: drop"):
+            load(folder)
+        return
+    graph = load(folder)
+    named = {tuple(graph.ids(e)) for e in graph.edges.T}
+    sex, kind = graph.attribute("sex"), graph.attribute("kind")
+    if policy == "drop":
+        assert (graph.num_users, graph.num_items) == (3, 2) and named == {("u0", "t0"), ("u1", "t1")}
+        return
+    assert (graph.num_users, graph.num_items) == (4, 3)
+    assert named == {("u0", "t0"), ("u1", "t1"), ("u9", "t0"), ("u2", "t7")}
+    assert list(graph.ids(slice(None))) == ["u0", "u1", "u2", "u9", "t0", "t1", "t7"]
+    assert sex.codes[:4].tolist() == [0, 1, 0, -1] and kind.codes[4:].tolist() == [0, 1, -1]
+    with pytest.raises(GraphError, match="1 edge inside one side"):  # t1 would be made a user
+        load(write({"e.csv": "who,what\nu0,t0\nt1,t0\n"}))
+
+
+def test_unlisted_users_whose_items_no_file_describes(write):
+    card = "edges: {file: e.csv, source: who, target: what}\nusers: {file: u.csv, id: who}\nunknown_nodes: "
+    files = {"u.csv": "who,sex\nu0,f\nu1,m\n", "e.csv": "who,what\nu0,t0\nu1,t1\nu9,t2\n"}
+    graph = load(write({"dataset.yaml": card + "drop", **files}))
+    assert list(graph.ids(slice(None))) == ["u0", "u1", "t0", "t1"]
+    assert "items-without-edges" not in {m.code for m in graph.messages}
+    graph = load(write({"dataset.yaml": card + "add", **files}))
+    assert list(graph.ids(slice(None))) == ["u0", "u1", "u9", "t0", "t1", "t2"]
+    assert {tuple(graph.ids(e)) for e in graph.edges.T} == {("u0", "t0"), ("u1", "t1"), ("u9", "t2")}
+
+
+def test_the_side_of_an_added_node_would_be_a_guess(write):
+    card = "edges: {file: e.csv}\nnodes: {file: n.csv, id: id}\nsides: {column: kind, users: p}\nunknown_nodes: "
+    files = {"n.csv": "id,kind,g\na,p,x\nb,p,y\nt,f,z\n", "e.csv": "source,target\na,t\nb,t\nc,t\n"}
+    with pytest.raises(GraphError, match=r"unknown_nodes: drop in dataset.yaml.*column 'kind' must tell the side"):
+        load(write({"dataset.yaml": card + "add", **files}))
+    graph = load(write({"dataset.yaml": card + "drop", **files}))
+    assert {tuple(graph.ids(e)) for e in graph.edges.T} == {("a", "t"), ("b", "t")}
+
+
+def test_a_matrix_knows_all_its_nodes(write):
+    folder = write({"dataset.yaml": "edges: m.npz\nnodes: n.csv\nunknown_nodes: add\n", "n.csv": KNOWN, "m.npz": b"x"})
+    with pytest.raises(GraphError, match="unknown_nodes is for a table of edges"):
+        load(folder)
+
+
+def test_tables_without_a_card_name_the_key_and_how_to_begin_one(write):
+    folder = write({"edges.csv": "source,target\nn0,n1\nn1,x\n", "nodes.csv": KNOWN})
+    with pytest.raises(GraphError, match=r"unknown_nodes: drop .*which `uge data describe FOLDER --write` begins"):
+        load(folder)

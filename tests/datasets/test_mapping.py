@@ -1,5 +1,7 @@
 """Guessing what the columns of two unknown tables are, and writing it down."""
 
+from dataclasses import replace
+
 import pytest
 
 from uge_core.datasets import load
@@ -132,6 +134,19 @@ def test_a_card_says_what_was_chosen(pair, tmp_path):
     graph = load(tmp_path / "made")
     assert graph.directed and graph.attribute("age").labels == ("18-34", "35-49", "50+")
     assert graph.feature_names == ("years",) and "licence CC0" in graph.messages[0].text
+
+
+@pytest.mark.parametrize(("policy", "nodes", "edges"), [("drop", 120, 120), ("add", 121, 121)])
+def test_what_is_done_about_unlisted_nodes_is_written_and_read_back(write, policy, nodes, edges):
+    folder = write({"people.csv": PEOPLE, "friends.csv": FRIENDS + "1;1;u000;stranger\n"})
+    pair = read_pair(folder, "friends.csv", "people.csv")
+    made = guess_mapping(pair)
+    assert made.unknown_nodes == "refuse" and "unknown_nodes" not in card_text(made)
+    write_card(folder, replace(made, unknown_nodes=policy))
+    assert f"\nunknown_nodes: {policy}\n" in (folder / "dataset.yaml").read_text()
+    assert begin_mapping(pair, written_mapping(folder)).unknown_nodes == policy
+    graph = load(folder)
+    assert (graph.num_nodes, graph.num_edges) == (nodes, edges)
 
 
 def test_a_card_of_someone_else_is_not_replaced(pair, tmp_path):

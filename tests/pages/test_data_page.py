@@ -155,6 +155,18 @@ def test_a_wrong_column_shows_orphans_before_anything_is_written(app: AppTest) -
     assert "40 orphans, first: p0" in words(app) and "0 of 40 ids" in words(app)
 
 
+@pytest.mark.parametrize(("policy", "said", "n"), [("drop", "left out", 40), ("add", "unknown", 41)])
+def test_edges_to_nodes_without_a_row(app: AppTest, policy: str, said: str, n: int) -> None:
+    drop(app, FRIENDS + "p1,ghost\n", PEOPLE, ("friends.csv", "people.csv"))
+    assert "1 orphans, first: ghost. Edges to them block the graph" in words(app)
+    next(s for s in app.main.selectbox if s.label == "Nodes without a row").set_value(policy).run()
+    assert f"unknown_nodes: {policy}" in app.code[0].value and said in words(app)
+    app.button(key="data_write").click().run()
+    assert not app.exception and not app.error
+    (upload,) = ui.list_uploads(uge.RunStore())
+    assert uge.load(upload.folder).num_nodes == n
+
+
 def test_recognised_columns_can_be_read_otherwise(app: AppTest) -> None:
     drop(app, EDGES, NODES)
     app.toggle(key="data_mapping").set_value(True).run()

@@ -27,6 +27,7 @@ Every key but ``edges`` and ``nodes`` (or ``users``) may be left out::
     separator: ";"                 # one character, tab, or blank (any run of blanks and tabs); else by the first lines
     encoding: latin-1              # else utf-8
     directed: true                 # each row runs from source to target; else only a matrix can have directions
+    unknown_nodes: drop            # of edges that name a node without a row: refuse (default), drop them, or add the node
     attributes:                    # exactly these columns; or a list of names
       age:
         missing: [0, -1]           # cells that mean "not given", besides the empty one
@@ -56,6 +57,7 @@ import yaml
 
 from uge_core.datasets.bounded import read_bytes
 from uge_core.datasets.columns import Role
+from uge_core.datasets.ids import UNKNOWN_NODES
 from uge_core.errors import GraphError
 from uge_core.files import StrictLoader
 from uge_core.registry import unknown_name
@@ -88,6 +90,7 @@ SCHEMA: Mapping[str, str] = {
     "separator": "one character, tab, or blank",
     "encoding": "encoding",
     "directed": "true or false",
+    "unknown_nodes": "refuse, drop, or add",
     "attributes": "list of names, or a mapping of names",
     "attributes.*.missing": "list of values",
     "attributes.*.bins": "quantile:N, width:W, or a list of rising numbers",
@@ -227,6 +230,9 @@ def _check(path: Path, key: str, kind: str, value: Any) -> Any:
     if kind == "one character, tab, or blank":
         text = {"tab": "\t", "blank": " "}.get(text, text)
         if len(text) != 1 or text in '"\r\n' or not text.isascii():
+            raise wrong
+    elif kind == "refuse, drop, or add":
+        if text not in UNKNOWN_NODES:
             raise wrong
     elif kind == "encoding":
         try:

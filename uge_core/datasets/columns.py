@@ -110,6 +110,20 @@ class NodeColumns:
             any(p.directed for p in parts),
         )
 
+    def with_unknown(self, more: int) -> NodeColumns:
+        """The same with `more` nodes at the end whose attributes are unknown; their features are the means."""
+        if not more:
+            return self
+        attributes = tuple(
+            replace(a, codes=np.concatenate([a.codes, np.full(more, UNKNOWN, dtype=a.codes.dtype)]))
+            for a in self.attributes
+        )
+        features = self.features
+        if features is not None:
+            means = features.mean(axis=0, dtype=np.float64).astype(np.float32)
+            features = np.concatenate([features, np.tile(means, (more, 1))])
+        return replace(self, attributes=attributes, features=features)
+
     def on_side(self, side: Side, start: int, num_nodes: int) -> NodeColumns:
         """The same, for a table of one side of a bipartite graph whose rows are nodes `start` and on."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,18 @@ import pandas as pd
 from uge_core.arrays import IntArray
 from uge_core.datasets.tables import Table, as_numbers, count, counted
 from uge_core.errors import GraphError
+from uge_core.graph.graph import Message
+
+UNKNOWN_NODES = ("refuse", "drop", "add")
+"""What may be done about edges that name a node without a row: ``unknown_nodes`` of a dataset.yaml."""
+ASK = (
+    "add the nodes, remove these rows, or write unknown_nodes: drop (leaves these edges out) or unknown_nodes: add "
+    "(makes nodes whose attributes are unknown) in dataset.yaml"
+)
+"""The remedy where ids are the user's own."""
+ASK_WITHOUT_CARD = ASK + ", which `uge data describe FOLDER --write` begins"
+"""The same of a folder that has none yet."""
+_FIRST = 3
 
 
 def node_index(nodes: Table, column: str) -> pd.Index:
@@ -86,7 +99,12 @@ def by_row_number(edges: Table, column: str, num_nodes: int) -> IntArray:
 
 
 def refuse_unknown(
-    edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntArray], allowed: str, ids: pd.Index | None = None
+    edges: Table,
+    columns: tuple[str, str],
+    ends: tuple[IntArray, IntArray],
+    allowed: str,
+    ids: pd.Index | None = None,
+    remedy: str = "add the nodes or remove these rows",
 ) -> None:
     """Checks that every edge joins two nodes.
 
@@ -96,6 +114,7 @@ def refuse_unknown(
         ends: the node of each cell, -1 where it is none.
         allowed: what the cells may hold, in words.
         ids: the ids of the nodes, to see whether cells are ids that are only written differently.
+        remedy: what is to be done where they are not.
 
     Raises:
         GraphError: an edge names something else; count, first lines, and what is `allowed`.
@@ -106,11 +125,87 @@ def refuse_unknown(
         near = "" if ids is None else _near_ids(edges, columns, ends, ids)
         raise GraphError(
             f"{edges.file}: {count(wrong, 'edge')} {verb} a node that does not exist, first: "
-            f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; {near or 'add the nodes or remove these rows'}"
+            f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; {near or remedy}"
         )
 
 
-def _near_ids(edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntArray], ids: pd.Index) -> str:
+def drop_unknown(
+    edges: Table, columns: tuple[str, str], ends: tuple[IntArray, IntArray], where: str, ids: pd.Index | None = None
+) -> tuple[Table, npt.NDArray[np.bool_], tuple[Message, ...]]:
+    """Leaves edges out that name a node without a row.
+
+    Args:
+        edges: the edges.
+        columns: the names of its two ends.
+        ends: the node of each cell, -1 where it is none.
+        where: the files with the nodes, for the message.
+        ids: the ids of the nodes, to see whether cells are ids that are only written differently.
+
+    Returns:
+        The other edges; (M,) which ones those are; a warning where some were left out.
+
+    Raises:
+        GraphError: none is left.
+    """
+    wrong = (ends[0] < 0) | (ends[1] < 0)
+    if not wrong.any():
+        return edges, ~wrong, ()
+    near = "" if ids is None else _near_ids(edges, columns, ends, ids)
+    if wrong.all():
+        raise GraphError(
+            f"{edges.file}: every edge names a node that has no row in {where}, first: "
+            f"{edges.first_lines(wrong, *columns)}, so that unknown_nodes: drop leaves none; "
+            f"{near or 'name the columns with the ids in dataset.yaml (edges: source and target, nodes: id)'}"
+        )
+    verb = "names" if wrong.sum() == 1 else "name"
+    text = (
+        f"{edges.file}: {count(wrong, 'edge')} of {len(edges):,} left out by unknown_nodes: drop, as they {verb} a node "
+        f"that has no row in {where}"
+    ).replace("they names", "it names")
+    remedy = near or "nothing to do; unknown_nodes: add makes nodes of them whose attributes are unknown"
+    shown = (edges.first_lines(wrong, *columns),)
+    message = Message("warning", "unknown-nodes", text, int(wrong.sum()), shown, remedy)
+    return replace(edges, frame=edges.frame.loc[~wrong]), ~wrong, (message,)
+
+
+def add_unknown(
+    edges: Table, columns: tuple[str, ...], ends: tuple[IntArray, ...], ids: pd.Index, where: str, noun: str = "node"
+) -> tuple[pd.Index, tuple[IntArray, ...], tuple[Message, ...]]:
+    """Makes a node of every cell that names none.
+
+    Args:
+        edges: the edges.
+        columns: the names of the ends that name nodes of one kind.
+        ends: the node of each cell, -1 where it is none.
+        ids: the ids of the nodes.
+        where: the file with the nodes, for the message.
+        noun: what a node is called in it.
+
+    Returns:
+        The ids with the new ones behind them; the node of each cell; a warning where some are new.
+    """
+    unknown = [edges.frame[c][e < 0] for c, e in zip(columns, ends, strict=True)]
+    new = pd.Index(pd.unique(pd.concat(unknown)), dtype=object)
+    if not len(new):
+        return ids, ends, ()
+    known: pd.Index = ids.astype(object).append(new)
+    filled = tuple(
+        np.where(e < 0, len(ids) + new.get_indexer(pd.Index(edges.frame[c], dtype=object)), e).astype(np.int64)
+        for c, e in zip(columns, ends, strict=True)
+    )
+    touched = np.logical_or.reduce([e < 0 for e in ends])
+    text = (
+        f"{edges.file}: {counted(len(new), noun)} without a row in {where} added by unknown_nodes: add; "
+        f"{'its' if len(new) == 1 else 'their'} attributes are unknown, and {count(touched, 'edge')} "
+        f"{'names' if touched.sum() == 1 else 'name'} {'it' if len(new) == 1 else 'them'}"
+    )
+    near = _near_ids(edges, columns, ends, ids)
+    remedy = near or f"nothing to do; write {'its' if len(new) == 1 else 'their'} rows if the attributes are known"
+    message = Message("warning", "unknown-nodes", text, len(new), tuple(map(str, new[:_FIRST])), remedy)
+    return known, filled, (message,)
+
+
+def _near_ids(edges: Table, columns: tuple[str, ...], ends: tuple[IntArray, ...], ids: pd.Index) -> str:
     """What is to be done where cells would be ids without blanks or as numbers, else nothing."""
     odd = pd.Index(pd.unique(pd.concat([edges.frame[c][e < 0] for c, e in zip(columns, ends, strict=True)])))
     stripped = ids.str.strip()

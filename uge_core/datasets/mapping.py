@@ -84,6 +84,7 @@ class TableMap:
         users: its value for people.
         weight: the column with edge weights, or None.
         directed: each row runs from source to target.
+        unknown_nodes: "refuse", "drop" or "add": what is done about edges that name a node without a row.
         separator: one character, or empty for the first line's.
         encoding: of both files, or empty for UTF-8.
         name: what the graph is called, or empty.
@@ -102,6 +103,7 @@ class TableMap:
     users: str = ""
     weight: str | None = None
     directed: bool = False
+    unknown_nodes: str = "refuse"
     separator: str = ""
     encoding: str = ""
     name: str = ""
@@ -256,6 +258,7 @@ def written_mapping(folder: str | Path) -> TableMap | None:
         users=str(card.get("sides.users") or ""),
         weight=card.get("edges.weight"),
         directed=bool(card.get("directed")),
+        unknown_nodes=str(card.get("unknown_nodes") or "refuse"),
         separator=str(card.get("separator") or ""),
         encoding="" if encoding == "utf-8-sig" else encoding,
         name=str(card.get("name") or ""),
@@ -365,6 +368,7 @@ def card_text(made: TableMap) -> str:
         "separator": {"\t": "tab", " ": "blank"}.get(made.separator, made.separator),
         "encoding": made.encoding,
         "directed": made.directed or None,
+        "unknown_nodes": made.unknown_nodes if made.unknown_nodes != "refuse" else None,
     }
     content = {k: v for k, v in content.items() if v}
     content["attributes"] = attributes

@@ -15,7 +15,7 @@ from uge_core.datasets.assemble import drop_isolated_items, edge_columns, finish
 from uge_core.datasets.card import FILE, Card, mistyped, read_card
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import guess_ends, guess_id, id_and_ends
-from uge_core.datasets.ids import by_id, node_index, refuse_unknown
+from uge_core.datasets.ids import ASK, add_unknown, by_id, drop_unknown, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
 from uge_core.datasets.layouts.tables import check_headers, read_any
 from uge_core.datasets.sparse import read_sparse
@@ -182,6 +182,11 @@ class _Reader:
             fixed, ids = {id_column.lower(): Role("id")}, node_index(nodes, id_column)
             if side is not None:
                 raise GraphError(f"{self.path.name}: sides needs a table of edges, not a matrix; write them as CSV")
+            if self.card.get("unknown_nodes") is not None:
+                raise GraphError(
+                    f"{self.path.name}: unknown_nodes is for a table of edges; a matrix has a row for every node of "
+                    f"{nodes.file}, leave it out"
+                )
             source, target, size, described = read_sparse(self.file("edges"), self.card.get("directed"))
             if size != len(nodes):
                 raise GraphError(
@@ -199,10 +204,24 @@ class _Reader:
         fixed, ids = {id_column.lower(): Role("id")}, node_index(nodes, id_column)
         source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
         allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text"
-        refuse_unknown(edges, ends, (source, target), allowed, ids)
-        described = NodeColumns.join([self.edge_roles(edges, ends), NodeColumns(messages=found.messages)])
+        policy = self.card.get("unknown_nodes") or "refuse"
+        lost: tuple[Message, ...] = ()
+        if policy == "drop":
+            edges, kept, lost = drop_unknown(edges, ends, (source, target), nodes.file, ids)
+            source, target = source[kept], target[kept]
+        elif policy == "add" and side is None:
+            ids, (source, target), lost = add_unknown(edges, ends, (source, target), ids, nodes.file)
+        remedy = ASK
+        if side is not None:
+            remedy = (
+                "add the nodes, remove these rows, or write unknown_nodes: drop in dataset.yaml, which leaves these "
+                f"edges out (add is not possible here, as column {side!r} must tell the side of every node)"
+            )
+        refuse_unknown(edges, ends, (source, target), allowed, ids, remedy)
+        described = NodeColumns.join([self.edge_roles(edges, ends), NodeColumns(messages=(*found.messages, *lost))])
         if side is None:
-            parts = [self.assign(nodes, fixed), described, self.said()]
+            own = self.assign(nodes, fixed).with_unknown(len(ids) - len(nodes))
+            parts = [own, described, self.said()]
             return finish(self.name, "dataset-yaml", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
         chosen = nodes.column(str(side))
         if chosen is None:
@@ -235,21 +254,38 @@ class _Reader:
         user_ids = node_index(users, user_column)
         items = self.table("items") if self.card.get("items.file") else None
         item_column = "" if items is None else self.column(items, "items.id") or guess_id(items)
+        policy = self.card.get("unknown_nodes") or "refuse"
+        lost: tuple[Message, ...] = ()
+        user = by_id(edges, ends[0], user_ids)
         item_ids = pd.Index(edges.frame[ends[1]].dropna().unique()) if items is None else node_index(items, item_column)
-        user, item = by_id(edges, ends[0], user_ids), by_id(edges, ends[1], item_ids)
+        item = by_id(edges, ends[1], item_ids)
         also_user = by_id(edges, ends[1], user_ids) >= 0
         inside = (user >= 0) & (item < 0) & also_user
+        if items is not None and policy != "refuse":
+            inside |= (user < 0) & (by_id(edges, ends[0], item_ids) >= 0)  # or items would be made people
         if inside.any():
             raise self.inside(edges, inside, ends)
+        where = users.file + (f" or {items.file}" if items else "")
+        if policy == "drop":
+            edges, kept, lost = drop_unknown(edges, ends, (user, item), where)
+            user, item, also_user = user[kept], item[kept], also_user[kept]
+            if items is None:
+                item_ids = pd.Index(edges.frame[ends[1]].unique())
+                item = by_id(edges, ends[1], item_ids)
+        elif policy == "add":
+            user_ids, (user,), lost = add_unknown(edges, ends[:1], (user,), user_ids, users.file, "user")
+            if items is not None:
+                item_ids, (item,), more = add_unknown(edges, ends[1:], (item,), item_ids, items.file, "item")
+                lost = (*lost, *more)
         shared = () if items is not None or not also_user.any() else (_shared_ids(edges, also_user, ends),)
         allowed = f"the {len(user_ids):,} users of {users.file} in {ends[0]}"
         allowed += f" and the {len(item_ids):,} items of {items.file} in {ends[1]}" if items else ""
-        refuse_unknown(edges, ends, (user, item), allowed)
+        refuse_unknown(edges, ends, (user, item), allowed, remedy=ASK)
         ids = user_ids.astype(object).append(item_ids.astype(object))
         if ids.has_duplicates:
             ids = ("user:" + user_ids.astype(object)).append("item:" + item_ids.astype(object))
-        described = NodeColumns.join([self.edge_roles(edges, ends), NodeColumns(messages=shared)])
-        rows = (users, np.arange(len(users))), (items, np.arange(len(item_ids)))
+        described = NodeColumns.join([self.edge_roles(edges, ends), NodeColumns(messages=(*shared, *lost))])
+        rows = (users, np.arange(len(user_ids))), (items, np.arange(len(item_ids)))
         second = item + len(user_ids)
         fixed = {user_column.lower(): Role("id")}, {item_column.lower(): Role("id")}
         self.check_attributes(users, items)
@@ -271,6 +307,12 @@ class _Reader:
             if name.lower() not in {n.lower() for n in names}:
                 raise GraphError(f"{self.path.name}: attributes: {unknown_name('column', name, names)}")
 
+    def of_rows(self, table: Table, rows: IntArray, fixed: Mapping[str, Role]) -> NodeColumns:
+        """The columns of some rows of a side's table; rows behind its last one are nodes that were added."""
+        there = rows[rows < len(table)]
+        chosen = replace(table, frame=table.frame.iloc[there])
+        return self.assign(chosen, fixed, whole=False).with_unknown(len(rows) - len(there))
+
     def sided(
         self,
         users: tuple[Table, IntArray],
@@ -289,13 +331,11 @@ class _Reader:
         place[rows], place[item_places] = np.arange(len(rows)), np.arange(len(item_rows))
         item, kept, notes = drop_isolated_items(self.name, place[second], len(item_rows))
         total = len(rows) + int(kept.sum())
-        parts = [
-            self.assign(replace(table, frame=table.frame.iloc[rows]), of_users, whole=False).on_side("users", 0, total)
-        ]
+        parts = [self.of_rows(table, rows, of_users).on_side("users", 0, total)]
         if other is not None:
             said = () if other is table else other.messages
-            stay = replace(other, frame=other.frame.iloc[item_rows[kept]], messages=said)
-            of_side = self.assign(stay, of_items, whole=False).on_side("items", len(rows), total)
+            stay = replace(other, messages=said)
+            of_side = self.of_rows(stay, item_rows[kept], of_items).on_side("items", len(rows), total)
             if other is table:
                 of_side = _apart(parts[0], of_side)
             parts.append(of_side)

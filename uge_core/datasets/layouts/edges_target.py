@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from uge_core.datasets.assemble import edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
-from uge_core.datasets.ids import by_id, node_index, refuse_unknown
+from uge_core.datasets.ids import ASK_WITHOUT_CARD, by_id, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.tables import is_number, read_table, refuse_headless
 from uge_core.errors import GraphError
@@ -28,7 +28,8 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     if all(map(is_number, ends)) or all(end in ids for end in ends):
         refuse_headless(edges, ends, "node_1,node_2")
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
-    refuse_unknown(edges, ends, (source, target), f"the {len(ids):,} ids of {nodes.file}, compared as text", ids)
+    allowed = f"the {len(ids):,} ids of {nodes.file}, compared as text"
+    refuse_unknown(edges, ends, (source, target), allowed, ids, ASK_WITHOUT_CARD)
     called = next((name for stem, name in _CALLED.items() if stem in edges.file.lower()), None)
     role = Role("attribute", name=called, aliases=("target",) if called else ())
     columns = assign(nodes, {id_column.lower(): Role("id"), target_column.lower(): role}, Role("auto"), asked)

@@ -14,7 +14,7 @@ from pathlib import Path
 from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import ENDS, IDS, guess_ends, guess_id, id_and_ends, named_id
-from uge_core.datasets.ids import by_id, node_index, refuse_unknown
+from uge_core.datasets.ids import ASK_WITHOUT_CARD, by_id, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.parquet import read_parquet
 from uge_core.datasets.sparse import read_sparse
@@ -38,7 +38,7 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     ids = node_index(nodes, id_column)
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
     allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text (7 and 7.0 differ)"
-    refuse_unknown(edges, ends, (source, target), allowed, ids)
+    refuse_unknown(edges, ends, (source, target), allowed, ids, ASK_WITHOUT_CARD)
     columns = assign(nodes, {id_column.lower(): Role("id")}, Role("auto"), asked)
     described = NodeColumns.join([columns, edge_columns(edges, ends), NodeColumns(messages=found.messages)])
     return finish(dataset.name, "tables", source, target, len(ids), described, node_ids=ids)
