@@ -661,11 +661,10 @@ else:
     except ui.NotReadYet:
         torch_file(spec)
     except ui.UgeError as error:
-        text, _, layouts = str(error).partition(" Recognised: ")
+        text, _, more = str(error).partition("\n")
         st.error(f"**Blocking.** {plain(text)}", icon=":material/block:")
-        if layouts:
-            with st.expander("Layouts that are read without a word", icon=":material/list:"):
-                st.markdown("\n".join(f"- {plain(line)}" for line in layouts.split("; ")))
+        if more:
+            st.caption(f":material/terminal: {plain(more)}")
     if view is not None:
         show(view)
     elif not spec.endswith(".pt") and (folder := ui.mapping_folder(spec)) is not None:

@@ -1,5 +1,7 @@
 """Errors a user can cause. Each message says what was found, what is allowed and what to do."""
 
+import re
+
 
 class UgeError(Exception):
     """Base of every error this package raises on purpose; shown as its text, without a traceback."""
@@ -27,6 +29,19 @@ class GraphError(UgeError):
 
 class DatasetMissing(GraphError):
     """A file or folder that a dataset needs is not there."""
+
+
+class NotRecognised(GraphError):
+    """Files in no known layout.
+
+    Attributes:
+        found: what was found.
+        next_step: the command that says more, the second line of the text.
+    """
+
+    def __init__(self, found: str, next_step: str) -> None:
+        self.found, self.next_step = (re.sub(r"[\r\n]+", " ", text) for text in (found, next_step))
+        super().__init__(f"{self.found}\n{self.next_step}")
 
 
 class EmbeddingError(UgeError):

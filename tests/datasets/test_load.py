@@ -9,7 +9,7 @@ import pytest
 
 from uge_core.datasets import load
 from uge_core.datasets.layouts import all_layouts
-from uge_core.errors import DatasetMissing, GraphError
+from uge_core.errors import DatasetMissing, GraphError, NotRecognised
 
 NODES = "id,city\n1,A\n2,B\n3,A\n"
 EDGES = "source,target\n1,2\n2,3\n"
@@ -53,17 +53,17 @@ def test_a_path_that_cannot_be_is_a_plain_error(write, monkeypatch, spec, text):
     assert load(".").num_edges == 2
 
 
-def test_unrecognised_folder_lists_files_and_layouts(write):
+def test_an_unrecognised_folder_is_two_lines_that_end_with_a_command(write):
     folder = write({"friends.xlsx": b"PK", "graph.dot": "graph {}"})
-    with pytest.raises(GraphError) as error:
+    with pytest.raises(NotRecognised) as error:
         load(folder)
-    text = str(error.value)
-    assert "friends.xlsx, graph.dot" in text
-    assert "friends.xlsx is a spreadsheet: save each sheet as CSV UTF-8" in text
-    assert "edges.csv (source,target)" in text
-    for layout in all_layouts():
-        assert layout.summary in text
-    assert "\n" not in text
+    found, command = str(error.value).split("\n")
+    assert found == (
+        f"{folder}: no recognised layout. Found: friends.xlsx, graph.dot; friends.xlsx is a spreadsheet: save each "
+        "sheet as CSV UTF-8"
+    )
+    assert command.endswith(f"says: uge data describe {folder}") and "docs/data.md" in command
+    assert not any(layout.summary in found + command.replace("dataset.yaml", "") for layout in all_layouts())
 
 
 def test_empty_folder(write):
@@ -76,9 +76,10 @@ def test_empty_folder(write):
     [("g.zip", "is an archive, which is not opened"), ("g.pkl", "is a pickle, which is never loaded")],
 )
 def test_files_that_are_never_opened_say_so(write, name, reason):
-    for spec in (write({name: "x"}) / name, write({name: "x"})):
-        with pytest.raises(GraphError, match=f"{reason}.*write the graph as edges.csv"):
-            load(spec)
+    with pytest.raises(GraphError, match=f"{reason}.*write the graph as edges.csv"):
+        load(write({name: "x"}) / name)
+    with pytest.raises(NotRecognised, match=reason):
+        load(write({name: "x"}))
 
 
 def test_an_unknown_sample_lists_those_there_are():
@@ -90,7 +91,7 @@ def test_one_of_its_files_stands_for_the_graph(write):
     folder = write({"edges.csv": EDGES, "nodes.csv.gz": NODES, "notes.txt": "x"})
     assert load(folder / "edges.csv").num_edges == 2
     assert load(folder / "nodes.csv.gz").num_nodes == 3
-    with pytest.raises(GraphError, match="not a file of a recognised layout"):
+    with pytest.raises(NotRecognised, match=r"notes.txt: not a file of a recognised layout\n.*uge data describe"):
         load(folder / "notes.txt")
 
 

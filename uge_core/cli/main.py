@@ -2,7 +2,7 @@
 
 Results go to stdout, progress, remarks and errors to stderr. Exit codes: 0 done, 1 what the data hold
 blocks their use (`data inspect`), 2 any other error, 3 not enough evidence, 130 interrupted. An error
-is one line; `--debug` adds the traceback.
+is one line, and a second with the next command where files are not recognised; `--debug` adds the traceback.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from uge_core.cli.arguments import DONE, INTERRUPTED, USER_ERROR, Parser
 from uge_core.cli.commands import add_all
-from uge_core.cli.printing import complain, drop_output
-from uge_core.errors import UgeError
+from uge_core.cli.printing import complain, drop_output, remark
+from uge_core.errors import NotRecognised, UgeError
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -40,6 +40,10 @@ def run(arguments: Sequence[str]) -> int:
         # The reader of our output has gone (uge runs list | head); that is no fault.
         drop_output()
         return DONE
+    except NotRecognised as error:
+        complain(error.found, debug, USER_ERROR)
+        remark(error.next_step)
+        return USER_ERROR
     except UgeError as error:
         return complain(str(error), debug, USER_ERROR)
     except MemoryError:

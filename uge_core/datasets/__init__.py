@@ -7,6 +7,7 @@ another host. No pickle is ever loaded.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from uge_core.datasets.layouts.pyg_data import tensors_path
 from uge_core.datasets.layouts.pyg_names import PREFIX
 from uge_core.datasets.layouts.pyg_names import locate as locate_pyg
 from uge_core.datasets.layouts.sample import folder as sample_folder
-from uge_core.errors import DatasetMissing, GraphError, NotReadYet
+from uge_core.errors import DatasetMissing, GraphError, NotReadYet, NotRecognised
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnProgress
 from uge_core.registry import unknown_name
@@ -40,7 +41,7 @@ _REFUSED = {
     (".xlsx", ".xls"): "is a spreadsheet: save each sheet as CSV UTF-8",
 }
 _LONGEST_SPEC = 200
-_REWRITE = "write the graph as edges.csv (source,target) and nodes.csv (id and the attributes)"
+REWRITE = "write the graph as edges.csv (source,target) and nodes.csv (id and the attributes)"
 
 
 def load(
@@ -180,10 +181,10 @@ def _by_file(folder: Folder, path: Path, present: list[tuple[Layout, Found]]) ->
             return layout, dataset
     if members:
         raise _incomplete(folder, *members[0])
-    reason = _why_refused(path.name)
+    reason = why_refused(path.name)
     if reason:
-        raise GraphError(f"{path}: {reason}; {_REWRITE}")
-    raise GraphError(f"{path}: not a file of a recognised layout; {_REWRITE}. Recognised: {_layouts()}")
+        raise GraphError(f"{path}: {reason}; {REWRITE}")
+    raise NotRecognised(f"{path}: not a file of a recognised layout", _next_step(folder))
 
 
 def _titled(dataset: Found, folder: Folder, *, alone: bool) -> Found:
@@ -200,25 +201,26 @@ def _incomplete(folder: Folder, layout: Layout, dataset: Found) -> DatasetMissin
     )
 
 
-def _unrecognised(folder: Folder) -> GraphError:
+def _unrecognised(folder: Folder) -> NotRecognised:
     """The error about a folder in no known layout."""
     shown = ", ".join(folder.files[:10]) or "no files"
     if len(folder.files) > 10:
         shown += f" and {len(folder.files) - 10} more"
-    hint = next((f"; {f} {why}" for f in folder.files if (why := _why_refused(f))), "")
-    return GraphError(
-        f"{folder.path}: no recognised layout. Found: {shown}{hint}. Recognised: {_layouts()}; or {_REWRITE}"
+    hint = next((f"; {f} {why}" for f in folder.files if (why := why_refused(f))), "")
+    return NotRecognised(f"{folder.path}: no recognised layout. Found: {shown}{hint}", _next_step(folder))
+
+
+def _next_step(folder: Folder) -> str:
+    """The command that says what the tables of a folder probably are."""
+    return (
+        "docs/data.md lists the layouts; what the tables in this folder probably are, and a dataset.yaml for them, "
+        f"says: uge data describe {shlex.quote(str(folder.path))}"
     )
 
 
-def _why_refused(name: str) -> str | None:
+def why_refused(name: str) -> str | None:
     """Why files called like `name` are not opened, or None."""
     return next((why for endings, why in _REFUSED.items() if name.lower().endswith(endings)), None)
-
-
-def _layouts() -> str:
-    """All layouts with their files."""
-    return "; ".join(f"{layout.title} ({layout.summary})" for layout in all_layouts())
 
 
 def _check_asked(graph: AttributedGraph, name: str) -> None:

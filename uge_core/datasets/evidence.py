@@ -8,7 +8,7 @@ readings fit about as well the choice is the user's, never a guess.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -60,16 +60,21 @@ class _Fits:
     ends: tuple[str, ...]
     size: dict[str, int]
     shared: dict[tuple[str, str], int] = field(repr=False)
+    enough: float = _ALL
+
+    def joins(self, ident: str, ends: Sequence[str]) -> str:
+        """How many different values of each end are ids, in words."""
+        return ", ".join(f"{e} {self.shared[ident, e]:,} of {self.size[e]:,}" for e in dict.fromkeys(ends))
 
     def share(self, ident: str, end: str) -> float:
         return self.shared[ident, end] / max(self.size[end], 1)
 
     def fits(self, ident: str, ends: Sequence[str]) -> bool:
-        return all(self.share(ident, e) >= _ALL for e in ends)
+        return all(self.share(ident, e) >= self.enough for e in ends)
 
 
 def id_and_ends(
-    nodes: Table, edges: Table, *, ident: str | None = None, ends: tuple[str, str] | None = None
+    nodes: Table, edges: Table, *, ident: str | None = None, ends: tuple[str, str] | None = None, enough: float = _ALL
 ) -> Columns:
     """The id of the nodes and the ends of the edges.
 
@@ -78,6 +83,7 @@ def id_and_ends(
         edges: one row per edge.
         ident: the id, where the user says it.
         ends: the ends, where the user says them.
+        enough: share of an end's different values that must be ids for a column to fit.
 
     Returns:
         The columns by name, where values do not say otherwise. Nothing is refused because ids are unknown: whoever
@@ -89,7 +95,7 @@ def id_and_ends(
     named_id, named_ends = ident or guess_id(nodes), ends or guess_ends(edges)
     if ident is not None and ends is not None:
         return Columns(ident, *ends)
-    found = _fits(nodes, edges, ident, named_id, ends, named_ends)
+    found = replace(_fits(nodes, edges, ident, named_id, ends, named_ends), enough=enough)
     chosen = named_ends if ends is not None else _ends(found, named_id, named_ends)
     best = named_id if ident is not None else _id(found, named_id, chosen)
     messages = []
@@ -180,24 +186,26 @@ def _identifying(nodes: Table) -> list[str]:
 def _ends(found: _Fits, ident: str, named: tuple[str, str]) -> tuple[str, str]:
     """The two columns whose values are ids, the named ones unless others fit far better."""
     pairs = [
-        (min(found.shared[i, a], found.shared[i, b]), a, b)
+        (min(found.shared[i, a], found.shared[i, b]), a, b, i)
         for i in found.ids
         for a, b in combinations(found.ends, 2)
         if found.fits(i, (a, b))
     ]
     if not pairs:
         return named
-    most = max(n for n, _, _ in pairs)
-    rivals = list(dict.fromkeys((a, b) for n, a, b in pairs if n * _FEWER > most))
+    most = max(n for n, *_ in pairs)
+    rivals = list(dict.fromkeys((a, b) for n, a, b, _ in pairs if n * _FEWER > most))
     if named in rivals or named[::-1] in rivals:
         apart = [p for p in rivals if not {*p} & {*named}]
         if _are_called_ends(found.edges, named):
             rivals = [named, *apart]
     if len(rivals) > 1:
         listed = ", or ".join(f"{a!r} and {b!r}" for a, b in rivals[:3])
+        by = next(i for _, a, b, i in pairs if (a, b) == rivals[0])
+        joins = found.joins(by, [c for pair in rivals[:3] for c in pair])
         raise GraphError(
-            f"{found.edges.file}: {listed} could be the ends of edges, as all of their values are ids of "
-            f"{found.nodes.file}; name the two in dataset.yaml (edges: source and target), or on the Data page"
+            f"{found.edges.file}: {listed} could be the ends of edges, as their values are ids of "
+            f"{found.nodes.file} ({joins}); name the two in dataset.yaml (edges: source and target), or on the Data page"
         )
     return rivals[0]
 
@@ -218,7 +226,8 @@ def _id(found: _Fits, named: str, ends: tuple[str, str]) -> str:
     rivals = [i for i in fit if i != first and not (frame[i] == frame[first]).all()]
     if rivals:
         raise GraphError(
-            f"{found.nodes.file}: the ends of edges fit {first!r} and {rivals[0]!r} alike, and these two differ, so that "
+            f"{found.nodes.file}: the ends of edges fit {first!r} and {rivals[0]!r} alike ({first}: "
+            f"{found.joins(first, ends)}; {rivals[0]}: {found.joins(rivals[0], ends)}), and these two differ, so that "
             "each would join other people; name the one that edges refer to in dataset.yaml (nodes: id), or take the "
             "other out of the file"
         )

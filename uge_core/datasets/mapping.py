@@ -21,7 +21,7 @@ import yaml
 from uge_core.datasets.assemble import WEIGHTS
 from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
-from uge_core.datasets.evidence import IDS, guess_ends, guess_id, is_index
+from uge_core.datasets.evidence import IDS, guess_ends, guess_id, id_and_ends, is_index
 from uge_core.datasets.findings import probable_codes, says_not_given
 from uge_core.datasets.ids import by_id
 from uge_core.datasets.layouts.base import Folder
@@ -34,15 +34,15 @@ USES = ("attribute", "feature", "ignored")
 READABLE = (".csv", ".tsv", ".txt", ".dat", ".parquet", ".csv.gz", ".tsv.gz", ".txt.gz", ".dat.gz")
 """Endings of the files that a mapping may name."""
 
-_LIKE_EDGES = re.compile(r"edge|link|friend|follow|relation|pair|contact|rating|interact|network", re.IGNORECASE)
-_LIKE_NODES = re.compile(r"node|people|person|user|member|attribute|profile|target", re.IGNORECASE)
+LIKE_EDGES = re.compile(r"edge|link|friend|follow|relation|pair|contact|rating|interact|network", re.IGNORECASE)
+LIKE_NODES = re.compile(r"node|people|person|user|member|attribute|profile|target", re.IGNORECASE)
 _NO_DATA = re.compile(r"readme|licen[cs]e|requirements", re.IGNORECASE)
-_LIKE_SENSITIVE = re.compile(
+LIKE_SENSITIVE = re.compile(
     r"(?:^|[\W_\d])(?:gender|sex|age|race|birth\w*|ethnic\w*|religio\w*|nation\w*|country|region|origin|disab\w*|marital\w*|"
     r"orientation|citizen\w*|migra\w*|language)(?:$|[\W_\d])",
     re.IGNORECASE,
 )
-_MORE_WEIGHTS = ("strength", "count", "times", "frequency")
+MORE_WEIGHTS = ("strength", "count", "times", "frequency")
 _LOOKED_AT = 60  # columns of the nodes among which the id is sought
 _MATCHES = 0.5  # share of a column's values that must be ids
 _FIRST = 3
@@ -141,14 +141,16 @@ class Join:
 
 
 def readable_files(folder: str | Path) -> tuple[str, ...]:
-    """The files of a folder that a mapping may name: what looks like edges first, then what looks like nodes.
+    """The files of a folder that a mapping may name: what looks most like edges first, then what looks like nodes.
 
     Raises:
         DatasetMissing: the folder cannot be listed.
     """
     files = Folder.open(Path(folder)).files
     names = [f for f in files if f.lower().endswith(READABLE) and not _NO_DATA.search(f)]
-    return tuple(sorted(names, key=lambda n: (not _LIKE_EDGES.search(n), not _LIKE_NODES.search(n), n)))
+    names.sort(key=lambda n: (not LIKE_EDGES.search(n), not LIKE_NODES.search(n), n))
+    rest = sorted(names[1:], key=lambda n: (not LIKE_NODES.search(n), LIKE_EDGES.search(n) is not None, n))
+    return (*names[:1], *rest)
 
 
 def mapping_folder(spec: str) -> Path | None:
@@ -186,7 +188,7 @@ def read_pair(folder: str | Path, edges: str, nodes: str, separator: str = "", e
 def guess_mapping(pair: TablePair) -> TableMap:
     """What the columns probably are."""
     edges, nodes = pair.edges, pair.nodes
-    ends = [c for c in edges.names if c.lower() not in (*WEIGHTS, *_MORE_WEIGHTS) and not is_index(edges, c)]
+    ends = [c for c in edges.names if c.lower() not in (*WEIGHTS, *MORE_WEIGHTS) and not is_index(edges, c)]
     values = {c: pd.Series(pd.unique(edges.frame[c].dropna())) for c in ends}
     named = guess_id(nodes)
     ids = {i: nodes.frame[i].dropna() for i in dict.fromkeys([named, *_identifying(nodes)])}
@@ -199,10 +201,12 @@ def guess_mapping(pair: TablePair) -> TableMap:
     likely = [c for c in ends if share[c] > _MATCHES]
     sides: Sides = "one"
     # movieId of the ratings is movieId of the movies, and userId beside it counts other people
-    twin = edges.column(best) if best.lower() not in IDS else None
-    if twin is not None and not telling and len(likely) >= 2:
+    twin = edges.column(best) if best.lower() not in IDS and not edges.headless else None
+    # by chance only where ids are numbers
+    others = [c for c in likely if c != twin and not np.isnan(as_numbers(values[c])).any()]
+    if twin is not None and not telling and len(likely) >= 2 and others:
         source, sides = twin, "items"
-        target = max((c for c in likely if c != twin), key=lambda c: -ends.index(c))
+        target = max(others, key=lambda c: -ends.index(c))
     elif len(likely) >= 2 and not (telling and {source, target} <= set(likely)):
         top = sorted(likely, key=lambda c: (-matches[best][c], ends.index(c)))[:2]
         source, target = sorted(top, key=ends.index)
@@ -210,13 +214,24 @@ def guess_mapping(pair: TablePair) -> TableMap:
         source, sides = likely[0], "items"
         rest = [c for c in ends if c != source] or [c for c in edges.names if c != source]
         target = target if target in rest and telling else max(rest, key=lambda c: len(values.get(c, ())))
-    weight = edges.column(*WEIGHTS, *_MORE_WEIGHTS)
+    if sides == "one":
+        source, target, best = _by_what_they_share(pair, (source, target, best))
+    weight = edges.column(*WEIGHTS, *MORE_WEIGHTS)
     if weight in (source, target) or (weight and not (as_numbers(edges.frame[weight]) >= 0).all()):
         weight = None
     made = TableMap(edges.file, nodes.file, source, target, best, weight=weight, sides=sides)
     if sides == "one":
         made = _with_sides(pair, made)
     return with_columns(pair, made)
+
+
+def _by_what_they_share(pair: TablePair, guess: tuple[str, str, str]) -> tuple[str, str, str]:
+    """Source, target and id as a reader of the folder decides them where values speak against names, else the guess."""
+    try:
+        found = id_and_ends(pair.nodes, pair.edges)
+    except GraphError:  # several fit; whoever sees the guess decides
+        return guess
+    return (*found.ends, found.id) if found.messages else guess
 
 
 def with_columns(pair: TablePair, made: TableMap) -> TableMap:
@@ -326,7 +341,7 @@ def _use(nodes: Table, name: str, role: str) -> Use:
     kept = distinct[~distinct.isin(list(codes))]
     numbers = as_numbers(kept)
     numeric = len(kept) > 0 and not np.isnan(numbers).any()
-    sensitive = _LIKE_SENSITIVE.search(name) is not None
+    sensitive = LIKE_SENSITIVE.search(name) is not None
     use, bins = (role if role in USES else "ignored"), ""
     if numeric:
         codes += tuple(f"{c:.15g}" for c in probable_codes(name, numbers))

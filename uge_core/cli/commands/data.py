@@ -1,8 +1,9 @@
-"""`uge data`: looks at a graph, and makes samples."""
+"""`uge data`: looks at a graph, proposes a dataset.yaml, and makes samples."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from uge_core.cli.arguments import (
     CHECK_FAILED,
@@ -15,16 +16,30 @@ from uge_core.cli.arguments import (
     whole_number,
 )
 from uge_core.cli.loading import load_graph
-from uge_core.cli.printing import complain, print_json
+from uge_core.cli.printing import complain, print_json, remark
 from uge_core.errors import DatasetMissing, GraphError
 
 
 def add(parsers: Parsers) -> None:
-    """Declares `data inspect` and `data make-sample`."""
+    """Declares `data inspect`, `data describe` and `data make-sample`."""
     data = add_group(parsers, "data", help="look at a graph")
     one = add_command(data, "inspect", inspect_data, help="roles of columns, counts and messages")
     data_arguments(one)
     one.add_argument("--json", action="store_true", help="print one JSON object")
+    one = add_command(
+        data,
+        "describe",
+        describe_folder,
+        store=False,
+        help="propose a dataset.yaml, with the evidence for each line",
+        description="Says what the tables of a folder probably are: the dataset.yaml that would read them, with the "
+        "evidence for each line as comments, and doubts. Where two readings fit about as well it is an error that "
+        "names both and the key that decides.",
+    )
+    one.add_argument("folder", type=nonempty, metavar="FOLDER", help="the folder with the tables")
+    one.add_argument("--edges", default="", metavar="FILE", help="the table with one row per edge (default: by name)")
+    one.add_argument("--nodes", default="", metavar="FILE", help="the table with one row per node (default: by name)")
+    one.add_argument("--write", action="store_true", help="write it as dataset.yaml into FOLDER, if there is none")
     one = add_command(
         data,
         "make-sample",
@@ -61,6 +76,17 @@ def inspect_data(args: argparse.Namespace) -> int:
     else:
         print(describe(graph))
     return CHECK_FAILED if any(m["level"] == "blocking" for m in inspection["messages"]) else DONE
+
+
+def describe_folder(args: argparse.Namespace) -> int:
+    """Prints the dataset.yaml that a folder's tables probably need, and writes it where that is asked."""
+    from uge_core.datasets.proposal import propose
+
+    proposal = propose(args.folder, args.edges, args.nodes)
+    print(proposal.text)
+    if args.write:
+        remark(f"wrote {proposal.write()}; look at the graph with: uge data inspect {shlex.quote(args.folder)}")
+    return DONE
 
 
 def make_sample_graph(args: argparse.Namespace) -> int:
