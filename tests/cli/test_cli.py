@@ -381,8 +381,13 @@ def test_what_inspect_calls_a_fault_of_the_data(town: Path, tmp_path: Path, caps
     assert "shoe" in refused(capsys, "data", "inspect", str(town), "--attributes", "shoe")
     assert "names nothing" in refused(capsys, "data", "inspect", "")
     (tmp_path / "empty").mkdir()
-    for spec in (f"{town}:other", str(tmp_path / "empty"), "sample:twon", "x" * 5000):
+    for spec in (f"{town}:other", "sample:twon", "x" * 5000):
         refused(capsys, "data", "inspect", spec)
+    code, out, err = uge_runs(capsys, "data", "inspect", str(tmp_path / "empty"))
+    found, command = err.splitlines()
+    assert (code, out) == (2, "") and found.endswith("Found: no files")
+    assert command.endswith(f"uge data describe {tmp_path / 'empty'}")
+    assert "0 tables found, two are needed" in refused(capsys, "data", "describe", str(tmp_path / "empty"))
 
 
 def piped(command: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -67,7 +67,7 @@ def test_late_duplicates_are_shown_too(write):
             [("7", "8"), ("8", "9")],
             "1 id would match as a number ('7'); write each id in the same way",
         ),
-        (["a", "b", "c"], [("x", "b"), ("b", "c")], "add the nodes or remove these rows"),
+        (["a", "b", "c"], [("x", "b"), ("b", "c")], "add the nodes, remove these rows, or write unknown_nodes: drop"),
     ],
 )
 def test_ids_that_match_only_when_rewritten_block(write, nodes, edges, text):

@@ -359,7 +359,7 @@ GOOD = "id,g\n1,a\n2,b\n3,a\n"
             "source,target\n1,2\n9,1\n2,8\n2,7\n6,6\n",
             "edges.csv: 4 edges name a node that does not exist, first: line 3 ('9', '1'), line 4 ('2', '8'), line "
             "5 ('2', '7'); allowed: the 3 ids in column 'id' of nodes.csv, compared as text (7 and 7.0 differ); "
-            "add the nodes or remove these rows",
+            "add the nodes, remove these rows, or write unknown_nodes: drop",
         ),
         (
             GOOD,
