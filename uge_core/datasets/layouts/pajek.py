@@ -32,33 +32,9 @@ _TOKEN = re.compile(r'"([^"]*)"|(\S+)')
 _LINE = re.compile(r'(?:\s*(?:"[^"]*"|[^\s"]+)(?=\s|$))*')
 _DIGITS = re.compile(r"[0-9]{1,12}")
 _SHAPES = {"ellipse", "box", "diamond", "triangle", "cross", "empty", "house", "man", "woman", "circle"}
-_LOOKS = set(["ic", "bc", "bw", "lc", "la", "lr", "lphi", "fos", "font", "x_fact", "y_fact", "s_size", "phi", "r", "q"])
+_LOOKS = {"ic", "bc", "bw", "lc", "la", "lr", "lphi", "fos", "font", "x_fact", "y_fact", "s_size", "phi", "r", "q"}
 """Keys by which Pajek says how vertices look."""
-_LINE_LOOKS = set(
-    [
-        "w",
-        "c",
-        "p",
-        "s",
-        "a",
-        "ap",
-        "l",
-        "lp",
-        "lr",
-        "lphi",
-        "lc",
-        "la",
-        "fos",
-        "font",
-        "h1",
-        "h2",
-        "a1",
-        "k1",
-        "a2",
-        "k2",
-        "hook",
-    ]
-)
+_LINE_LOOKS = {*_LOOKS, "w", "c", "p", "s", "a", "ap", "l", "lp", "h1", "h2", "a1", "k1", "a2", "k2", "hook"}
 _MISSING = {"9999998", "999999998"}
 """Pajek's own numbers for a class that is not given."""
 
