@@ -97,16 +97,21 @@ def test_several_are_named(write):
             {"g.mtx": SYMMETRIC, "nodes.csv": "id,g\n2,x\n1,y\n3,x\n4,y\n"},
             "nodes.csv: column 'id' counts the nodes in another order than the rows, first: row 1 is 2",
         ),
-        (
-            {"g.mtx": SYMMETRIC, "nodes.csv": "person,g\n3,x\n1,y\n2,x\n0,y\n"},
-            "nodes.csv: column 'person' counts the nodes in another order",
-        ),
     ],
 )
 def test_refused(write, files, text):
     with pytest.raises(GraphError) as error:
         load(write({"nodes.csv": NODES, **files}))
     assert str(error.value).startswith(text) and "\n" not in str(error.value)
+
+
+def test_a_first_column_that_counts_otherwise(write):
+    matrix = f"{HEAD} pattern symmetric\n10 10 2\n2 1\n3 2\n"
+    rows = "".join(f"{(i + 3) % 10},{'xy'[i % 2]}\n" for i in range(10))
+    with pytest.raises(GraphError, match=r"nodes.csv: column 'person' counts the nodes in another order"):
+        load(write({"g.mtx": matrix, "nodes.csv": "person,g\n" + rows}))
+    few = load(write({"g.mtx": SYMMETRIC, "nodes.csv": "grown,g\n3,x\n1,y\n2,x\n0,y\n"}))
+    assert [a.name for a in few.attributes] == ["grown", "g"]
 
 
 def test_nodes_are_needed(write):
