@@ -42,6 +42,12 @@ def test_what_scipy_writes(write, field, symmetry):
     assert graph.edges.tolist() == EDGES and not graph.directed and not graph.weighted
 
 
+def test_either_half_of_a_symmetric_matrix(write):
+    for row in ("1 2 7", "2 1 7"):
+        graph = load(write({"nodes.csv": NODES, "g.mtx": f"{HEAD} real symmetric\n4 4 2\n{row}\n3 2 1\n"}))
+        assert graph.edge_weights.tolist() == [7, 1] and not graph.directed
+
+
 def test_dense(write):
     graph = load(write({"nodes.csv": NODES, "g.mtx": mtx(both_ways().toarray())}))
     assert graph.edges.tolist() == EDGES
@@ -86,6 +92,8 @@ def test_several_are_named(write):
         ({"g.mtx": f"{HEAD} pattern general\n4 4 1\n1 5\n"}, "g.mtx: cannot be read as Matrix Market"),
         ({"g.mtx": f"{HEAD} pattern general\n4 4 1\n0 2\n"}, "g.mtx: cannot be read as Matrix Market"),
         ({"g.mtx": f"{HEAD} pattern general\n4 4 1\n1 x\n"}, "g.mtx: cannot be read as Matrix Market"),
+        ({"g.mtx": f"{HEAD} pattern symmetric\n4 4 3\n2 1\n3 2null4 "}, "g.mtx: cannot be read as Matrix Market"),
+        ({"g.mtx": f"{HEAD} pattern general\n4 4 1\n1 2 3\n"}, "g.mtx: cannot be read as Matrix Market (line 1 of"),
         ({"g.mtx": f"{HEAD} real general\n4 4 1\n1 2 -3\n"}, "g.mtx: 1 value that cannot be a weight"),
         ({"g.mtx": f"{HEAD} pattern general\n5 5 1\n1 2\n"}, "nodes.csv: 4 rows, but the matrix in g.mtx has 5"),
         (

@@ -1,12 +1,14 @@
 """A graph as a Matrix Market file, ``NAME.mtx``, beside ``nodes.csv``: row i of the matrix is the i-th row of the nodes.
 
-scipy reads it. Pattern, integer and real matrices are read, general and symmetric ones. A general matrix of which
+Pattern, integer and real matrices are read, general and symmetric ones. A general matrix of which
 some edges stand one way only is directed.
 """
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 import warnings
 import zlib
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from uge_core.arrays import IntArray
 from uge_core.datasets.assemble import finish
@@ -30,6 +33,8 @@ from uge_core.graph.graph import AttributedGraph
 
 _EXPECTED = "a square matrix in the Matrix Market form, row i being the i-th row of the nodes"
 _BANNER = b"%%MatrixMarket"
+_LONGEST = 2**16
+_SIZE = re.compile(r"[0-9]{1,15}")
 _SHORTEST = 4  # bytes that a line with an entry takes at least: 1 1 and a line's end
 
 
@@ -58,13 +63,8 @@ def _entries(path: Path) -> tuple[IntArray, IntArray, npt.NDArray[Any], int, boo
 
     A symmetric one has one half.
     """
-    from scipy.io import mminfo, mmread
-
     data = _bytes(path)
-    try:
-        rows, columns, entries, form, field, symmetry = mminfo(io.BytesIO(data))
-    except Exception as e:  # whatever a damaged header makes of the reader
-        raise _unreadable(path, e) from None
+    rows, columns, entries, form, field, symmetry, body = _header(path, data)
     if rows != columns:
         raise GraphError(
             f"{path.name}: found a matrix of {rows:,} rows and {columns:,} columns; expected {_EXPECTED}; write two kinds "
@@ -79,30 +79,33 @@ def _entries(path: Path) -> tuple[IntArray, IntArray, npt.NDArray[Any], int, boo
             f"{path.name}: found a {symmetry} matrix, half of whose values are negative or complex and no weights; "
             "allowed: general and symmetric"
         )
-    # The reader makes room for what the header claims before it reads.
+    # Room is made for what the header claims.
     if entries * _SHORTEST > len(data) + 1 if form == "coordinate" else rows * columns > len(data) + 1:
         raise GraphError(
             f"{path.name}: claims {entries:,} entries, more than its {len(data):,} bytes can hold; it is cut off or "
             "damaged, save it again"
         )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            matrix: Any = mmread(io.BytesIO(data))
-    except Exception as e:  # whatever a damaged file makes of the reader
-        raise _unreadable(path, e) from None
     if form == "array":
-        source, target = (a.astype(np.int64) for a in np.nonzero(matrix))
-        values: npt.NDArray[Any] = np.asarray(matrix)[source, target]
+        # Column by column; of a symmetric one from the diagonal on.
+        target, source = np.indices((rows, rows)).reshape(2, -1)
+        if symmetry == "symmetric":
+            target, source = target[source >= target], source[source >= target]
+        values = _numbers(path, body, len(source), 0)[0]
+        source, target, values = source[values != 0], target[values != 0], values[values != 0]
     else:
-        source, target = matrix.row.astype(np.int64), matrix.col.astype(np.int64)
-        values = np.ones(len(source)) if field == "pattern" else matrix.data
+        first, second, *more = _numbers(path, body, entries, 2, 3 - (field == "pattern"))
+        source, target = first.astype(np.int64) - 1, second.astype(np.int64) - 1
+        wrong = (source < 0) | (source >= rows) | (target < 0) | (target >= rows)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise _unreadable(path, f"entry {source[at] + 1} {target[at] + 1} is outside 1 to {rows}")
+        values = more[0] if more else np.ones(entries)
     if symmetry == "general":
         return source, target, values, rows, None
+    source, target = np.maximum(source, target), np.minimum(source, target)  # whichever half is written
     if form == "coordinate" and field != "pattern":
         _refuse_both_halves(path, source, target, rows)
-    half = source >= target
-    return source[half], target[half], values[half], rows, False
+    return source, target, values, rows, False
 
 
 def _refuse_both_halves(path: Path, source: IntArray, target: IntArray, size: int) -> None:
@@ -135,10 +138,62 @@ def _bytes(path: Path) -> bytes:
     return data
 
 
-def _unreadable(path: Path, error: Exception) -> GraphError:
-    """The error about a file that scipy does not read."""
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-    return GraphError(f"{path.name}: cannot be read as Matrix Market ({reason}); save it again by scipy.io.mmwrite")
+def _header(path: Path, data: bytes) -> tuple[int, int, int, str, str, str, bytes]:
+    """Rows, columns, entries, form, kind of numbers and symmetry of a matrix, and what stands below the header."""
+    file = io.BytesIO(data)
+    words = file.readline(_LONGEST).decode("latin-1").lower().split()
+    if len(words) != 5 or words[1] != "matrix" or words[2] not in ("coordinate", "array"):
+        raise _unreadable(path, "the first line must be %%MatrixMarket matrix, coordinate or array, numbers, symmetry")
+    line = file.readline(_LONGEST)
+    while line.startswith(b"%") or (line and not line.strip()):
+        line = file.readline(_LONGEST)
+    sizes = line.decode("latin-1").split()
+    if len(sizes) != (3 if words[2] == "coordinate" else 2) or not all(map(_SIZE.fullmatch, sizes)):
+        raise _unreadable(
+            path, "the first line that is no comment must say how many rows, columns and entries there are"
+        )
+    rows, columns, *entries = map(int, sizes)
+    return rows, columns, entries[0] if entries else rows * columns, words[2], words[3], words[4], file.read()
+
+
+def _numbers(path: Path, body: bytes, count: int, whole: int, width: int = 1) -> list[npt.NDArray[Any]]:
+    """The columns of numbers below the header, the first of them whole; scipy's reader crashes on damaged lines."""
+    if not body.strip():
+        frame = pd.DataFrame({i: np.zeros(0) for i in range(width + 1)})
+    else:
+        kinds: dict[Any, Any] = {i: np.int64 if i < whole else np.float64 for i in range(width)}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                frame = pd.read_csv(
+                    io.BytesIO(body),
+                    sep=r"\s+",
+                    header=None,
+                    names=list(range(width + 1)),
+                    index_col=False,
+                    dtype=kinds | {width: str},
+                    keep_default_na=False,
+                    na_values=[""],
+                    quoting=csv.QUOTE_NONE,
+                    low_memory=False,
+                    encoding="latin-1",
+                )
+        except (ValueError, OverflowError, pd.errors.ParserError, pd.errors.ParserWarning) as e:
+            raise _unreadable(path, (str(e).strip().splitlines() or ["no numbers"])[0].rstrip(".")) from None
+    if frame[width].notna().any():
+        raise _unreadable(
+            path, f"line {int(np.argmax(frame[width].notna())) + 1} of the entries has more than {width} fields"
+        )
+    if len(frame) != count:
+        raise _unreadable(path, f"{len(frame):,} entries where the header says {count:,}; it may be cut off")
+    if frame[list(range(width))].isna().to_numpy().any():
+        raise _unreadable(path, "some values are no numbers")
+    return [frame[i].to_numpy() for i in range(width)]
+
+
+def _unreadable(path: Path, why: str) -> GraphError:
+    """The error about a damaged file."""
+    return GraphError(f"{path.name}: cannot be read as Matrix Market ({why}); save it again by scipy.io.mmwrite")
 
 
 POSITION = 92
