@@ -130,7 +130,9 @@ def test_nothing_but_comments(write):
 
 def test_a_matrix_market_file_is_no_table(write):
     text = lines(" ", "%%MatrixMarket matrix coordinate pattern symmetric\n40 40 40\n")
-    with pytest.raises(GraphError, match=r"edges.csv: is a Matrix Market file, no table; save it as edges.npz"):
+    with pytest.raises(
+        GraphError, match=r"edges.csv: is a Matrix Market file, no table; rename it so that it ends in .mtx"
+    ):
         load(write({"nodes.csv": NODES, "edges.csv": text}))
 
 

@@ -125,8 +125,8 @@ def begin(path: Path, encoding: str, *, comments: bool = False) -> Start:
         at += 1
     if found and re.match("%%MatrixMarket", found[0], re.IGNORECASE):
         raise GraphError(
-            f"{path.name}: is a Matrix Market file, no table; save it as edges.npz "
-            "(scipy.sparse.save_npz of scipy.io.mmread), or as CSV"
+            f"{path.name}: is a Matrix Market file, no table; rename it so that it ends in .mtx, "
+            "with nodes.csv beside it, row i of the matrix being the i-th of the nodes; or save it as CSV"
         )
     if not lines[at].strip():
         what = (

@@ -50,6 +50,28 @@ def node_index(nodes: Table, column: str) -> pd.Index:
     return index
 
 
+def refuse_other_order(nodes: Table, column: str, where: str) -> None:
+    """Refuses nodes whose ids count their rows, but in another order: which of the two says who a row is cannot be told.
+
+    Args:
+        nodes: one row per node.
+        column: the column that may count.
+        where: the file in which nodes are positions, for the message.
+
+    Raises:
+        GraphError: the numbers are a permutation of 0..N-1 or of 1..N, and not in order.
+    """
+    numbers = as_numbers(nodes.frame[column])
+    in_order = np.arange(len(numbers)) + (1 if numbers.min() == 1 else 0)
+    if not (numbers == in_order).all() and (np.sort(numbers) == in_order).all():
+        first = int(np.argmax(numbers != in_order))
+        raise GraphError(
+            f"{nodes.file}: column {column!r} counts the nodes in another order than the rows, first: row {first + 1} is "
+            f"{nodes.frame[column].iloc[first]}, but in {where} node i is the i-th row, so that each would get another "
+            "one's values; sort the rows by it if it is the position, else take the column out"
+        )
+
+
 def by_id(edges: Table, column: str, ids: pd.Index) -> IntArray:
     """(M,) the node of each cell, -1 where it is no node.
 

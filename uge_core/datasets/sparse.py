@@ -60,6 +60,28 @@ def read_sparse(path: Path, directed: bool | None = None) -> tuple[IntArray, Int
             f"{path.name}: {int(wrong.sum()):,} entries outside the matrix, first: ({source[first]}, {target[first]}); "
             f"allowed: 0 to {n - 1}"
         )
+    source, target, described = edges_of(path, source, target, data, directed)
+    return source, target, n, described
+
+
+def edges_of(
+    path: Path, source: IntArray, target: IntArray, data: npt.NDArray[Any], directed: bool | None = None
+) -> tuple[IntArray, IntArray, NodeColumns]:
+    """The edges of a matrix's entries; those of 0 are none.
+
+    Args:
+        path: the file, for messages.
+        source: (M,) the row of each entry.
+        target: (M,) its column.
+        data: (M,) its value.
+        directed: as for `read_sparse`.
+
+    Returns:
+        (M',) rows; (M',) columns; the roles of what the file holds.
+
+    Raises:
+        GraphError: unusable weights.
+    """
     source, target, data = source[data != 0], target[data != 0], data[data != 0]
     half = half_stored(path.name, source, target) if directed is None else None
     described = NodeColumns(
@@ -68,7 +90,7 @@ def read_sparse(path: Path, directed: bool | None = None) -> tuple[IntArray, Int
         edge_weights=_weights(path, source, target, data),
         directed=half is None if directed is None else directed,
     )
-    return source, target, n, described
+    return source, target, described
 
 
 def _arrays(path: Path, archive: Any) -> dict[str, Any]:

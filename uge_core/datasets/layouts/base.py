@@ -62,6 +62,7 @@ class Layout:
         parts: its files.
         read: makes the graph from the files, given the attribute names asked for.
         named: the graph's name, with ``{}`` for what the patterns have there.
+        begins: whether a file begins as this layout's telling ones do, where their names alone do not say so.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Layout:
     parts: tuple[Part, ...]
     read: Callable[[Found, Asked], AttributedGraph]
     named: str = "{}"
+    begins: Callable[[Path], bool] | None = None
 
     @property
     def summary(self) -> str:
@@ -80,7 +82,14 @@ class Layout:
         """The graphs of `folder` in this layout, complete or with what they miss."""
         telling = [pattern for p in self.parts if p.telling and not p.optional for pattern in p.patterns]
         stems = sorted({stem for pattern in telling for stem in folder.stems(pattern)})
-        return [self._gather(folder, stem) for stem in stems]
+        return [self._gather(folder, stem) for stem in stems if self._tells(folder, stem)]
+
+    def _tells(self, folder: Folder, stem: str) -> bool:
+        """Whether one of the telling files begins as such a file does."""
+        if self.begins is None:
+            return True
+        names = [p.format(stem) for part in self.parts if part.telling and not part.optional for p in part.patterns]
+        return any(self.begins(path) for path in map(folder.file, names) if path is not None)
 
     def _gather(self, folder: Folder, stem: str) -> Found:
         files: dict[str, Path] = {}

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -18,6 +19,7 @@ from xml.parsers import expat
 import numpy as np
 import pandas as pd
 
+from uge_core.arrays import IntArray
 from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
 from uge_core.datasets.bounded import is_gzip, read_bytes, unpacked_limit
 from uge_core.datasets.columns import NodeColumns, Role, assign
@@ -42,22 +44,68 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     graph, about = _parse(path)
     if not graph.number_of_nodes():
         raise GraphError(f"{path.name}: the graph has no nodes; at least one edge between two nodes is needed")
-    ids = pd.Index([str(n) for n in graph.nodes], dtype=object)
-    if ids.has_duplicates:
-        raise GraphError(f"{path.name}: the id {ids[ids.duplicated()][0]!r} stands twice; each node needs its own")
     number = {node: i for i, node in enumerate(graph.nodes)}
     links = list(graph.edges(data=True))
     source = np.array([number[u] for u, _, _ in links], dtype=np.int64)
     target = np.array([number[v] for _, v, _ in links], dtype=np.int64)
-    nodes, nested = _table(path, [graph.graph.get("node_default", {}) | data for _, data in graph.nodes(data=True)])
-    parts = [
-        NodeColumns(columns=(Column(path.name, "(node)", "id"), *nested)),
+    records = Records(
+        path,
+        pd.Index([str(n) for n in graph.nodes], dtype=object),
+        [graph.graph.get("node_default", {}) | data for _, data in graph.nodes(data=True)],
+        source,
+        target,
+        [graph.graph.get("edge_default", {}) | data for _, _, data in links],
+        graph.is_directed(),
         about,
-        _people(nodes, nested, asked),
-        _edges(path, ids, source, target, [graph.graph.get("edge_default", {}) | data for _, _, data in links]),
-        NodeColumns(directed=graph.is_directed()),
-    ]
-    return finish(dataset.name, "graph-file", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
+    )
+    return records.graph(dataset.name, "graph-file", asked)
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """A graph whose nodes and edges have values by name.
+
+    Attributes:
+        path: its file.
+        ids: (N,) of the nodes.
+        nodes: (N,) their values.
+        source: (M,) the position of one end of each edge.
+        target: (M,) the position of the other.
+        edges: (M,) their values.
+        directed: edges run from source to target.
+        about: what is to be said besides.
+    """
+
+    path: Path
+    ids: pd.Index
+    nodes: Sequence[Mapping[str, Any]]
+    source: IntArray
+    target: IntArray
+    edges: Sequence[Mapping[str, Any]]
+    directed: bool
+    about: NodeColumns
+
+    def graph(self, name: str, layout: str, asked: Asked) -> AttributedGraph:
+        """The graph, values that describe nodes having roles as a table's columns have.
+
+        Raises:
+            GraphError: an id that stands twice, or weights that are none.
+        """
+        ids = self.ids
+        if ids.has_duplicates:
+            raise GraphError(
+                f"{self.path.name}: the id {ids[ids.duplicated()][0]!r} stands twice; each node needs its own"
+            )
+        nodes, nested = _table(self.path, self.nodes)
+        parts = [
+            NodeColumns(columns=(Column(self.path.name, "(node)", "id"), *nested)),
+            self.about,
+            _people(nodes, nested, asked),
+            _edges(self.path, ids, self.source, self.target, self.edges),
+            NodeColumns(directed=self.directed),
+        ]
+        described = NodeColumns.join(parts)
+        return finish(name, layout, self.source, self.target, len(ids), described, node_ids=ids)
 
 
 def _people(nodes: Table, nested: tuple[Column, ...], asked: Asked) -> NodeColumns:
@@ -183,7 +231,7 @@ def _refuse_dtd(path: Path, kind: str, data: bytes) -> None:
         raise GraphError(f"{path.name}: is damaged XML ({e}); export it as {kind} again") from None
 
 
-def _table(path: Path, rows: list[Mapping[str, Any]]) -> tuple[Table, tuple[Column, ...]]:
+def _table(path: Path, rows: Sequence[Mapping[str, Any]]) -> tuple[Table, tuple[Column, ...]]:
     """Attributes as a table of text, one row per node or edge; those that are lists or records are left out."""
     names = list(dict.fromkeys(str(k) for row in rows for k in row))
     nested = {str(k) for row in rows for k, v in row.items() if isinstance(v, dict | list | tuple | set)}
@@ -204,7 +252,7 @@ def _cell(value: object) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _edges(path: Path, ids: pd.Index, source: Any, target: Any, rows: list[Mapping[str, Any]]) -> NodeColumns:
+def _edges(path: Path, ids: pd.Index, source: Any, target: Any, rows: Sequence[Mapping[str, Any]]) -> NodeColumns:
     """The roles of the edges' own attributes.
 
     An edge without a weight among others that have one weighs 1, as in GEXF.

@@ -30,18 +30,44 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     if matrix:
         return _read_matrix(dataset, nodes, asked)
     edges = read_any(dataset.files["edges"])
+    return joined(dataset.name, "tables", nodes, edges, asked)
+
+
+def joined(
+    name: str,
+    layout: str,
+    nodes: Table,
+    edges: Table,
+    asked: Asked,
+    *,
+    ends: tuple[str, str] | None = None,
+    directed: bool = False,
+) -> AttributedGraph:
+    """The graph of a table of nodes and one of edges.
+
+    Args:
+        name: the graph's.
+        layout: the layout's name.
+        nodes: one row per node.
+        edges: one row per edge.
+        asked: as a layout's `read` has it.
+        ends: the columns with the ends of an edge; None: by what the tables share.
+        directed: each row runs from source to target.
+
+    Raises:
+        GraphError: the tables do not fit.
+    """
     id_column = guess_id(nodes)
-    ends = guess_ends(edges)
-    check_headers(nodes, edges, id_column, ends)
-    found = id_and_ends(nodes, edges)
+    check_headers(nodes, edges, id_column, ends or guess_ends(edges))
+    found = id_and_ends(nodes, edges, ends=ends)
     id_column, ends = found.id, found.ends
     ids = node_index(nodes, id_column)
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
     allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text (7 and 7.0 differ)"
     refuse_unknown(edges, ends, (source, target), allowed, ids, ASK_WITHOUT_CARD)
     columns = assign(nodes, {id_column.lower(): Role("id")}, Role("auto"), asked)
-    described = NodeColumns.join([columns, edge_columns(edges, ends), NodeColumns(messages=found.messages)])
-    return finish(dataset.name, "tables", source, target, len(ids), described, node_ids=ids)
+    parts = [columns, edge_columns(edges, ends), NodeColumns(messages=found.messages, directed=directed)]
+    return finish(name, layout, source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
 
 
 def read_any(
