@@ -37,7 +37,7 @@ MIN_LINKS = 50
 """Links to fit on, under which nothing is fitted."""
 _SHARE = 0.2  # of the held-out links
 _RULED = 0.2  # of the bits that ranks tell, how many the scores may lack
-_ENOUGH_BITS = 0.01  # a pair, below which nothing is told either way
+_BEYOND_CHANCE = 6.0  # bits over all pairs, by which ranks tell more
 _ROUNDING = 1e-7  # of the scores' mean: as little as float32 vectors differ by rounding
 
 
@@ -109,7 +109,7 @@ def fit(scored: Scored, graph: AttributedGraph, split: LinkSplit | None, seed: i
     if not slope > 0:
         return unfitted("links score no higher than pairs without an edge, so that the slope is not above 0")
     told, by_rank = (_bits(x, linked) for x in (standard, ndtri((rankdata(scores) - 0.5) / len(scores))))
-    if by_rank - told > max(_RULED * by_rank, _ENOUGH_BITS):
+    if by_rank - told > max(_RULED * by_rank, _BEYOND_CHANCE / len(scores)):
         return unfitted(
             f"a few scores far from the others rule the calibration: it tells {told:.3f} bits a pair of who is linked, "
             f"the order of the scores {by_rank:.3f}"
