@@ -108,7 +108,8 @@ def fit(scored: Scored, graph: AttributedGraph, split: LinkSplit | None, seed: i
     slope, intercept = (-np.inf, 0.0) if scores[:n].max() <= scores[n:].min() else fit_line(standard, linked)
     if not slope > 0:
         return unfitted("links score no higher than pairs without an edge, so that the slope is not above 0")
-    told, by_rank = (_bits(x, linked) for x in (standard, ndtri((rankdata(scores) - 0.5) / len(scores))))
+    rank = ndtri((rankdata(scores) - 0.5) / len(scores))
+    told, by_rank = _bits(standard, linked, slope, intercept), _bits(rank, linked, *fit_line(rank, linked))
     if by_rank - told > max(_RULED * by_rank, _BEYOND_CHANCE / len(scores)):
         return unfitted(
             f"a few scores far from the others rule the calibration: it tells {told:.3f} bits a pair of who is linked, "
@@ -157,9 +158,8 @@ def fit_line(score: Float64, linked: npt.NDArray[np.bool_]) -> tuple[float, floa
     return float(slope), float(intercept)
 
 
-def _bits(score: Float64, linked: npt.NDArray[np.bool_]) -> float:
-    """How much the best line through scores tells of who is linked, in bits a pair."""
-    slope, intercept = fit_line(score, linked)
+def _bits(score: Float64, linked: npt.NDArray[np.bool_], slope: float, intercept: float) -> float:
+    """How much a line through scores tells of who is linked, in bits a pair."""
     odds = np.where(linked, 1.0, -1.0) * (slope * score + intercept)
     return float(1.0 - np.logaddexp(0.0, -odds).mean() / np.log(2.0))
 

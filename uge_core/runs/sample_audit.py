@@ -9,8 +9,8 @@ seed 0 of `_WITH_ENCODER`, whose embeddings are not rounded. Each run says that 
 the version that made it.
 
 The first page waits for the file to be unpacked. So arrays, which hardly get smaller, are only deflated, the rounded
-ones in half precision and byte by byte, which saves a fifth; LZMA, which the rest is packed with,
-would save 3 % and take three times as long.
+ones in half precision and byte by byte, which saves a fifth; LZMA, which the rest is packed with, would save 3 % and
+take three times as long.
 """
 
 from __future__ import annotations
