@@ -47,7 +47,7 @@ _PLAN: tuple[tuple[tuple[str, ...], tuple[float, ...], dict[str, bool]], ...] = 
     (("uge-ok",), (0.3,), {"independence": True}),
     (("uge-ork",), (1.0,), {}),
 )
-_WITH_ENCODER = ("uge-c", 0.5)
+_WITH_ENCODER = ("none", None)  # the first page's run A, and so the one that a What-if begins with
 _LARGEST = 200 * 10**6  # bytes that the file may unpack into
 _VECTORS = ("embedding.npy", "twin.npy")
 
