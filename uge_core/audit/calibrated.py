@@ -29,7 +29,7 @@ from uge_core.audit.pair_sample import sample_pairs
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import LARGEST, Factors, Scored
 from uge_core.graph.split import LinkSplit
-from uge_core.kernels.logistic import settled
+from uge_core.kernels.settled import settled
 
 MIN_VALIDATION = 100
 """Validation links, under which a share of the held-out ones is fitted on."""
