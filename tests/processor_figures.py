@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-ATTACKERS = ("linear", "trees", "knn", "mlp", "graph")
+ATTACKERS = ("linear", "trees", "rbf", "links", "linked-trees", "knn", "mlp", "graph")
 NODES = 240
 
 
@@ -55,7 +55,9 @@ def audits() -> dict[str, list[dict[str, Any]]]:
     twin = {"twin": plain[:, ::-1], "read": ["city"], "treated": ["city"]}
     found = {"plain": audit_embedding(plain, town, split, attributes=["city"], attackers=ATTACKERS, **twin)}
     for name, z in made.items():
-        found[name] = audit_embedding(z, town, split, attackers=("linear", "trees", "knn"))
+        found[name] = audit_embedding(
+            z, town, split, attackers=("linear", "trees", "rbf", "links", "linked-trees", "knn")
+        )
     for score in ("cosine", "distance"):
         found[score] = audit_embedding(plain, town, split, attackers=("linear",), score=score)
     return {name: audit.to_json() for name, audit in found.items()}

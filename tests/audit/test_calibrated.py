@@ -234,3 +234,25 @@ def test_equal_vectors_of_other_lengths_have_no_spread_of_cosines():
     rows = rng.normal(size=(1, 7)) * rng.random((400, 1))
     found = calibrated.fit(Cosine().factors(rows.astype(np.float32)), graph, split, 0)
     assert 0 < found.sd < 1e-6 and "same score" in found.why
+
+
+@pytest.mark.processors
+@pytest.mark.parametrize(("share", "times"), [(0.01, 100.0), (0.01, 1e4), (0.003, 1e6)])
+def test_a_few_huge_vectors_buy_no_calibration(share, times):
+    """They would take the slope of all others towards 0, and every gap with it."""
+    graph, z, split = community(2_000)
+    assert calibrated.fit(z, graph, split, 0).why is None
+    rng = np.random.default_rng(4)
+    few = rng.permutation(len(z))[: max(int(share * len(z)), 4)]
+    turned_round, direction = z.copy(), rng.normal(size=z.shape[1])
+    turned_round[few] = times * direction * np.where(np.arange(len(few)) % 2, 1.0, -1.0)[:, None] * z.std()
+    found = calibrated.fit(turned_round, graph, split, 0)
+    assert found.factors is None and found.why is not None
+    assert "a few scores far from the others rule the calibration" in found.why or "slope is not above 0" in found.why
+
+
+def test_what_training_gives_is_ruled_by_no_few():
+    """Normal vectors, and a cosine, whose scores are bounded."""
+    graph, z, split = community(2_000)
+    for scored in (z, Cosine().factors(z)):
+        assert calibrated.fit(scored, graph, split, 0).why is None

@@ -53,7 +53,8 @@ def test_calibrated_rows_are_the_gaps_of_calibrated_cells():
     eo = parity.gap(parity.eo_cells(found.factors, graph, codes, found.tested)["city"], 30).value
     assert rows["dp", "calibrated"].value == dp and rows["eo", "calibrated"].value == eo
     row = rows["eo", "calibrated"]
-    assert row.n == found.tested.shape[1] and row.ci_low < row.value < row.ci_high
+    assert row.n == sum(c.n for c in row.cells if not c.excluded) <= found.tested.shape[1]
+    assert row.ci_low < row.value < row.ci_high
     assert f"({found.n:,}, left out of EO)" in row.note and f"slope {found.slope:.3g}" in row.note
     assert row.floor_random > 0 and 0 < row.p_value <= 1
 

@@ -99,6 +99,23 @@ def test_the_linear_attacker_ends_at_the_minimum_whatever_the_order_of_sums(clas
 
 
 @pytest.mark.processors
+@pytest.mark.parametrize("classes", [2, 5])
+def test_so_does_one_with_more_inputs_than_people_that_resemble_each_other(classes):
+    z, y = cloud(200, classes, 0.5, 3)
+    rng = np.random.default_rng(4)
+    near = np.exp(-np.square(z[:, None, :] - z[rng.integers(0, 200, 250)]).mean(axis=2))
+    x = (near - near.mean(axis=0)) / near.std(axis=0)
+    given, order = fit_logistic(x, y), rng.permutation(200)
+    assert given.converged
+    again = fit_logistic(x[order], y[order]).probabilities(x)
+    np.testing.assert_allclose(again, given.probabilities(x), rtol=0, atol=1e-11)
+    # scikit-learn's solvers stop short of it; the loss is convex, so the minimum is where its derivatives are 0
+    wrong = given.probabilities(x) - np.eye(classes)[y]
+    slope = x.T @ (wrong / (classes * np.bincount(y)[y])[:, None]) + given.weight[:, :-1].T / 200
+    assert np.abs(slope if classes > 2 else slope[:, 1]).max() < 1e-13
+
+
+@pytest.mark.processors
 def test_people_whom_an_attacker_tells_alike_are_tied():
     # Two clouds far apart: the 25 nearest of everybody are of the same value, in whatever distances.
     rng = np.random.default_rng(0)

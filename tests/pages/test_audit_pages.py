@@ -98,7 +98,7 @@ def test_fairness_draws_three_maps_per_metric_and_gaps_against_quality(app: AppT
     assert any("Mean predicted probability" in c.value for c in app.caption)
     before = app.sidebar.selectbox(key="frame_before").value
     app.sidebar.selectbox(key="frame_after").set_value(before).run()
-    assert not app.exception and len(app.get("plotly_chart")) == 3
+    assert not app.exception and len(app.get("plotly_chart")) == 4
 
 
 def test_the_slider_moves_the_ring_and_offers_to_train(app: AppTest) -> None:

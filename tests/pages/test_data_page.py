@@ -56,7 +56,7 @@ def test_two_files_show_groups_edges_and_weights(app: AppTest) -> None:
     assert sizes["Attribute"].tolist() == ["g"] and sizes["Groups"].tolist() == [2]
     assert len(app.get("plotly_chart")) == 3 and all(c.proto.alt for c in app.get("plotly_chart"))
     assert ui.plain_text("g: 2 groups, the largest a with 50.0%; no value is missing") in words(app)
-    assert [m.label for m in app.metric][-5:] == [
+    assert [m.label for m in app.metric][-4:] == [
         "Smallest weight",
         "Largest weight",
         "Effective sample size",

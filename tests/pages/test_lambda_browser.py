@@ -69,7 +69,8 @@ def test_twenty_steps_by_keyboard(server: Any, visit: Callable[..., Any]) -> Non
     tab.evaluate("() => { document.querySelector('.js-plotly-plot').marked = true }")
     slider.focus()
     times = []
-    for key in ["ArrowRight"] * 10 + ["ArrowLeft"] * 10:
+    # From 0 to .9 and back: at 1, another series' lambda, there is nothing of UGE-C to show.
+    for key in ([*["ArrowRight"] * 3, *["ArrowLeft"] * 3] * 4)[:20]:
         tab.evaluate(f"() => {{ window.step = ({STEP})() }}")
         tab.keyboard.press(key)
         times.append(tab.evaluate("() => window.step"))
@@ -124,7 +125,7 @@ def test_a_click_on_a_point_chooses_it_again_and_again(server: Any, visit: Calla
     tab = visit(server, "tradeoff?attribute=region&lambda=0.3", viewport={"width": 1400, "height": 1600})
     series = tab.locator(".st-key-tradeoff_chart .scatterlayer .trace", has=tab.locator("text", has_text="1.9")).first
     point = series.locator(".points path").last
-    slider = tab.get_by_role("slider", name="λ")
+    slider = tab.get_by_role("slider", name="λ")  # of all series: one step left of 1.9 is UGE-ORK's 1
     for _ in range(2):
         expect(point).to_be_visible()
         box = point.bounding_box()
@@ -133,5 +134,5 @@ def test_a_click_on_a_point_chooses_it_again_and_again(server: Any, visit: Calla
         expect(tab.get_by_text("At λ 1.9 the strongest attacker").first).to_be_visible()
         slider.focus()
         tab.keyboard.press("ArrowLeft")
-        expect(tab).to_have_url(re.compile(rf"lambda={LAMBDAS[-2]}"))
+        expect(tab).to_have_url(re.compile(r"lambda=1(&|$)"))
     expect(tab.get_by_test_id("stException")).to_have_count(0)

@@ -39,6 +39,8 @@ def test_the_runs_are_there_with_their_audits_and_say_where_they_are_from(store:
         run.check()
         assert np.isfinite(run.embedding).all() and run.environment["device"]
     assert sum(bool(r.parameters) for r in runs) == 1
+    (whole,) = (r for r in runs if r.parameters)  # what the first page has as run A can be encoded again
+    assert (whole.config["method"], whole.config["seed"]) == ("none", 0)
     assert store.root.stat().st_mode & 0o077 == 0
 
 

@@ -530,7 +530,7 @@ def test_each_form_of_a_gap_is_shown_as_what_it_is(store: RunStore) -> None:
     assert (
         view
         and view.form == "calibrated"
-        and "Chance alone would give about 0.020, the training degree 0.030." in (view.sides[0].sentence)
+        and "Chance alone would give about 0.020, the training degree alone gives 0.030." in (view.sides[0].sentence)
     )
     assert view.others == (
         "First ten recommendations: 0.300 with No debiasing.",

@@ -29,7 +29,7 @@ from uge_core.audit.pair_sample import sample_pairs
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import LARGEST, Factors, Scored
 from uge_core.graph.split import LinkSplit
-from uge_core.kernels.logistic import settled
+from uge_core.kernels.settled import settled
 
 MIN_VALIDATION = 100
 """Validation links, under which a share of the held-out ones is fitted on."""
@@ -37,7 +37,7 @@ MIN_LINKS = 50
 """Links to fit on, under which nothing is fitted."""
 _SHARE = 0.2  # of the held-out links
 _RULED = 0.2  # of the bits that ranks tell, how many the scores may lack
-_ENOUGH_BITS = 0.01  # a pair, below which nothing is told either way
+_BEYOND_CHANCE = 6.0  # bits over all pairs, by which ranks tell more
 _ROUNDING = 1e-7  # of the scores' mean: as little as float32 vectors differ by rounding
 
 
@@ -108,8 +108,9 @@ def fit(scored: Scored, graph: AttributedGraph, split: LinkSplit | None, seed: i
     slope, intercept = (-np.inf, 0.0) if scores[:n].max() <= scores[n:].min() else fit_line(standard, linked)
     if not slope > 0:
         return unfitted("links score no higher than pairs without an edge, so that the slope is not above 0")
-    told, by_rank = (_bits(x, linked) for x in (standard, ndtri((rankdata(scores) - 0.5) / len(scores))))
-    if by_rank - told > max(_RULED * by_rank, _ENOUGH_BITS):
+    rank = ndtri((rankdata(scores) - 0.5) / len(scores))
+    told, by_rank = _bits(standard, linked, slope, intercept), _bits(rank, linked, *fit_line(rank, linked))
+    if by_rank - told > max(_RULED * by_rank, _BEYOND_CHANCE / len(scores)):
         return unfitted(
             f"a few scores far from the others rule the calibration: it tells {told:.3f} bits a pair of who is linked, "
             f"the order of the scores {by_rank:.3f}"
@@ -157,9 +158,8 @@ def fit_line(score: Float64, linked: npt.NDArray[np.bool_]) -> tuple[float, floa
     return float(slope), float(intercept)
 
 
-def _bits(score: Float64, linked: npt.NDArray[np.bool_]) -> float:
-    """How much the best line through scores tells of who is linked, in bits a pair."""
-    slope, intercept = fit_line(score, linked)
+def _bits(score: Float64, linked: npt.NDArray[np.bool_], slope: float, intercept: float) -> float:
+    """How much a line through scores tells of who is linked, in bits a pair."""
     odds = np.where(linked, 1.0, -1.0) * (slope * score + intercept)
     return float(1.0 - np.logaddexp(0.0, -odds).mean() / np.log(2.0))
 

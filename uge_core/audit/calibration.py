@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from uge_core.arrays import Float64, IntArray
-from uge_core.kernels.logistic import settled
+from uge_core.kernels.settled import settled
 
 FLOOR = 1e-3
 _SMALLEST = 1e-12  # of p, before its logarithm

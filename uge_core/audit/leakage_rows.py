@@ -26,7 +26,7 @@ from uge_core.graph.split import ProbeSplit, probe_classes, probe_split
 from uge_core.machine import cores
 from uge_core.registry import find
 
-LEAKAGE_VERSION = 5  # counts up when an attacker changes, so that kept floors are measured anew
+LEAKAGE_VERSION = 6  # counts up when an attacker changes, so that kept floors are measured anew
 _LEAST_SHUFFLED = 20  # nodes in a group of the permutation test, on average
 _SIDE_BY_SIDE = 4  # attackers at once at most, as each holds its own copy of the inputs
 

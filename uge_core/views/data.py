@@ -2,8 +2,8 @@
 
 A group of under ten people, and a pair of groups with such a group or with under ten edges, is suppressed, and
 where that is one alone the next smallest as well, as totals would give it away. Edges between groups stand beside what
-chance alone would give (`uge_core.datasets.mixing`); weights are R~/R, over its mean, of all edges, where training takes those of its
-own edges alone (`uge_core.debias.bias_free`).
+chance alone would give (`uge_core.datasets.mixing`); weights are R~/R, over its mean, of all edges, where training
+takes those of its own edges alone (`uge_core.debias.bias_free`).
 """
 
 from __future__ import annotations

@@ -27,9 +27,8 @@ def refusal(run: StoredRun) -> str | None:
         )
     if not run.parameters:
         return (
-            "The parameters of this run were not kept, as it is "
-            "older than this page or kept another epoch than its last; "
-            "train it again with --force to re-encode it."
+            "The parameters of this run were not kept, as it came with the package, is older than this page or kept "
+            "another epoch than its last; train it again with --force to re-encode it."
         )
     return None
 
