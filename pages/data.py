@@ -8,7 +8,7 @@ import streamlit as st
 
 import uge_core.dashboard as ui
 
-KINDS = ["csv", "tsv", "txt", "gz", "parquet", "npz", "pt", "graphml", "gexf", "gml"]
+KINDS = ["csv", "tsv", "txt", "gz", "parquet", "xlsx", "npz", "mtx", "pt", "graphml", "gexf", "gml", "net", "json"]
 SEPARATORS = {"": "by the first line", ",": "comma", ";": "semicolon", "\t": "tab", " ": "blank", "|": "bar |"}
 ENCODINGS = {"": "UTF-8", "iso8859-1": "Latin-1", "cp1252": "Windows-1252", "utf-16": "UTF-16"}
 SIDES = {
@@ -16,6 +16,7 @@ SIDES = {
     "items": "people and items; items stand in the edges alone",
     "column": "people and items in one file, distinguished by a column",
 }
+HEADERS = {None: "a header unless like the others", True: "names the columns", False: "is a row like the others"}
 UNKNOWN = {"refuse": "refuse the graph", "drop": "leave their edges out", "add": "add them, attributes unknown"}
 ICONS = {"blocking": "block", "warning": "warning", "note": "info"}
 
@@ -39,10 +40,17 @@ def weights_of(_view: ui.DataView, fingerprint: str, sensitive: tuple[str, ...],
 
 @st.cache_resource(max_entries=2, ttl=1800, show_spinner="Reading the tables")
 def tables_of(
-    folder: str, edges: str, nodes: str, separator: str, encoding: str, stamp: str
+    folder: str,
+    edges: str,
+    nodes: str,
+    separator: str,
+    encoding: str,
+    edges_header: bool | None,
+    nodes_header: bool | None,
+    stamp: str,
 ) -> tuple[ui.TablePair, ui.TableMap]:
     """The tables, and what their columns are by the dataset.yaml that is there, else probably."""
-    pair = ui.read_pair(folder, edges, nodes, separator, encoding)
+    pair = ui.read_pair(folder, edges, nodes, separator, encoding, edges_header=edges_header, nodes_header=nodes_header)
     return pair, ui.begin_mapping(pair, ui.written_mapping(folder))
 
 
@@ -104,8 +112,8 @@ def sources() -> None:
             type=KINDS,
             max_upload_size=ui.LARGEST_MB,
             key=f"data_edges_{turn}",
-            help="A table with a header and two columns of ids; or a graph file (GraphML, GEXF, GML, PyG's .pt), "
-            "which needs no second one.",
+            help="A table with a header and two columns of ids; or a graph file (GraphML, GEXF, GML, Pajek, JSON, "
+            "PyG's .pt) or a workbook with sheets called edges and nodes, which need no second one.",
         )
         nodes = right.file_uploader(
             "Nodes: one row per person",
@@ -259,15 +267,27 @@ def mapping(folder: Path, recognised: bool) -> None:
         format_func=ENCODINGS.__getitem__,
         key=f"{key}_encoding",
     )
-    stamp = f"{folder} {written_at(folder)} {separator} {encoding} " + " ".join(
+    left, right = st.columns(2)
+    headers = [
+        column.selectbox(
+            f"First line of the {what}",
+            list(HEADERS),
+            first(HEADERS, f"{what}_header"),
+            format_func=HEADERS.__getitem__,
+            key=f"{key}_{what}_header",
+            help="Columns of a file without a header are called 1, 2, 3.",
+        )
+        for column, what in ((left, "edges"), (right, "nodes"))
+    ]
+    stamp = f"{folder} {written_at(folder)} {separator} {encoding} {headers} " + " ".join(
         f"{f} {(folder / f).stat().st_mtime_ns}" for f in (edges, nodes)
     )
     try:
-        pair, guessed = tables_of(str(folder), edges, nodes, separator, encoding, stamp)
+        pair, guessed = tables_of(str(folder), edges, nodes, separator, encoding, *headers, stamp)
     except ui.UgeError as error:
         st.error(f"**Blocking.** {plain(str(error))}", icon=":material/block:")
         return
-    key = f"{key}_{edges}_{nodes}_{separator}_{encoding}"
+    key = f"{key}_{edges}_{nodes}_{separator}_{encoding}_{headers}"
     ends, ids = list(pair.edges.names), list(pair.nodes.names)
     left, middle, right, last = st.columns(4)
     source = left.selectbox(
@@ -331,6 +351,8 @@ def mapping(folder: Path, recognised: bool) -> None:
         directed=directed,
         separator=separator,
         encoding=encoding,
+        edges_header=headers[0],
+        nodes_header=headers[1],
     )
     made, seen = columns_with(pair, made, stamp)
     made = replace(made, columns=columns_of(made, seen, f"{key}_{ident}_{column}"))

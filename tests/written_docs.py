@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from real_layouts import REALS
+
 from uge_core.datasets.layouts import all_layouts
 from uge_core.registry import find, names
 from uge_core.views import catalogue
@@ -51,7 +53,14 @@ def layouts() -> str:
     return table(("layout", "files"), ((f"`{layout.name}`", layout.summary) for layout in all_layouts()))
 
 
-TABLES = {"training.md": (backbones, methods, attackers), "data.md": (layouts,)}
+def files() -> str:
+    """What happens to files as programs and collections write them."""
+    said = {"read": "read", "described": "read after `uge data describe FOLDER --write`"}
+    rows = ((r.source, r.form, said.get(r.happens) or f"refused: {r.words}") for r in REALS)
+    return table(("from", "files", "what happens"), rows)
+
+
+TABLES = {"training.md": (backbones, methods, attackers), "data.md": (layouts, files)}
 
 
 def written() -> dict[Path, str]:

@@ -236,3 +236,28 @@ def test_what_a_card_says_comes_back_as_it_was(pair, tmp_path):
     assert (back["age"].bins, back["age"].missing) == (uses[0].bins, uses[0].missing)
     assert missing_codes(codes_text(back["age"].missing)) == uses[0].missing
     assert back["city"].missing == ("NA", "n/a, refused")
+
+
+@pytest.mark.parametrize("said", [False, True])
+def test_what_is_said_of_the_first_line_is_read_by_and_written(said, write):
+    # Both readings are possible: people a and b, or the names of columns.
+    rows = "".join(f"{c},{d}\n" for c, d in ["ab", "bc", "cd", "da", "ac"])
+    folder = write({"links.csv": rows, "who.csv": "a,x\nb,y\nc,x\nd,y\n"})
+    found = read_pair(folder, "links.csv", "who.csv", edges_header=said, nodes_header=said)
+    assert [len(found.edges), len(found.nodes)] == ([4, 3] if said else [5, 4])
+    made = replace(guess_mapping(found), edges_header=said, nodes_header=said)
+    assert made.edges_header is said
+    write_card(folder, made)
+    assert written_mapping(folder) == made
+    if said:
+        with pytest.raises(GraphError, match="2 edges name a node that does not exist"):  # a's row is the header
+            load(folder)
+    else:
+        graph = load(folder)
+        assert (graph.num_nodes, graph.num_edges) == (4, 5)
+
+
+def test_nothing_is_said_of_the_first_line_of_parquet():
+    assert "header" not in card_text(TableMap("links.csv", "who.csv", "1", "2", "1"))
+    made = TableMap("links.parquet", "who.parquet", "a", "b", "id", edges_header=False, nodes_header=True)
+    assert "header" not in card_text(made)

@@ -4,11 +4,14 @@ import io
 import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import sparse
 
 import uge_core.runs.uploads as kept
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.dashboard.queue import removal
+from uge_core.datasets import load
 from uge_core.errors import ConfigError, GraphError, StoreError
 from uge_core.explore.whatif.edits import FlipValue
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
@@ -121,3 +124,39 @@ def test_edits_of_its_people_go_with_the_upload_and_with_the_last_run(store: Run
 
 def test_endings_are_written_as_layouts_know_them(store: RunStore) -> None:
     assert save_upload("", [("Friends.GraphML", io.BytesIO(b"<x/>"))], store).files == ("Friends.graphml",)
+
+
+ROWS = "id,city\n10,A\n11,A\n12,B\n"
+UPLOADS = {
+    "mtx": [
+        ("Friends.MTX", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"),
+        ("people.csv", ROWS),
+    ],
+    "pajek": [("club.net", '*Vertices 3\n1 "10"\n2 "11"\n3 "12"\n*Edges\n1 2\n2 3\n')],
+    "json": [
+        (
+            "club.json",
+            '{"directed": false, "nodes": [{"id": 10, "city": "A"}, {"id": 11, "city": "A"}, {"id": 12, "city": "B"}],'
+            ' "links": [{"source": 10, "target": 11}, {"source": 11, "target": 12}]}',
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", UPLOADS)
+def test_what_is_uploaded_is_read_as_it_would_be_from_a_folder(kind: str, store: RunStore) -> None:
+    given = [(name, io.BytesIO(text.encode())) for name, text in UPLOADS[kind]]
+    assert kept.stands_alone(given[0][0]) == (len(given) == 1)
+    graph = load(save_upload("", given, store).spec)
+    assert graph.node_ids is not None and list(graph.node_ids) == ["10", "11", "12"]
+    assert sorted(map(tuple, graph.edges.T.tolist())) == [(0, 1), (1, 2)]
+    assert kind == "pajek" or graph.attribute("city").codes.tolist() == [0, 0, 1]
+
+
+def test_a_sparse_matrix_and_people_called_otherwise_are_a_graph(store: RunStore) -> None:
+    file = io.BytesIO()
+    sparse.save_npz(file, sparse.coo_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])))
+    file.seek(0)
+    upload = save_upload("", [("friends.npz", file), ("people.csv", io.BytesIO(ROWS.encode()))], store)
+    assert upload.files == ("edges.npz", "nodes.csv") and upload.name == "friends"
+    assert load(upload.spec).num_edges == 2

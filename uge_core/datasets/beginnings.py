@@ -29,6 +29,7 @@ _TALLEST = 20  # lines that the cells of a header may take
 _SEPARATORS = ",;\t"
 _COMMENTS = ("#", "%", "//")
 _SHOWN = 3
+_SHORTEST_CODE = 6
 _ENDS = re.compile(r"\r\n|\n|\r")
 _SAYS_SEPARATOR = re.compile(r'\ufeff?"?sep=([^"\w\s]|\t| )"?[,;\t|]*', re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -155,6 +156,9 @@ def separator_of(lines: Sequence[str]) -> str:
         and not any(set(line) & set(_SEPARATORS) for line in some)
     ):
         return " "
+    rows = {len(line.split()) for line in some[1:]}
+    if sep not in some[0] and rows == {len(some[0].split()) + 1} and len(some) > 2 and not any(sep in s for s in some):
+        return " "  # R's write.table, which names no column of row names
     return sep
 
 
@@ -211,6 +215,12 @@ def header_of(
         record(path, [line], sep)[0] for line in start.lines[used : used + min(_LOOKED_AT, enough)] if line.strip()
     ]
     rows = [[c.strip() for c in row] for row in below]
+    if header is not False and columns is None and rows and all(len(r) == len(cells) + 1 and r[-1] for r in rows):
+        raise GraphError(
+            f"{path.name}: the header names {len(cells)} columns, but each line below has {len(cells) + 1} cells, as R's "
+            "write.table leaves out the name of the row names; write the table with row.names=FALSE, or a name in front "
+            "of the header"
+        )
     likeness = _likeness(cells, rows)
     named = (
         _named_by_comment(path, start, sep, cells, rows, likeness) if columns is None and header is not False else None
@@ -319,15 +329,26 @@ def _likeness(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Literal["r
             if others and not any(map(_is_number, others)):
                 return "header"
             numbers += numeric
+            texts += not numeric and _same_make(cell, others)
             leads = leads or (i == 0 and numeric)
         elif numeric:
             return "header"
         else:
-            texts += cell in others
+            texts += cell in others or _same_make(cell, others)
     ends = [{row[i] for row in below if i < len(row)} for i in (0, 1)]
     if len(first) > 1 and not any(map(_is_number, first[:2])):
         texts += (first[0] != "" and first[0] in ends[1]) + (first[1] != "" and first[1] in ends[0])
     return "row" if texts or leads or numbers == sum(map(bool, first)) else ""
+
+
+def _same_make(cell: str, others: Sequence[str]) -> bool:
+    """Whether a cell is a code of as many letters and digits as all below it: a hash, an ISBN, P00017."""
+    return (
+        len(cell) >= _SHORTEST_CODE
+        and len(others) > 1
+        and {len(other) for other in others} == {len(cell)}
+        and all(any(map(str.isdigit, c)) and " " not in c for c in (cell, *others))
+    )
 
 
 def _is_number(cell: str) -> bool:

@@ -7,6 +7,7 @@ readings fit about as well the choice is the user's, never a guess.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -23,6 +24,38 @@ ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
 """What the two ends of an edge are called."""
 IDS = ("id", "node", "node_id", "user_id")
 """What a node's id is called."""
+_MEASURES = frozenset(
+    [
+        "rating",
+        "ratings",
+        "score",
+        "scores",
+        "star",
+        "stars",
+        "weight",
+        "strength",
+        "count",
+        "counts",
+        "plays",
+        "freq",
+        "frequency",
+        "time",
+        "timestamp",
+        "date",
+        "year",
+        "month",
+        "day",
+        "since",
+        "until",
+        "amount",
+        "price",
+        "duration",
+        "times",
+    ]
+)
+_WHO = frozenset(["id", "ids", "user", "person", "member", "people", "node", "source", "target", "from", "to"])
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SMALLEST_MATRIX = 4
 _LOOKED_AT = 60  # columns of the nodes among which the id is sought
 _ALL = 0.999  # share of an end's different values that are ids, above which a column fits
 _FEWER = 3.0  # a pair of columns that names so many times fewer nodes is no rival
@@ -92,6 +125,7 @@ def id_and_ends(
     Raises:
         GraphError: two readings fit about as well, or the edges have one column.
     """
+    refuse_matrix(edges)
     named_id, named_ends = ident or guess_id(nodes), ends or guess_ends(edges)
     if ident is not None and ends is not None:
         return Columns(ident, *ends)
@@ -109,6 +143,32 @@ def id_and_ends(
     if set(chosen) != set(named_ends):
         messages.append(_by_values(edges, " and ".join(chosen), " and ".join(named_ends), "the ends of edges"))
     return Columns(best, *chosen, tuple(messages))
+
+
+def is_measure(name: str) -> bool:
+    """Whether a column's name says how much or when, and not who."""
+    words = {word.lower() for word in _WORDS.findall(name)}
+    return bool(words & _MEASURES) and not words & _WHO
+
+
+def refuse_matrix(edges: Table) -> None:
+    """Refuses a table with a row and a column for each node in place of a row for each edge.
+
+    Raises:
+        GraphError: it is one.
+    """
+    names = edges.names
+    if min(len(names), len(edges)) < _SMALLEST_MATRIX or abs(len(names) - len(edges)) > 1:
+        return
+    cells = edges.frame.iloc[:, 1:] if len(names) == len(edges) + 1 else edges.frame
+    by_names = len(names) == len(edges) + 1 and set(names[1:]) == set(map(str, edges.frame.iloc[:, 0]))
+    numbers = len(names) == len(edges) and not np.isnan(np.array([as_numbers(cells[c]) for c in names[:20]])).any()
+    if by_names or (numbers and len(np.unique(cells.to_numpy(dtype=str))) < len(names)):
+        raise GraphError(
+            f"{edges.file}: is a matrix with a row and a column for each of {len(edges):,} nodes; a row for each edge is "
+            "needed, with the ids of its two ends: unpivot it and keep what is not 0, or save the matrix as NAME.mtx "
+            "(scipy.io.mmwrite) beside nodes.csv"
+        )
 
 
 def guess_id(nodes: Table) -> str:
@@ -140,8 +200,18 @@ def guess_ends(edges: Table) -> tuple[str, str]:
     names = [n for n in _written(edges) if n.lower() not in WEIGHTS]
     names = names if len(names) > 1 else [n for n in edges.names if n.lower() not in WEIGHTS] or list(edges.names)
     if len(names) < 2:
-        raise GraphError(f"{edges.file}: one column ({names[0]}), two are needed: source,target")
+        raise GraphError(f"{edges.file}: one column ({names[0]}), two are needed: source,target{uneven(names[0])}")
     return names[0], names[1]
+
+
+def uneven(name: str) -> str:
+    """What may be the matter with a file of one column whose name has several words."""
+    if len(name.split()) < 2:
+        return ""
+    return (
+        "; if blanks separate, its lines have unequal numbers of cells, as in a list of everybody's neighbours: write a "
+        "line for each edge"
+    )
 
 
 def _written(table: Table) -> list[str]:
@@ -166,7 +236,7 @@ def _fits(
     tried = list(ends or ())
     if not tried:
         tried = [c for c in edges.names if c in named or c.lower() not in WEIGHTS]
-        tried = [c for c in tried if c in named or not is_index(edges, c)]
+        tried = [c for c in tried if c in named or not (is_index(edges, c) or is_measure(c))]
     shared: dict[tuple[str, str], int] = {}
     size: dict[str, int] = {}
     known = {i: pd.Index(nodes.frame[i].dropna().astype(object)) for i in ids}

@@ -21,7 +21,16 @@ import yaml
 from uge_core.datasets.assemble import WEIGHTS
 from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
-from uge_core.datasets.evidence import IDS, guess_ends, guess_id, id_and_ends, is_index
+from uge_core.datasets.evidence import (
+    IDS,
+    guess_ends,
+    guess_id,
+    id_and_ends,
+    is_index,
+    is_measure,
+    refuse_matrix,
+    uneven,
+)
 from uge_core.datasets.findings import probable_codes, says_not_given
 from uge_core.datasets.ids import by_id
 from uge_core.datasets.layouts.base import Folder
@@ -31,7 +40,21 @@ from uge_core.errors import DatasetMissing, GraphError
 
 Sides = Literal["one", "items", "column"]
 USES = ("attribute", "feature", "ignored")
-READABLE = (".csv", ".tsv", ".txt", ".dat", ".parquet", ".csv.gz", ".tsv.gz", ".txt.gz", ".dat.gz")
+READABLE = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".dat",
+    ".parquet",
+    ".xlsx",
+    ".csv.gz",
+    ".tsv.gz",
+    ".txt.gz",
+    ".dat.gz",
+    ".edges",
+    ".edgelist",
+    ".node_labels",
+)
 """Endings of the files that a mapping may name."""
 
 LIKE_EDGES = re.compile(r"edge|link|friend|follow|relation|pair|contact|rating|interact|network", re.IGNORECASE)
@@ -45,6 +68,7 @@ LIKE_SENSITIVE = re.compile(
 MORE_WEIGHTS = ("strength", "count", "times", "frequency")
 _LOOKED_AT = 60  # columns of the nodes among which the id is sought
 _MATCHES = 0.5  # share of a column's values that must be ids
+_OWN = 0.9
 _FIRST = 3
 
 
@@ -87,6 +111,8 @@ class TableMap:
         unknown_nodes: "refuse", "drop" or "add": what is done about edges that name a node without a row.
         separator: one character, or empty for the first line's.
         encoding: of both files, or empty for UTF-8.
+        edges_header: whether the first line of the edges names the columns; None: unless it is like the lines below.
+        nodes_header: the same of the nodes.
         name: what the graph is called, or empty.
         licence: repeated where the data are shown.
         origin: where they are from, repeated too.
@@ -106,6 +132,8 @@ class TableMap:
     unknown_nodes: str = "refuse"
     separator: str = ""
     encoding: str = ""
+    edges_header: bool | None = None
+    nodes_header: bool | None = None
     name: str = ""
     licence: str = ""
     origin: str = ""
@@ -163,24 +191,35 @@ def mapping_folder(spec: str) -> Path | None:
         return None
 
 
-def read_pair(folder: str | Path, edges: str, nodes: str, separator: str = "", encoding: str = "") -> TablePair:
-    """Both files as tables.
+def read_pair(
+    folder: str | Path,
+    edges: str,
+    nodes: str,
+    separator: str = "",
+    encoding: str = "",
+    *,
+    edges_header: bool | None = None,
+    nodes_header: bool | None = None,
+) -> TablePair:
+    """Both files as tables; what they are read by as in `TableMap`.
 
     Raises:
         DatasetMissing: a file is not there.
         GraphError: a file cannot be read, or begins with a row instead of a header.
     """
     made = []
-    for name, header in ((edges, "source,target"), (nodes, "id,attribute")):
+    for name, header, said in ((edges, "source,target", edges_header), (nodes, "id,attribute", nodes_header)):
         path = Path(folder) / name
         if not path.is_file():
             raise DatasetMissing(f"{path}: no such file; choose one that is there")
-        table = read_any(path, separator or None, encoding or "utf-8-sig")
-        refuse_numbers_as_header(table, header)
+        table = read_any(path, separator or None, encoding or "utf-8-sig", header=_header(name, said))
+        if not said:
+            refuse_numbers_as_header(table, header)
         made.append(table)
     if len(made[0].names) < 2:
         raise GraphError(
             f"{edges}: has one column ({made[0].names[0]}), two are needed; choose another separator or file"
+            f"{uneven(made[0].names[0])}"
         )
     return TablePair(*made)
 
@@ -188,7 +227,10 @@ def read_pair(folder: str | Path, edges: str, nodes: str, separator: str = "", e
 def guess_mapping(pair: TablePair) -> TableMap:
     """What the columns probably are."""
     edges, nodes = pair.edges, pair.nodes
+    refuse_matrix(edges)
     ends = [c for c in edges.names if c.lower() not in (*WEIGHTS, *MORE_WEIGHTS) and not is_index(edges, c)]
+    who = [c for c in ends if not is_measure(c)]
+    ends = who if len(who) > 1 else ends
     values = {c: pd.Series(pd.unique(edges.frame[c].dropna())) for c in ends}
     named = guess_id(nodes)
     ids = {i: nodes.frame[i].dropna() for i in dict.fromkeys([named, *_identifying(nodes)])}
@@ -213,7 +255,9 @@ def guess_mapping(pair: TablePair) -> TableMap:
     elif len(likely) == 1:
         source, sides = likely[0], "items"
         rest = [c for c in ends if c != source] or [c for c in edges.names if c != source]
-        target = target if target in rest and telling else max(rest, key=lambda c: len(values.get(c, ())))
+        # A number of its own in nearly every row is a time or a measure: items are named again and again.
+        again = [c for c in rest if c in values and not _is_own(values[c], len(edges))]
+        target = target if target in rest and telling else max(again or rest, key=lambda c: len(values.get(c, ())))
     if sides == "one":
         source, target, best = _by_what_they_share(pair, (source, target, best))
     weight = edges.column(*WEIGHTS, *MORE_WEIGHTS)
@@ -223,6 +267,11 @@ def guess_mapping(pair: TablePair) -> TableMap:
     if sides == "one":
         made = _with_sides(pair, made)
     return with_columns(pair, made)
+
+
+def _is_own(values: pd.Series, num_rows: int) -> bool:
+    """Whether a column's different values are numbers, about as many as rows."""
+    return len(values) > _OWN * num_rows and not np.isnan(as_numbers(values)).any()
 
 
 def _by_what_they_share(pair: TablePair, guess: tuple[str, str, str]) -> tuple[str, str, str]:
@@ -250,7 +299,7 @@ def written_mapping(folder: str | Path) -> TableMap | None:
     nodes = card.get("users.file") or card.get("nodes.file")
     source, target = (str(card.get(k) or "") for k in ("edges.source", "edges.target"))
     ident = card.get("users.id") or card.get("nodes.id")
-    unasked = [f"{part}.{key}" for part in ("edges", "nodes", "users") for key in ("header", "columns")]
+    unasked = [f"{part}.columns" for part in ("edges", "nodes", "users")]
     if card.get("items.file") or not (source and target and ident) or any(card.get(k) is not None for k in unasked):
         return None
     sensitive = card.names("sensitive")
@@ -260,6 +309,7 @@ def written_mapping(folder: str | Path) -> TableMap | None:
     ]
     uses += [Use(n, "feature") for n in card.names("features")] + [Use(n, "ignored") for n in card.names("ignore")]
     column = str(card.get("sides.column") or "")
+    people = "users" if card.get("users.file") else "nodes"
     encoding = str(card.get("encoding") or "")
     return TableMap(
         str(card.get("edges.file")),
@@ -268,7 +318,7 @@ def written_mapping(folder: str | Path) -> TableMap | None:
         target,
         str(ident),
         tuple(uses),
-        sides="items" if card.get("users.file") else "column" if column else "one",
+        sides="items" if people == "users" else "column" if column else "one",
         side_column=column,
         users=str(card.get("sides.users") or ""),
         weight=card.get("edges.weight"),
@@ -276,6 +326,8 @@ def written_mapping(folder: str | Path) -> TableMap | None:
         unknown_nodes=str(card.get("unknown_nodes") or "refuse"),
         separator=str(card.get("separator") or ""),
         encoding="" if encoding == "utf-8-sig" else encoding,
+        edges_header=card.get("edges.header"),
+        nodes_header=card.get(f"{people}.header"),
         name=str(card.get("name") or ""),
         licence=str(card.get("licence") or ""),
         origin=str(card.get("source") or ""),
@@ -371,14 +423,21 @@ def join_counts(pair: TablePair, made: TableMap) -> Join:
 
 def card_text(made: TableMap) -> str:
     """The dataset.yaml of a mapping."""
-    ends = {"file": made.edges, "source": made.source, "target": made.target, "weight": made.weight}
+    ends = {
+        "file": made.edges,
+        "header": _header(made.edges, made.edges_header),
+        "source": made.source,
+        "target": made.target,
+        "weight": made.weight,
+    }
+    people = {"file": made.nodes, "header": _header(made.nodes, made.nodes_header), "id": made.id}
     attributes = {u.column: _settings(u) for u in made.columns if u.use == "attribute"}
     content: dict[str, Any] = {
         "name": made.name,
         "licence": made.licence,
         "source": made.origin,
-        "edges": {k: v for k, v in ends.items() if v},
-        "users" if made.sides == "items" else "nodes": {"file": made.nodes, "id": made.id},
+        "edges": {k: v for k, v in ends.items() if v not in (None, "")},
+        "users" if made.sides == "items" else "nodes": {k: v for k, v in people.items() if v is not None},
         "sides": {"column": made.side_column, "users": made.users} if made.sides == "column" else None,
         "separator": {"\t": "tab", " ": "blank"}.get(made.separator, made.separator),
         "encoding": made.encoding,
@@ -392,6 +451,11 @@ def card_text(made: TableMap) -> str:
     content["ignore"] = [u.column for u in made.columns if u.use == "ignored"]
     text: str = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
     return text
+
+
+def _header(file: str, said: bool | None) -> bool | None:
+    """What is said of a file's first line; Parquet names its columns itself."""
+    return None if file.endswith(".parquet") else said
 
 
 def _settings(use: Use) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from uge_core.datasets import REWRITE, locate, why_refused
 from uge_core.datasets.beginnings import begin, separator_of
 from uge_core.datasets.card import FILE
 from uge_core.datasets.evidence import id_and_ends
+from uge_core.datasets.excel import ENDING
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.mapping import (
     LIKE_EDGES,
@@ -285,6 +286,10 @@ def _read_as(folder: Path, table: Table) -> str:
     rows = counted(len(table), "row")
     if path.suffix == ".parquet":
         return f"{rows} of Parquet"
+    if path.suffix.lower() == ENDING:
+        return "; ".join(
+            [f"{rows} of an Excel sheet", *(m.text.removeprefix(f"{table.file}: ") for m in table.messages)]
+        )
     start = begin(path, "utf-8-sig", comments=True)
     sep = start.sep or separator_of(start.lines)
     by = "its first line says so" if start.sep else "by its first lines"

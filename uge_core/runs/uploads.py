@@ -22,8 +22,11 @@ from uge_core.runs.store import RunStore
 
 LARGEST_MB = 200
 """The most a file may have; larger ones are read from where they lie."""
-TABLES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet")
-GRAPHS = (".npz", ".pt", ".graphml", ".gexf", ".gml", ".graphml.gz", ".gexf.gz", ".gml.gz")
+TABLES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet", ".xlsx")
+MATRICES = (".npz", ".mtx", ".mtx.gz")
+ALONE = (".graphml", ".gexf", ".gml", ".net", ".json", ".pt", ".xlsx")
+"""Endings of files that may hold nodes and edges both, plain; all but the last two also gzipped."""
+GRAPHS = (*MATRICES, *ALONE[:-1], *(f"{ending}.gz" for ending in ALONE[:-2]))
 _LONGEST = 80
 _PIECE = 2**20
 
@@ -54,7 +57,7 @@ class Upload:
 
 def stands_alone(name: str) -> bool:
     """Whether a file holds nodes and edges both, so that no second one is needed."""
-    return name.lower().removesuffix(".gz").endswith((".graphml", ".gexf", ".gml", ".pt"))
+    return name.lower().removesuffix(".gz").endswith(ALONE)
 
 
 def uploads_folder(store: RunStore) -> Path:
@@ -82,8 +85,8 @@ def save_upload(name: str, files: Sequence[tuple[str, BinaryIO]], store: RunStor
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".new-", suffix=f".{os.getpid()}", dir=root))
         try:
-            for given, content in files:
-                _write(temporary / _free(temporary, _checked(given)), given, content)
+            for called, (given, content) in zip(_called([given for given, _ in files]), files, strict=True):
+                _write(temporary / _free(temporary, called), given, content)
             target = root / _named(root, name or files[0][0])
             temporary.rename(target)
         except BaseException:
@@ -168,14 +171,26 @@ def _checked(given: str) -> str:
     bare = re.split(r"[/\\]", given)[-1]
     name = re.sub(r"[^\w.()-]+", "_", bare).lstrip(".")[-_LONGEST:]
     if not name.lower().endswith((*TABLES, *GRAPHS)):
-        allowed = ", ".join((*TABLES[:3], TABLES[-1], *GRAPHS[:5]))
+        allowed = ", ".join(e for e in dict.fromkeys((*TABLES, *GRAPHS)) if not e.endswith(".gz"))
         raise GraphError(
             f"{bare[:_LONGEST]}: files that can be uploaded end in {allowed}, tables and graphs also in .gz; save "
             "it as CSV UTF-8"
         )
     # Layouts go by the ending.
-    ending = next(e for e in sorted((*TABLES, *GRAPHS), key=len, reverse=True) if name.lower().endswith(e))
+    ending = _ending(name)
     return name[: len(name) - len(ending)] + ending
+
+
+def _called(given: Sequence[str]) -> list[str]:
+    """The names that files get; a matrix says nothing of its rows, so a layout finds them by the name of their file."""
+    names = [_checked(name) for name in given]
+    if len(names) == 2 and names[0].endswith(MATRICES) and names[1].endswith((".csv", ".csv.gz", ".parquet")):
+        names = ["edges" + _ending(names[0]), "nodes" + _ending(names[1])]
+    return names
+
+
+def _ending(name: str) -> str:
+    return next(e for e in sorted((*TABLES, *GRAPHS), key=len, reverse=True) if name.lower().endswith(e))
 
 
 def _free(folder: Path, name: str) -> str:
@@ -188,7 +203,7 @@ def _free(folder: Path, name: str) -> str:
 
 def _named(root: Path, name: str) -> str:
     """A folder's name that is not taken."""
-    stem = re.sub(r"(?i)(_?edges?)?(\.(csv|tsv|txt|parquet|npz|pt|graphml|gexf|gml|gz))+$", "", name)
+    stem = re.sub(r"(?i)(_?edges?)?(\.(csv|tsv|txt|parquet|xlsx|npz|mtx|pt|graphml|gexf|gml|net|json|gz))+$", "", name)
     slug = re.sub(r"[^\w.-]+", "-", stem).strip("-._")[:_LONGEST] or "graph"
     number = 2
     free = slug

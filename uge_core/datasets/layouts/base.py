@@ -12,7 +12,7 @@ from uge_core.graph.graph import AttributedGraph
 
 Asked = frozenset[str] | None
 """The lower-case names of the columns that are to be the attributes; None: the layout's or the values' choice."""
-_NEVER_ZIPPED = (".npy", ".npz", ".parquet", ".pt", ".yaml")
+_NEVER_ZIPPED = (".npy", ".npz", ".parquet", ".pt", ".xlsx", ".yaml")
 _DROPPINGS = {"thumbs.db", "ehthumbs.db", "desktop.ini"}
 
 

@@ -1,7 +1,8 @@
 """Social networks with one target: ``NAME_edges.csv`` and ``NAME_target.csv`` (LastFM Asia, Deezer Europe).
 
 The target is the attribute: the country of LastFM's users, the gender of Deezer's, and called
-``target`` elsewhere; it answers to ``target`` everywhere.
+``target`` elsewhere; it answers to ``target`` everywhere. A file without that column, as Twitch's, is read like
+`tables`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from uge_core.datasets.assemble import edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.ids import ASK_WITHOUT_CARD, by_id, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.layouts.tables import joined
 from uge_core.datasets.tables import is_number, read_table, refuse_headless
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph
@@ -22,6 +24,8 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     edges, nodes = read_table(dataset.files["edges"]), read_table(dataset.files["target"])
     if len(edges.names) < 2:
         raise GraphError(f"{edges.file}: one column ({edges.names[0]}), two are needed: node_1,node_2")
+    if nodes.column("target") is None:  # Twitch's call it otherwise, and have two columns of ids
+        return joined(dataset.name, "edges-target", nodes, edges, asked)
     id_column, target_column = nodes.require("id"), nodes.require("target")
     ids = node_index(nodes, id_column)
     ends = (edges.names[0], edges.names[1])

@@ -146,7 +146,7 @@ def _parse(path: Path) -> tuple[Any, NodeColumns]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if suffix == ".graphml":
-                return read_graphml(path.name, data)
+                return _by_name(path.name, *read_graphml(path.name, data))
             if suffix == ".gexf":
                 return read_gexf(path.name, data)
             return _by_label(path.name, _gml(path.name, data.decode("utf-8-sig")))
@@ -194,6 +194,8 @@ def _by_label(file: str, graph: Any) -> tuple[Any, NodeColumns]:
     import networkx as nx
 
     labels = {n: _cell(data.get("label")) for n, data in graph.nodes(data=True)}
+    if set(labels.values()) == {None}:
+        return _by_name(file, graph, NodeColumns())
     if None in labels.values() or len(set(labels.values())) < len(labels):
         return graph, NodeColumns()
     for _, data in graph.nodes(data=True):
@@ -212,6 +214,22 @@ def _by_label(file: str, graph: Any) -> tuple[Any, NodeColumns]:
         remedy = "if your embedding is keyed by id, remove the labels from the file"
         messages = (Message("warning", "labels-and-ids", text, moved, remedy=remedy),)
     return nx.relabel_nodes(graph, labels), NodeColumns(columns=(column,), messages=messages)
+
+
+def _by_name(file: str, graph: Any, about: NodeColumns) -> tuple[Any, NodeColumns]:
+    """The same with igraph's names as ids, where its nodes are numbered n0, n1, or 0, 1, and each has a name of its own."""
+    import networkx as nx
+
+    names = {n: _cell(data.get("name")) for n, data in graph.nodes(data=True)}
+    if not names or None in names.values() or len(set(names.values())) < len(names):
+        return graph, about
+    counted_ids = [str(n).removeprefix("n") for n in names]
+    if counted_ids != [str(i) for i in range(len(names))] or list(map(str, names)) == list(names.values()):
+        return graph, about
+    for _, data in graph.nodes(data=True):
+        del data["name"]
+    column = Column(file, "id", "ignored", "numbers of the file's writer; names are the ids")
+    return nx.relabel_nodes(graph, names), NodeColumns.join([about, NodeColumns(columns=(column,))])
 
 
 def _refuse_dtd(path: Path, kind: str, data: bytes) -> None:

@@ -1,6 +1,6 @@
 """Any graph as two tables: ``edges.csv`` and ``nodes.csv``, comma, semicolon or tab, ids of any kind.
 
-Either may be Parquet; ``edges.npz`` is a scipy matrix whose row i is the i-th row of the nodes.
+Either may be Parquet or a sheet of Excel; ``edges.npz`` is a scipy matrix whose row i is the i-th row of the nodes.
 
 The ends of an edge are the columns source and target (or src and dst, from and to, u and v), and a node's id the
 column id (or node, node_id, user_id), as far as what the two tables share agrees (`evidence`). Ids are compared as text. What the other columns are is decided by their values, see `base`.
@@ -14,6 +14,7 @@ from pathlib import Path
 from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import ENDS, IDS, guess_ends, guess_id, id_and_ends, named_id
+from uge_core.datasets.excel import ENDING, read_excel
 from uge_core.datasets.ids import ASK_WITHOUT_CARD, by_id, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.parquet import read_parquet
@@ -79,7 +80,9 @@ def read_any(
     header: bool | None = None,
     columns: Sequence[str] | None = None,
 ) -> Table:
-    """A table, Parquet or text by the file's name; what it is read by as in `read_table`."""
+    """A table, Excel, Parquet or text by the file's name; what it is read by as in `read_table`."""
+    if path.suffix.lower() == ENDING:
+        return read_excel(path, in_place=in_place, header=header, columns=columns)
     if path.suffix != ".parquet":
         return read_table(path, sep=sep, encoding=encoding, in_place=in_place, header=header, columns=columns)
     if header is not None or columns is not None:
@@ -124,10 +127,14 @@ LAYOUTS = (
         "tables",
         "two tables",
         (
-            Part("edges", ("edges.csv", "edges.parquet", "edges.npz"), "the header source,target and one row per edge"),
+            Part(
+                "edges",
+                ("edges.csv", "edges.parquet", "edges.xlsx", "edges.npz"),
+                "the header source,target and one row per edge",
+            ),
             Part(
                 "nodes",
-                ("nodes.csv", "nodes.parquet"),
+                ("nodes.csv", "nodes.parquet", "nodes.xlsx"),
                 "a header with the column id and one row per node, attributes in the others",
             ),
         ),

@@ -1,0 +1,55 @@
+"""An Excel workbook, ``NAME.xlsx``, with a sheet of edges and a sheet of nodes, read as two tables.
+
+The sheets are known by their names: edges or links, and nodes or people. `tables` says what their columns are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from uge_core.datasets.excel import read_excel, sheet_names
+from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.layouts.tables import joined
+from uge_core.errors import GraphError
+from uge_core.graph.graph import AttributedGraph
+
+_EDGES = ("edges", "links", "edge", "link")
+_NODES = ("nodes", "people", "users", "members", "node", "persons", "vertices")
+
+
+def _named(path: Path) -> tuple[str, str] | None:
+    """The sheets of edges and of nodes, where there is one of each."""
+    names = sheet_names(path)
+    edges, nodes = ([n for n in names if n.strip().lower() in called] for called in (_EDGES, _NODES))
+    return (edges[0], nodes[0]) if len(edges) == len(nodes) == 1 else None
+
+
+def _begins(path: Path) -> bool:
+    try:
+        return _named(path) is not None
+    except GraphError:  # damaged; whoever reads it says how
+        return not path.stem.lower().endswith(("edges", "nodes"))
+
+
+def _read(found: Found, asked: Asked) -> AttributedGraph:
+    path = found.files["graph"]
+    sheets = _named(path)
+    if sheets is None:
+        raise GraphError(
+            f"{path.name}: found the sheets {', '.join(sheet_names(path)) or 'none with cells'}; call the one with a "
+            "row per link edges and the one with a row per person nodes"
+        )
+    edges, nodes = (read_excel(path, sheet) for sheet in sheets)
+    return joined(found.name, "workbook", nodes, edges, asked)
+
+
+POSITION = 95
+LAYOUTS = (
+    Layout(
+        "workbook",
+        "an Excel workbook",
+        (Part("graph", ("{}.xlsx",), "a sheet called edges and a sheet called nodes"),),
+        _read,
+        begins=_begins,
+    ),
+)
