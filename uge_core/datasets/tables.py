@@ -36,6 +36,7 @@ _FEW = 2_000
 MOST_COLUMNS = 20_000
 """Each column costs about a millisecond, however short it is."""
 _SHOWN = 3
+_FEW_LINES = 50
 _SURVEY_TITLES = {
     "responseid": "response id",
     "startdate": "start date",
@@ -105,6 +106,7 @@ def read_table(
     in_place: bool = False,
     header: bool | None = True,
     columns: Sequence[str] | None = None,
+    comments: bool | None = None,
 ) -> Table:
     """Reads a table of separated values.
 
@@ -123,6 +125,7 @@ def read_table(
             left out. Empty lines at the end are nobody.
         header: whether the first line names the columns; None: unless it is like the lines below it.
         columns: names that the user gives the columns.
+        comments: whether lines at the start may be comments; None: where all cells are text and the form is free.
 
     Returns:
         The table.
@@ -131,7 +134,7 @@ def read_table(
         GraphError: not what its name says, not text, no rows, a row with too many cells, a quotation mark that
             is closed far away, or a column name that stands twice.
     """
-    start = begin(path, encoding, comments=names is None and text is None)
+    start = begin(path, encoding, comments=names is None and text is None if comments is None else comments)
     # Of rows that are somebody each, a single column may hold names of several words.
     guessed = most_frequent(start.lines[0]) if in_place else separator_of(start.lines)
     sep = start.sep or (guessed if sep is None else sep)
@@ -227,6 +230,7 @@ def read_table(
             in_place=in_place,
             header=header,
             columns=columns,
+            comments=comments,
         )
     frame = pd.concat(parts)
     frame.index += line
@@ -253,16 +257,16 @@ def _refuse_short(path: Path, frame: pd.DataFrame) -> None:
         )
 
 
-def first_cells(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[str]]:
-    """The separator of a table (comma, semicolon or tab), and the cells of its first line.
+def first_rows(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[list[str]]]:
+    """The separator of a table (comma, semicolon or tab), and the cells of its first lines, comments left out.
 
     Raises:
         GraphError: not what its name says, or not text.
     """
-    start = begin(path, encoding)
-    line = start.lines[0]
-    sep = start.sep or most_frequent(line)
-    return sep, [cell.strip() for cell in split(path, line, sep)]
+    start = begin(path, encoding, comments=True)
+    sep = start.sep or most_frequent(start.lines[0])
+    few = [line for line in start.lines[:_FEW_LINES] if line.strip()]
+    return sep, [[cell.strip() for cell in split(path, line, sep)] for line in few]
 
 
 def read_lines(path: Path, encoding: str) -> list[str]:
