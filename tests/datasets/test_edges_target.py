@@ -38,7 +38,6 @@ def test_asking_for_the_target_changes_nothing(write, asked):
             "x_edges.csv: 1 edge names a node that does not exist, first: line 2 ('0', '9'); allowed: the 3 ids of "
             "x_target.csv",
         ),
-        (EDGES, "id,group\n0,1\n", "x_target.csv: column 'target' is missing from the header; found: id, group"),
         (EDGES, "id,target\n0,1\n0,2\n", "x_target.csv: 1 row repeats an id of column 'id', first: line 3 ('0')"),
         ("0,2\n1,2\n", TARGET, "x_edges.csv: seems to have no header line: line 1 holds '0', '2'"),
         (
@@ -62,3 +61,11 @@ def test_files_that_systems_leave_behind_are_no_data(write):
     folder = write(files | droppings)
     assert load(folder).num_edges == 2
     assert Folder.open(folder).files == tuple(sorted(files))
+
+
+def test_twitchs_edges_name_new_ids(write):
+    people = "id,days,mature,new_id\n" + "".join(f"{900 + i},{i},{i % 2 == 0},{i}\n" for i in (2, 0, 3, 1))
+    graph = load(write({"x_edges.csv": "from,to\n0,1\n1,2\n2,3\n", "x_target.csv": people}))
+    assert graph.ids(slice(None)) == ["2", "0", "3", "1"] and graph.layout == "edges-target"
+    mature = graph.attribute("mature")
+    assert [mature.labels[c] for c in mature.codes] == ["True", "True", "False", "False"]

@@ -37,6 +37,7 @@ def test_two_sheets_are_a_graph(tmp_path: Path) -> None:
     workbook(tmp_path / "club" / "club.xlsx", Edges=EDGES, People=NODES, empty=[])
     graph = load(tmp_path / "club")
     assert graph.name == "club" and graph.layout == "workbook" and graph.num_edges == 5
+    assert load(tmp_path / "club" / "club.xlsx").fingerprint == graph.fingerprint
     assert list(graph.node_ids) == ["101", "102", "103", "104"]
     city = graph.attribute("city")
     assert [city.labels[c] for c in city.codes] == ["A", "A", "B", "B"]

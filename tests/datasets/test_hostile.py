@@ -198,7 +198,7 @@ REFUSED = {
         {"nodes.csv": 'id,g\n1,"a\n2,b\n', "edges.csv": EDGES},
         "nodes.csv: line 2: a quotation mark is opened and never closed",
     ),
-    "a folder as a file": ({"edges.csv": EDGES}, "{folder}: nodes.csv[.gz] or nodes.parquet is missing"),
+    "a folder as a file": ({"edges.csv": EDGES}, "{folder}: nodes.csv[.gz] or nodes.parquet or nodes.xlsx is missing"),
 }
 
 
@@ -289,7 +289,7 @@ def test_whole_numbers_with_a_gap_stay_whole(write):
     assert graph.attribute("g").labels == ("5", "7")
 
 
-@pytest.mark.parametrize("name", ["graph.zip", "graph.tgz", "graph.pkl", "graph.xlsx"])
+@pytest.mark.parametrize("name", ["graph.zip", "graph.tgz", "graph.pkl", "graph.xls"])
 def test_a_file_that_is_not_opened_is_named_with_the_reason(write, name):
     folder = write({name: archive(**CLIMBING)})
     with pytest.raises(GraphError, match=r"is (an archive|a pickle|a spreadsheet)[:,] .*write the graph as edges.csv"):

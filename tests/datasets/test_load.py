@@ -54,13 +54,13 @@ def test_a_path_that_cannot_be_is_a_plain_error(write, monkeypatch, spec, text):
 
 
 def test_an_unrecognised_folder_is_two_lines_that_end_with_a_command(write):
-    folder = write({"friends.xlsx": b"PK", "graph.dot": "graph {}"})
+    folder = write({"friends.xls": b"PK", "graph.dot": "graph {}"})
     with pytest.raises(NotRecognised) as error:
         load(folder)
     found, command = str(error.value).split("\n")
     assert found == (
-        f"{folder}: no recognised layout. Found: friends.xlsx, graph.dot; friends.xlsx is a spreadsheet: save each "
-        "sheet as CSV UTF-8"
+        f"{folder}: no recognised layout. Found: friends.xls, graph.dot; friends.xls is a spreadsheet: save it "
+        "as .xlsx, or each sheet as CSV UTF-8"
     )
     assert command.endswith(f"says: uge data describe {folder}") and "docs/data.md" in command
     assert not any(layout.summary in found + command.replace("dataset.yaml", "") for layout in all_layouts())
@@ -144,7 +144,10 @@ def test_a_complete_layout_wins_over_half_of_an_earlier_one(write):
         (("u.data", "u.user"), "u.item[.gz] is missing; it must hold lines id|title"),
         (("lastfm_edges.csv",), "lastfm_target.csv[.gz] is missing; it must hold the header id,target"),
         (("german_edges.txt.gz",), "german.csv[.gz] is missing; it must hold a header and one row per node"),
-        (("edges.csv",), "nodes.csv[.gz] or nodes.parquet is missing; it must hold a header with the column id"),
+        (
+            ("edges.csv",),
+            "nodes.csv[.gz] or nodes.parquet or nodes.xlsx is missing; it must hold a header with the column id",
+        ),
     ],
 )
 def test_half_a_layout_names_what_is_missing(write, files, text):

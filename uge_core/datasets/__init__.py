@@ -38,7 +38,7 @@ _REFUSED = {
         ".rar",
     ): "is an archive, which is not opened: unpack it into a folder of its own",
     (".pkl", ".pickle", ".joblib", ".gpickle"): "is a pickle, which is never loaded",
-    (".xlsx", ".xls"): "is a spreadsheet: save each sheet as CSV UTF-8",
+    (".xls", ".xlsb", ".ods"): "is a spreadsheet: save it as .xlsx, or each sheet as CSV UTF-8",
 }
 _LONGEST_SPEC = 200
 REWRITE = "write the graph as edges.csv (source,target) and nodes.csv (id and the attributes)"
