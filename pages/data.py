@@ -283,7 +283,7 @@ def mapping(folder: Path, recognised: bool) -> None:
         f"{f} {(folder / f).stat().st_mtime_ns}" for f in (edges, nodes)
     )
     try:
-        pair, guessed = tables_of(str(folder), edges, nodes, separator, encoding, *headers, stamp)
+        pair, guessed = tables_of(str(folder), edges, nodes, separator, encoding, headers[0], headers[1], stamp)
     except ui.UgeError as error:
         st.error(f"**Blocking.** {plain(str(error))}", icon=":material/block:")
         return
