@@ -406,6 +406,16 @@ def columns_of(made: ui.TableMap, seen: dict[str, tuple[int, str]], key: str) ->
     if not rows:
         st.caption("The file of nodes has no column besides the id.")
         return ()
+    codes = [f"{u.column}: {ui.codes_text(u.missing)}" for u in made.columns if u.missing]
+    if codes and not st.checkbox(
+        f"These cells mean that nothing was given: {plain('; '.join(codes))}",
+        value=True,
+        key=f"{key}_codes",
+        help="They are counted as missing, not as groups or numbers; each can be changed under Missing codes.",
+    ):
+        key += "_values"
+        for row in rows:
+            row["Missing codes"] = ""
     config = st.column_config
     edited: Any = st.data_editor(
         rows,
@@ -449,7 +459,8 @@ def preview(pair: ui.TablePair, made: ui.TableMap, stamp: str) -> None:
             "Edges to them block the graph: choose another id column (add one where nodes are known by their row "
             "alone), add the nodes, remove the edges, or choose otherwise under Nodes without a row.",
         )
-        st.caption(f"{counts.orphans:,} orphans, first: {plain(', '.join(counts.first))}. {then}")
+        ids = f"{counts.orphans:,} {'id' if counts.orphans == 1 else 'ids'}"
+        st.caption(f"{ids} without a row in the nodes, first: {plain(', '.join(counts.first))}. {then}")
     if counts.repeated:
         st.caption(f"{counts.repeated:,} rows of the nodes have no id of their own: choose another id column.")
     if counts.lonely:
@@ -684,9 +695,12 @@ else:
         torch_file(spec)
     except ui.UgeError as error:
         text, _, more = str(error).partition("\n")
-        st.error(f"**Blocking.** {plain(text)}", icon=":material/block:")
-        if more:
-            st.caption(f":material/terminal: {plain(more)}")
+        if isinstance(error, ui.NotRecognised) and ui.mapping_folder(spec) is not None:
+            st.info("These files fit no known layout: say below what their columns are.", icon=":material/info:")
+        else:
+            st.error(f"**Blocking.** {plain(text)}", icon=":material/block:")
+            if more:
+                st.caption(f":material/terminal: {plain(more)}")
     if view is not None:
         show(view)
     elif not spec.endswith(".pt") and (folder := ui.mapping_folder(spec)) is not None:

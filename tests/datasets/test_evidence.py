@@ -1,8 +1,10 @@
 """Columns by what two tables share: indexes of writers, ids and ends by their values, and readings that fit alike."""
 
 import numpy as np
+import openpyxl
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uge_core as uge
@@ -113,39 +115,75 @@ def test_what_stands_beside_named_ends_is_no_rival(tmp_path):
     assert pairs(uge.load(written(tmp_path, rows, [("id", "g"), *((i, group[i]) for i in ids)]))) == set(edges)
 
 
+KINDS = {
+    "number": str,
+    "text": lambda i: f"p{i}",
+    "large": lambda i: str(2**62 + i),
+    "zeros": lambda i: f"{i:04d}",
+    "email": lambda i: f"{'xyz'[i % 3]}{i}@a.org",
+}
+FORMS = {",": "csv", ";": "csv", "\t": "tsv", " ": "csv", "parquet": "parquet", "xlsx": "xlsx"}
+
+
+def saved(folder, form, name, header, rows, numbers):
+    """A table in one of the forms, with a dataset.yaml's name for it."""
+    path = folder / f"{name}.{FORMS[form]}"
+    if form == "parquet":
+        frame = pd.DataFrame(rows, columns=header)
+        for column in numbers:
+            frame[column] = frame[column].astype("int64")
+        frame.to_parquet(path, index=False)
+    elif form == "xlsx":
+        book = openpyxl.Workbook()
+        for row in ([header] if header else []) + rows:
+            book.active.append(row)
+        book.save(path)
+    else:
+        path.write_text("".join(form.join(map(str, r)) + "\n" for r in ([header] if header else []) + rows))
+
+
+@settings(deadline=None)
 @given(
     seed=st.integers(0, 10_000),
-    kind=st.sampled_from(["number", "text", "large", "zeros"]),
-    index=st.booleans(),
-    names=st.sampled_from([("source", "target"), ("a", "b"), ("from", "to")]),
+    kind=st.sampled_from(sorted(KINDS)),
+    form=st.sampled_from(sorted(FORMS)),
+    headers=st.tuples(st.booleans(), st.booleans()),
+    index=st.tuples(st.booleans(), st.booleans()),
+    names=st.sampled_from([("source", "target"), ("a", "b"), ("from", "to"), ("user_id", "friend_id")]),
     ident=st.sampled_from(["id", "person", "node_id"]),
-    swapped=st.booleans(),
+    extra=st.sampled_from(["", "year", "weight", "since"]),
+    order=st.randoms(use_true_random=False),
 )
-def test_the_same_graph_or_a_refusal(seed, kind, index, names, ident, swapped, tmp_path_factory):
+def test_the_same_graph_or_a_refusal(seed, kind, form, headers, index, names, ident, extra, order, tmp_path_factory):
     """Never another graph, however the tables were written."""
     ids, group, edges = people(20, seed)
-    called = {
-        "number": str,
-        "text": lambda i: f"p{i}",
-        "large": lambda i: str(2**62 + i),
-        "zeros": lambda i: f"{i:04d}",
-    }[kind]
-    rows = [names, *((called(a), called(b)) for a, b in edges)]
-    nodes = [(ident, "g"), *((called(i), group[i]) for i in ids)]
-    if swapped:
-        nodes = [(g, i) for i, g in nodes]
-    if index:
-        rows = [("", *rows[0]), *((r, *cells) for r, cells in enumerate(rows[1:]))]
-        nodes = [("", *nodes[0]), *((r, *cells) for r, cells in enumerate(nodes[1:]))]
-    folder = written(tmp_path_factory.mktemp("g"), rows, nodes)
+    called = KINDS[kind]
+    columns = {names[0]: [called(a) for a, _ in edges], names[1]: [called(b) for _, b in edges]}
+    if extra:
+        columns[extra] = [1 + (a * 7 + b) % 12 + (2000 if extra == "year" else 0) for a, b in edges]
+    described = {ident: [called(i) for i in ids], "g": [group[i] for i in ids], "age": [20 + i % 9 for i in ids]}
+    folder = tmp_path_factory.mktemp("g")
+    for name, table, header, counts in zip(("edges", "nodes"), (columns, described), headers, index, strict=True):
+        heads = list(table)
+        order.shuffle(heads)
+        if name == "edges":  # which end comes first says nothing, but a name may
+            heads.sort(key=lambda h: (h == names[1]) - (h == names[0]) if h in names else 0)
+        rows = [list(r) for r in zip(*(table[h] for h in heads), strict=True)]
+        order.shuffle(rows)
+        if counts:
+            heads, rows = ["", *heads], [[i, *r] for i, r in enumerate(rows)]
+        header = header or form == "parquet"
+        saved(folder, form, name, heads if header else None, rows, [h for h in heads if h in ("", extra, "age") and h])
     try:
         graph = uge.load(folder)
     except GraphError:
+        plain = all(headers) and not any(index) and extra != "since" and ident == "id" and form != " "
+        assert not (plain and names == ("source", "target")), "such tables are everybody's"
         return
     assert {tuple(sorted(graph.ids(e))) for e in graph.edges.T} == {
         tuple(sorted((called(a), called(b)))) for a, b in edges
     }
-    a = graph.attribute("g")
+    (a,) = (a for a in graph.attributes if set(a.labels) == {"N", "S"})
     assert {i: a.labels[c] for i, c in zip(graph.ids(slice(None)), a.codes, strict=True)} == {
         called(i): group[i] for i in ids
     }

@@ -303,6 +303,16 @@ def test_row_numbers_without_a_name_are_no_feature(write):
     assert graph.columns[0].detail == "no name in the header"
 
 
+@pytest.mark.parametrize(
+    "cells", [('"<[2009.0, 2011.0]>"', "<[2010.0]>"), ('"<[2009, 2011, ""a""]; [2011, 2013, ""b""]>"',) * 2]
+)
+def test_gephis_times_are_no_groups(write, cells):
+    rows = "".join(f"n{i},{'ab'[i % 2]},{cells[i % 2]}\n" for i in range(12))
+    graph = load(write({"nodes.csv": "id,g,Interval\n" + rows, "edges.csv": "source,target\nn0,n1\n"}))
+    assert [a.name for a in graph.attributes] == ["g"] and not graph.feature_names
+    assert next(c for c in graph.columns if c.name == "Interval").detail == "times, or values over time, are not read"
+
+
 def test_numbers_too_large_for_features_are_ignored(write):
     nodes = "id,x,y,z\n" + "".join(f"{i},{i}e300,-{i}e36,{i}e16\n" for i in range(60))
     folder = write({"nodes.csv": nodes, "edges.csv": "source,target\n0,1\n"})

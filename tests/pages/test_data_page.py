@@ -129,7 +129,7 @@ def test_hostile_uploads_each_get_their_own_message(app: AppTest, monkeypatch: p
 
 def test_files_that_no_layout_fits_are_mapped(app: AppTest, tmp_path: Path) -> None:
     drop(app, FRIENDS, PEOPLE, ("friends.csv", "people.csv"))
-    assert "no recognised layout" in app.error[0].value
+    assert not app.error and "fit no known layout" in app.info[0].value
     assert "**40 of 40 ids in the edges are in the nodes.**" in words(app)
     chosen = {s.label: s.value for s in app.main.selectbox}
     assert (chosen["File of edges"], chosen["File of nodes"]) == ("friends.csv", "people.csv")
@@ -148,17 +148,26 @@ def test_files_that_no_layout_fits_are_mapped(app: AppTest, tmp_path: Path) -> N
     assert next(t for t in app.main.text_input if t.label == "Licence").value == "CC0"
 
 
+def test_codes_for_not_given_are_ticked_and_can_be_kept_as_values(app: AppTest) -> None:
+    people = "handle,age\n" + "".join(f"p{i},{[-9, 20, 30, 40][i % 4]}\n" for i in range(40))
+    drop(app, FRIENDS, people, ("friends.csv", "people.csv"))
+    (tick,) = (c for c in app.main.checkbox if c.label.startswith("These cells mean"))
+    assert tick.value and tick.label.endswith(ui.plain_text("age: -9")) and "- '-9'" in app.code[0].value
+    tick.set_value(False).run()
+    assert not app.exception and "missing" not in app.code[0].value
+
+
 def test_a_wrong_column_shows_orphans_before_anything_is_written(app: AppTest) -> None:
     drop(app, FRIENDS, PEOPLE, ("friends.csv", "people.csv"))
     next(s for s in app.main.selectbox if s.label == "Id column of the nodes").set_value("gender").run()
     assert not app.exception
-    assert "40 orphans, first: p0" in words(app) and "0 of 40 ids" in words(app)
+    assert "40 ids without a row in the nodes, first: p0" in words(app) and "0 of 40 ids" in words(app)
 
 
 @pytest.mark.parametrize(("policy", "said", "n"), [("drop", "left out", 40), ("add", "unknown", 41)])
 def test_edges_to_nodes_without_a_row(app: AppTest, policy: str, said: str, n: int) -> None:
     drop(app, FRIENDS + "p1,ghost\n", PEOPLE, ("friends.csv", "people.csv"))
-    assert "1 orphans, first: ghost. Edges to them block the graph" in words(app)
+    assert "1 id without a row in the nodes, first: ghost. Edges to them block the graph" in words(app)
     next(s for s in app.main.selectbox if s.label == "Nodes without a row").set_value(policy).run()
     assert f"unknown_nodes: {policy}" in app.code[0].value and said in words(app)
     app.button(key="data_write").click().run()

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from uge_core.datasets.mapping import written_mapping as written_mapping
     from uge_core.datasets.stamp import data_stamp as data_stamp
     from uge_core.errors import NotReadYet as NotReadYet
+    from uge_core.errors import NotRecognised as NotRecognised
     from uge_core.errors import UgeError as UgeError
     from uge_core.explore.whatif.scenario import Scenario as Scenario
     from uge_core.runs.sample_audit import first_start as first_start

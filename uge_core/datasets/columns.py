@@ -12,6 +12,7 @@ that it does not get into the features either.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,6 +47,8 @@ _CONSTANT = ("no value", "one value")
 _NOT_NAMED = "not named by --attributes"
 _TOO_LARGE = "values too large for a feature"
 _OWN_VALUE = "every node has a value of its own"
+_OVER_TIME = re.compile(r"<\[.*\]>")
+"""Gephi writes ``<[2009, 2011, "a"]; [2011, 2013, "b"]>`` for a value over time, and ``<[2009, 2011]>`` for a time."""
 BINS = "bins in dataset.yaml: quantile:5, width:10 or a list of edges"
 
 
@@ -162,6 +165,12 @@ class _Cells:
     def identifies(self) -> bool:
         """Whether every node has a value of its own."""
         return self.num_values == len(self.table) >= FEWEST_IDENTIFIERS
+
+    @property
+    def over_time(self) -> bool:
+        """Whether the cells are times, or values that change over time."""
+        given = self.values.dropna()
+        return bool(len(given)) and all(_OVER_TIME.fullmatch(str(v)) for v in given)
 
     @property
     def numbers(self) -> npt.NDArray[np.float64] | None:
@@ -303,7 +312,7 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
             f"{'means' if len(codes) == 1 else 'mean'} that nothing was given, but "
             f"{'counts' if len(codes) == 1 else 'count'} as {'a value' if len(codes) == 1 else 'values'}"
         )
-        remedy = "declare it as missing: in dataset.yaml, or leave these cells empty"
+        remedy = "declare it as missing: in dataset.yaml (the form of the Data page does), or leave these cells empty"
         messages.append(
             Message("warning", "probable-missing-code", text, len(codes), tuple(codes[:_MOST_CODES]), remedy)
         )
@@ -343,6 +352,8 @@ def _answers(column: _Cells, asked: frozenset[str]) -> bool:
 def _by_values(column: _Cells) -> tuple[Kind, str]:
     """The role that a column's values suggest, and why when it is ignored."""
     n = column.num_values
+    if column.over_time:
+        return "ignored", "times, or values over time, are not read"
     if n <= MAX_VALUES and not column.identifies:
         return "attribute", ""
     if column.numbers is not None:

@@ -1,6 +1,6 @@
 """Any graph as two tables: ``edges.csv`` and ``nodes.csv``, comma, semicolon or tab, ids of any kind.
 
-Either may be Parquet or a sheet of Excel; ``edges.npz`` is a scipy matrix whose row i is the i-th row of the nodes.
+Either may be called .tsv, be Parquet or a sheet of Excel; ``edges.npz`` is a scipy matrix whose row i is the i-th row of the nodes.
 
 The ends of an edge are the columns source and target (or src and dst, from and to, u and v), and a node's id the
 column id (or node, node_id, user_id), as far as what the two tables share agrees (`evidence`). Ids are compared as text. What the other columns are is decided by their values, see `base`.
@@ -61,6 +61,8 @@ def joined(
     id_column = guess_id(nodes)
     check_headers(nodes, edges, id_column, ends or guess_ends(edges))
     found = id_and_ends(nodes, edges, ends=ends)
+    if (found.id, found.ends) != (id_column, ends):
+        check_headers(nodes, edges, found.id, found.ends)
     id_column, ends = found.id, found.ends
     ids = node_index(nodes, id_column)
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
@@ -129,12 +131,12 @@ LAYOUTS = (
         (
             Part(
                 "edges",
-                ("edges.csv", "edges.parquet", "edges.xlsx", "edges.npz"),
+                ("edges.csv", "edges.tsv", "edges.parquet", "edges.xlsx", "edges.npz"),
                 "the header source,target and one row per edge",
             ),
             Part(
                 "nodes",
-                ("nodes.csv", "nodes.parquet", "nodes.xlsx"),
+                ("nodes.csv", "nodes.tsv", "nodes.parquet", "nodes.xlsx"),
                 "a header with the column id and one row per node, attributes in the others",
             ),
         ),
