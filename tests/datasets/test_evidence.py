@@ -94,7 +94,7 @@ def test_years_called_from_and_to_are_no_ends(tmp_path):
     nodes = [("id", "g"), *((i, "NS"[i % 2]) for i in range(n))]
     graph = uge.load(written(tmp_path, edges, nodes))
     assert pairs(graph) == {tuple(sorted(map(int, e))) for e in ends if e[0] != e[1]}
-    assert "'person and colleague' holds the ends" in messages(graph)[0]
+    assert "'person' and 'colleague' hold the ends" in messages(graph)[0]
 
 
 def test_two_pairs_of_columns_that_fit_as_ends_are_asked_for(tmp_path):

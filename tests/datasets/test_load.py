@@ -146,7 +146,7 @@ def test_a_complete_layout_wins_over_half_of_an_earlier_one(write):
         (("german_edges.txt.gz",), "german.csv[.gz] is missing; it must hold a header and one row per node"),
         (
             ("edges.csv",),
-            "nodes.csv[.gz] or nodes.parquet or nodes.xlsx is missing; it must hold a header with the column id",
+            "nodes.csv[.gz] or nodes.tsv[.gz] or nodes.parquet or nodes.xlsx is missing; it must hold a header with the column id",
         ),
     ],
 )

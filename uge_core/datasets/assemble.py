@@ -17,6 +17,8 @@ from uge_core.graph.graph import AttributedGraph, Column, Defaults, Message, dir
 _FIRST = 3
 WEIGHTS = ("weight", "w")
 """What a column of weights is called where nobody names one."""
+LIKE_WEIGHTS = ("strength", "count", "times", "frequency")
+"""What it may be called; such a column is used only where somebody says so."""
 
 
 def edge_columns(edges: Table, ends: tuple[str, str], weight: str | None = None) -> NodeColumns:

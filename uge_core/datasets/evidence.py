@@ -8,8 +8,8 @@ readings fit about as well the choice is the user's, never a guess.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -39,31 +39,64 @@ _MEASURES = frozenset(
         "plays",
         "freq",
         "frequency",
+        "value",
+        "values",
+        "sign",
+        "distance",
+        "similarity",
+        "closeness",
+        "amount",
+        "price",
+        "duration",
+        "times",
         "time",
         "timestamp",
         "date",
         "year",
         "month",
+        "week",
+        "weekday",
         "day",
+        "hour",
+        "minute",
         "since",
         "until",
-        "amount",
-        "price",
-        "duration",
-        "times",
+        "wave",
+        "round",
+        "nr",
+        "num",
+        "number",
+        "rank",
+        "order",
+        "position",
+        "layer",
     ]
 )
 _WHO = frozenset(["id", "ids", "user", "person", "member", "people", "node", "source", "target", "from", "to"])
+_PEOPLE = re.compile(
+    r"user|person|people|friend|member|follow|contact|alter|ego|peer|neighbo|mate|colleague|partner|sibling|parent|child|"
+    r"spouse|node|source|target|from|to$|dst|src|sender|receiver|recipient|other|student|pupil|employee|who|nomin|trust|"
+    r"actor|author|advis|invite|refer|mentor|reply|boss|manager|\d|^[a-z]$",
+    re.IGNORECASE,
+)
+_ITEMS = re.compile(
+    r"item|movie|film|book|isbn|artist|product|track|song|album|club|course|group|event|page|business|restaurant|place|"
+    r"venue|post|article|show|game|recipe|hotel|job|company|school|subject|channel|community|project|city|shop|store|brand|"
+    r"category|beer|anime|video",
+    re.IGNORECASE,
+)
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SMALLEST_MATRIX = 4
 _LOOKED_AT = 60  # columns of the nodes among which the id is sought
-_ALL = 0.999  # share of an end's different values that are ids, above which a column fits
+_SAMPLE = 200  # different values of an end by which a column of the nodes is tried first
+MOST = 0.5  # share of an end's different values that are ids, above which a column fits
+_FLAWED = 0.75  # the same for an id column with empty or repeated cells, and its share of different cells
 _FEWER = 3.0  # a pair of columns that names so many times fewer nodes is no rival
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Which columns are which.
+class Reading:
+    """Which columns join two tables.
 
     Attributes:
         id: of the nodes.
@@ -84,65 +117,131 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fits:
-    """How many different values of each edge column are ids, by id column."""
+class Fits:
+    """How many different values of each column of the edges are ids, by column of the nodes.
+
+    Attributes:
+        nodes: one row per node.
+        edges: one row per edge.
+        ids: the columns of the nodes that may be the id.
+        ends: the columns of the edges that may be ends.
+        different: how many different values each of `ends` has.
+        shared: how many of them are values of an id column.
+        flawed: those of `ids` with empty or repeated cells.
+    """
 
     nodes: Table
     edges: Table
     ids: tuple[str, ...]
     ends: tuple[str, ...]
-    size: dict[str, int]
+    different: dict[str, int]
     shared: dict[tuple[str, str], int] = field(repr=False)
-    enough: float = _ALL
+    flawed: frozenset[str] = frozenset()
+
+    def share(self, ident: str, end: str) -> float:
+        """The share of an end's different values that are ids; 0 for a column that was not tried."""
+        return self.shared.get((ident, end), 0) / max(self.different.get(end, 0), 1)
 
     def joins(self, ident: str, ends: Sequence[str]) -> str:
         """How many different values of each end are ids, in words."""
-        return ", ".join(f"{e} {self.shared[ident, e]:,} of {self.size[e]:,}" for e in dict.fromkeys(ends))
-
-    def share(self, ident: str, end: str) -> float:
-        return self.shared[ident, end] / max(self.size[end], 1)
+        return ", ".join(f"{e} {self.shared[ident, e]:,} of {self.different[e]:,}" for e in dict.fromkeys(ends))
 
     def fits(self, ident: str, ends: Sequence[str]) -> bool:
-        return all(self.share(ident, e) >= self.enough for e in ends)
+        """Whether most values of each end are ids."""
+        return all(self.share(ident, e) > (_FLAWED if ident in self.flawed else MOST) for e in ends)
 
 
 def id_and_ends(
-    nodes: Table, edges: Table, *, ident: str | None = None, ends: tuple[str, str] | None = None, enough: float = _ALL
-) -> Columns:
+    nodes: Table, edges: Table, *, ident: str | None = None, ends: tuple[str, str] | None = None, one_kind: bool = True
+) -> Reading:
     """The id of the nodes and the ends of the edges.
 
     Args:
         nodes: one row per node.
         edges: one row per edge.
         ident: the id, where the user says it.
-        ends: the ends, where the user says them.
-        enough: share of an end's different values that must be ids for a column to fit.
+        ends: the ends, where the user says them; twice the same where the other names no node.
+        one_kind: whether all nodes are of one kind, so that ends called user and movie are asked for.
 
     Returns:
-        The columns by name, where values do not say otherwise. Nothing is refused because ids are unknown: whoever
-        reads the tables counts those.
+        The columns by name, where values do not say otherwise. Ids without a row are no error here: `ids` counts and
+        refuses them.
 
     Raises:
-        GraphError: two readings fit about as well, or the edges have one column.
+        GraphError: two readings fit about as well, or the edges have one column, or are a matrix.
     """
+    if ident is not None and ends is not None:
+        refuse_matrix(edges)
+        return Reading(ident, *ends)
+    reading, _, doubt = weigh(nodes, edges, ident=ident, ends=ends, one_kind=one_kind)
+    if doubt:
+        raise GraphError(doubt)
+    return reading
+
+
+def weigh(
+    nodes: Table, edges: Table, *, ident: str | None = None, ends: tuple[str, str] | None = None, one_kind: bool = True
+) -> tuple[Reading, Fits, str]:
+    """The same as `id_and_ends`, with the counts that decided, and why it is no answer, or nothing."""
     refuse_matrix(edges)
     named_id, named_ends = ident or guess_id(nodes), ends or guess_ends(edges)
-    if ident is not None and ends is not None:
-        return Columns(ident, *ends)
-    found = replace(_fits(nodes, edges, ident, named_id, ends, named_ends), enough=enough)
-    chosen = named_ends if ends is not None else _ends(found, named_id, named_ends)
-    best = named_id if ident is not None else _id(found, named_id, chosen)
+    counts = _fits(nodes, edges, ident, named_id, ends, named_ends)
+    chosen, doubt = (named_ends, "") if ends is not None else _ends(counts, named_ends)
+    best, alike = (named_id, "") if ident is not None else _id(counts, named_id, chosen)
     messages = []
     first = nodes.names[0]
     if best not in (named_id, first) and is_index(nodes, first):
         named_id = first
-    if best != first and is_index(nodes, first) and (first in found.ids and found.fits(first, chosen)):
-        messages.append(_by_values(nodes, best, first, "the ids that edges use"))
+    if best != first and is_index(nodes, first) and (first in counts.ids and counts.fits(first, chosen)):
+        messages.append(_by_values(nodes, [best], [first], "ids that edges use"))
     elif best != named_id:
-        messages.append(_by_values(nodes, best, named_id, "the ids that edges use"))
+        messages.append(_by_values(nodes, [best], [named_id], "ids that edges use"))
     if set(chosen) != set(named_ends):
-        messages.append(_by_values(edges, " and ".join(chosen), " and ".join(named_ends), "the ends of edges"))
-    return Columns(best, *chosen, tuple(messages))
+        messages.append(_by_values(edges, chosen, named_ends, "ends of edges"))
+    reading = Reading(best, *chosen, tuple(messages))
+    doubt = doubt or alike
+    if not doubt and ends is None and counts.fits(best, chosen) and not called_ends(edges):
+        doubt = (_two_kinds(counts, reading) if one_kind else "") or _more_ends(counts, reading)
+    return reading, counts, doubt
+
+
+def two_sides(users: Table, items: Table | None, edges: Table, ident: str | None) -> tuple[str, str]:
+    """The column of the edges that names a user, and the one that names an item.
+
+    Args:
+        users: one row per user.
+        items: one row per item, or None.
+        edges: one row per edge.
+        ident: the id of the users, where it is said.
+
+    Raises:
+        GraphError: either of two columns may name users.
+    """
+    refuse_matrix(edges)
+    named = guess_ends(edges)
+
+    def holds(nodes: Table | None, own: str | None, end: str) -> bool:
+        if nodes is None:
+            return True
+        counts = _fits(nodes, edges, own, own or guess_id(nodes), (end, end), named)
+        return any(counts.fits(i, (end,)) for i in counts.ids)
+
+    fit = [p for p in (named, named[::-1]) if holds(users, ident, p[0]) and holds(items, None, p[1])]
+    if len(fit) < 2:
+        return next(iter(fit), named)
+    own = ident or guess_id(users)
+    for user, item in fit:
+        likely = edges.column(own) == user or (_ITEMS.search(item) and not _ITEMS.search(user))
+        if likely and edges.column(own) != item:
+            return user, item
+    # A column called like a person's is the user's where the other is not.
+    people = [c for c in named if _PEOPLE.search(c)]
+    if len(people) == 1 and not edges.headless:
+        return named if people == [named[0]] else named[::-1]
+    raise GraphError(
+        f"{edges.file}: {named[0]!r} and {named[1]!r} both hold ids of {users.file}; say in dataset.yaml which names the "
+        "user and which the item (edges: source and target)"
+    )
 
 
 def is_measure(name: str) -> bool:
@@ -198,6 +297,8 @@ def guess_ends(edges: Table) -> tuple[str, str]:
         if source is not None and target is not None:
             return source, target
     names = [n for n in _written(edges) if n.lower() not in WEIGHTS]
+    who = [n for n in names if not is_measure(n)]
+    names = who if len(who) > 1 else names
     names = names if len(names) > 1 else [n for n in edges.names if n.lower() not in WEIGHTS] or list(edges.names)
     if len(names) < 2:
         raise GraphError(f"{edges.file}: one column ({names[0]}), two are needed: source,target{uneven(names[0])}")
@@ -230,83 +331,184 @@ def is_index(table: Table, column: str) -> bool:
 
 def _fits(
     nodes: Table, edges: Table, ident: str | None, first: str, ends: tuple[str, str] | None, named: tuple[str, str]
-) -> _Fits:
+) -> Fits:
     """What the columns that may be ids and ends have in common."""
-    ids = [ident] if ident is not None else [first, *(c for c in _identifying(nodes) if c != first)]
-    tried = list(ends or ())
+    tried = list(dict.fromkeys(ends or ()))
     if not tried:
         tried = [c for c in edges.names if c in named or c.lower() not in WEIGHTS]
         tried = [c for c in tried if c in named or not (is_index(edges, c) or is_measure(c))]
-    shared: dict[tuple[str, str], int] = {}
-    size: dict[str, int] = {}
-    known = {i: pd.Index(nodes.frame[i].dropna().astype(object)) for i in ids}
-    for c in tried:
-        values = pd.Index(pd.unique(edges.frame[c].dropna()), dtype=object)
-        size[c] = len(values)
-        for i in ids:
-            shared[i, c] = int(values.isin(known[i]).sum())
-    return _Fits(nodes, edges, tuple(ids), tuple(tried), size, shared)
+    values = {c: pd.Series(pd.unique(edges.frame[c].dropna()), dtype="str") for c in tried}
+    apart = {} if ident is not None else _identifying(nodes, values)
+    ids = [ident] if ident is not None else [first, *(c for c in apart if c != first)]
+    shared = {}
+    for i in ids:
+        known = nodes.frame[i].dropna()
+        shared |= {(i, c): int(own.isin(known).sum()) for c, own in values.items()}
+    different = {c: len(own) for c, own in values.items()}
+    flawed = frozenset(c for c, whole in apart.items() if not whole)
+    return Fits(nodes, edges, tuple(ids), tuple(tried), different, shared, flawed)
 
 
-def _identifying(nodes: Table) -> list[str]:
-    """The columns that tell all nodes apart."""
-    return [c for c in nodes.names[:_LOOKED_AT] if not nodes.frame[c].isna().any() and nodes.frame[c].is_unique]
+def _identifying(nodes: Table, values: Mapping[str, pd.Series]) -> dict[str, bool]:
+    """The columns that tell nodes apart and hold some of the ends' values, and whether they tell all apart."""
+    some = [own.iloc[:: max(len(own) // _SAMPLE, 1)] for own in values.values() if len(own)]
+    out = {}
+    for c in nodes.names[:_LOOKED_AT]:
+        cells = nodes.frame[c]
+        if not any(_sample_fits(cells, few) for few in some):
+            continue
+        whole = bool(cells.is_unique and not cells.isna().any())
+        if whole or cells.nunique() >= _FLAWED * len(cells):
+            out[c] = whole
+    return out
 
 
-def _ends(found: _Fits, ident: str, named: tuple[str, str]) -> tuple[str, str]:
-    """The two columns whose values are ids, the named ones unless others fit far better."""
+def _sample_fits(cells: pd.Series, few: pd.Series) -> bool:
+    """Whether a quarter of some values are among the cells, which is half of `MOST`, as samples vary."""
+    return bool(cells[cells.isin(few)].nunique() * 4 >= len(few))
+
+
+def _ends(counts: Fits, named: tuple[str, str]) -> tuple[tuple[str, str], str]:
+    """The two columns whose values are ids, the named ones unless others fit far better; and why that is no answer."""
     pairs = [
-        (min(found.shared[i, a], found.shared[i, b]), a, b, i)
-        for i in found.ids
-        for a, b in combinations(found.ends, 2)
-        if found.fits(i, (a, b))
+        (min(counts.shared[i, a], counts.shared[i, b]), (a, b), i)
+        for a, b in combinations(counts.ends, 2)
+        for i in counts.ids
+        if counts.fits(i, (a, b))
     ]
-    if not pairs:
-        return named
-    most = max(n for n, *_ in pairs)
-    rivals = list(dict.fromkeys((a, b) for n, a, b, _ in pairs if n * _FEWER > most))
-    if named in rivals or named[::-1] in rivals:
-        apart = [p for p in rivals if not {*p} & {*named}]
-        if _are_called_ends(found.edges, named):
-            rivals = [named, *apart]
-    if len(rivals) > 1:
-        listed = ", or ".join(f"{a!r} and {b!r}" for a, b in rivals[:3])
-        by = next(i for _, a, b, i in pairs if (a, b) == rivals[0])
-        joins = found.joins(by, [c for pair in rivals[:3] for c in pair])
-        raise GraphError(
-            f"{found.edges.file}: {listed} could be the ends of edges, as their values are ids of "
-            f"{found.nodes.file} ({joins}); name the two in dataset.yaml (edges: source and target), or on the Data page"
-        )
-    return rivals[0]
+    own = next((pair for _, pair, _ in pairs if {*pair} == {*named}), None)
+    # Columns that name far fewer nodes than the named ones would are no ends, though the named ones join nothing.
+    most = max([n for n, *_ in pairs], default=0) if own else min(counts.different[c] for c in named)
+    rivals = list(dict.fromkeys(pair for n, pair, _ in pairs if n * _FEWER > most))
+    if not rivals:
+        return named, ""
+    own = own if own in rivals else None
+    if own and called_ends(counts.edges):
+        rivals = [named, *(pair for pair in rivals if not {*pair} & {*named})]
+    if len(rivals) == 1:
+        return (named if own == rivals[0] else rivals[0]), _how_much(counts, rivals[0])
+    by = {frozenset(pair): i for _, pair, i in reversed(pairs)}
+    listed = ", or ".join(f"{a!r} and {b!r}" for a, b in rivals[:3])
+    joins = "; ".join(counts.joins(by[frozenset(pair)], pair) for pair in rivals[:3])
+    text = (
+        f"{counts.edges.file}: {listed} could be the ends of edges, as their values are ids of "
+        f"{counts.nodes.file} ({joins}); name the two in dataset.yaml (edges: source and target), or on the Data page"
+    )
+    return named if own else rivals[0], text
 
 
-def _are_called_ends(edges: Table, ends: tuple[str, str]) -> bool:
-    return any(tuple(map(edges.column, pair)) == ends for pair in ENDS)
+def _how_much(counts: Fits, ends: tuple[str, str]) -> str:
+    """Why ends are none where the name of one says how much or when."""
+    measure = next((c for c in ends if is_measure(c)), None)
+    if measure is None or called_ends(counts.edges):
+        return ""
+    return (
+        f"{counts.edges.file}: column {measure!r} is called like a number or a time, though its values are ids of "
+        f"{counts.nodes.file} as well; if it is an end, name both in dataset.yaml (edges: source and target), else add "
+        "the column that holds the other end"
+    )
 
 
-def _id(found: _Fits, named: str, ends: tuple[str, str]) -> str:
-    """The column whose values the ends use."""
-    fit = [i for i in found.ids if found.fits(i, ends)]
-    own = [i for i in fit if not is_index(found.nodes, i)]
-    fit = own or fit
+def called_ends(edges: Table) -> bool:
+    """Whether two columns are called like the ends of edges."""
+    return any(None not in tuple(map(edges.column, pair)) for pair in ENDS)
+
+
+def _id(counts: Fits, named: str, ends: tuple[str, str]) -> tuple[str, str]:
+    """The column whose values the ends use; and why that is no answer."""
+    fit = [i for i in counts.ids if counts.fits(i, ends)]
+    fit = [i for i in fit if not is_index(counts.nodes, i)] or fit
     if not fit:
-        return max(found.ids, key=lambda i: (sum(found.shared[i, e] for e in ends), i == named))
-    frame = found.nodes.frame
-    first = named if named in fit else fit[0]
+        return max(counts.ids, key=lambda i: (sum(counts.share(i, e) for e in ends), i == named)), ""
+    frame = counts.nodes.frame
+    whole = [i for i in fit if i not in counts.flawed] or fit
+    first = named if named in whole else whole[0]
     rivals = [i for i in fit if i != first and not (frame[i] == frame[first]).all()]
-    if rivals:
-        raise GraphError(
-            f"{found.nodes.file}: the ends of edges fit {first!r} and {rivals[0]!r} alike ({first}: "
-            f"{found.joins(first, ends)}; {rivals[0]}: {found.joins(rivals[0], ends)}), and these two differ, so that "
-            "each would join other people; name the one that edges refer to in dataset.yaml (nodes: id), or take the "
-            "other out of the file"
+    alike = f"{first!r} and {rivals[0]!r} alike" if rivals else ""
+    if rivals and rivals[0] in counts.flawed:
+        alike += f", though {rivals[0]!r} has empty or repeated cells"
+    if not rivals:
+        written = r"0\d+" if first.lower() in IDS else r"0\d+|\d+\.0+"
+        others = (c for c in counts.nodes.names[:_LOOKED_AT] if c != first)
+        rivals = [c for c in others if _fits_as_numbers(counts, c, ends, written)]
+        if not rivals:
+            return first, ""
+        return first, (
+            f"{counts.nodes.file}: the ends of edges are in {first!r}, and as numbers in {rivals[0]!r}, whose cells are "
+            f"written otherwise ({frame[rivals[0]].dropna().iloc[0]!r}): each would join other people; write ids in the "
+            "same way in both files, or name the id in dataset.yaml (nodes: id)"
         )
-    return first
+    text = (
+        f"{counts.nodes.file}: the ends of edges fit {alike} ({first}: "
+        f"{counts.joins(first, ends)}; {rivals[0]}: {counts.joins(rivals[0], ends)}), and these two differ, so that "
+        "each would join other people; name the one that edges refer to in dataset.yaml (nodes: id) or on the Data "
+        "page, or take the other out of the file"
+    )
+    return first, text
 
 
-def _by_values(table: Table, chosen: str, other: str, what: str) -> Message:
+def _fits_as_numbers(counts: Fits, column: str, ends: tuple[str, str], written: str) -> bool:
+    """Whether a column tells the nodes apart and holds the ends' values, but with zeros in front or a point behind."""
+    cells = counts.nodes.frame[column]
+    if not cells.head(_SAMPLE).str.fullmatch(written).any() or cells.nunique() < _FLAWED * len(cells):
+        return False
+    known = as_numbers(cells)
+    values = [as_numbers(pd.Series(pd.unique(counts.edges.frame[e].dropna()), dtype="str")) for e in ends]
+    return all(bool(np.isin(v, known[~np.isnan(known)]).mean() > MOST) for v in values if len(v))
+
+
+def _two_kinds(counts: Fits, reading: Reading) -> str:
+    """Why rows of the nodes may be only one end's, the other end being items, by the names."""
+    nodes, edges = counts.nodes, counts.edges
+    if edges.headless:
+        return ""
+    twin = edges.column(reading.id)
+    for one, other in (reading.ends, reading.ends[::-1]):
+        items = [_ITEMS.search(c) is not None for c in (one, other)]
+        apart = items[0] != items[1] or not _PEOPLE.search(other)
+        if apart if twin == one else items == [False, True] and twin != other:
+            return (
+                f"{edges.file} and {nodes.file}: two readings fit about as well, as {counts.share(reading.id, one):.1%} of "
+                f"{one} and {counts.share(reading.id, other):.1%} of {other} are ids in {reading.id}: both ends are rows "
+                f"of {nodes.file}, or {other} names others that no file describes; say which in dataset.yaml with the "
+                "keys edges (file, source, target) and nodes (file, id) for the first, users (file, id) in place of nodes "
+                "for the second"
+            )
+    return ""
+
+
+def _more_ends(counts: Fits, reading: Reading) -> str:
+    """Why two ends are not all: a further column of the edges is called like one, or holds texts that are ids."""
+    if counts.edges.headless:
+        return ""
+    stems = {re.sub(r"[\W_\d]+", "", end).lower() for end in reading.ends}
+    for column in counts.ends:
+        if column in reading.ends or counts.share(reading.id, column) <= MOST:
+            continue
+        if re.sub(r"[\W_\d]+", "", column).lower() in stems or not is_numeric(counts.edges, column):
+            return (
+                f"{counts.edges.file}: column {column!r} holds ids of {counts.nodes.file} too, beside the ends "
+                f"{reading.source!r} and {reading.target!r}; write a row for each edge, with two ends, or take the column "
+                "out"
+            )
+    return ""
+
+
+def is_numeric(table: Table, column: str) -> bool:
+    """Whether all cells of a column are numbers, or empty."""
+    cells = table.frame[column].dropna()
+    return not np.isnan(as_numbers(cells)).any()
+
+
+def _by_values(table: Table, chosen: Sequence[str], others: Sequence[str], what: str) -> Message:
     """The warning that values decided."""
-    text = f"{table.file}: {chosen!r} holds {what}, by their values; {other or 'the column without a name'!r} does not"
-    if not other.strip() or other.startswith("Unnamed:"):
-        text = f"{table.file}: {chosen!r} holds {what}; the first column, which has no name and counts, was taken for row numbers"
-    return Message("warning", "columns-by-values", text, remedy="if that is wrong, name the columns in dataset.yaml")
+    if is_index(table, others[0]):
+        text = (
+            f"the first column, which has no name and counts, was taken for row numbers; {chosen[0]!r} holds the {what}"
+        )
+    elif len(chosen) > 1:
+        text = f"by their values {chosen[0]!r} and {chosen[1]!r} hold the {what}, and {others[0]!r} and {others[1]!r} do not"
+    else:
+        text = f"by its values {chosen[0]!r} holds the {what}, and {others[0]!r} does not"
+    remedy = "if that is wrong, name the columns in dataset.yaml"
+    return Message("warning", "columns-by-values", f"{table.file}: {text}", remedy=remedy)

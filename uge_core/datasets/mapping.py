@@ -18,19 +18,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from uge_core.datasets.assemble import WEIGHTS
+from uge_core.datasets.assemble import LIKE_WEIGHTS, WEIGHTS
 from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
-from uge_core.datasets.evidence import (
-    IDS,
-    guess_ends,
-    guess_id,
-    id_and_ends,
-    is_index,
-    is_measure,
-    refuse_matrix,
-    uneven,
-)
+from uge_core.datasets.evidence import IDS, MOST, called_ends, is_index, is_measure, is_numeric, uneven, weigh
 from uge_core.datasets.findings import probable_codes, says_not_given
 from uge_core.datasets.ids import by_id
 from uge_core.datasets.layouts.base import Folder
@@ -58,16 +49,14 @@ READABLE = (
 """Endings of the files that a mapping may name."""
 
 LIKE_EDGES = re.compile(r"edge|link|friend|follow|relation|pair|contact|rating|interact|network", re.IGNORECASE)
-LIKE_NODES = re.compile(r"node|people|person|user|member|attribute|profile|target", re.IGNORECASE)
+_LIKE_NODES = re.compile(r"node|people|person|user|member|attribute|profile|target", re.IGNORECASE)
 _NO_DATA = re.compile(r"readme|licen[cs]e|requirements", re.IGNORECASE)
 LIKE_SENSITIVE = re.compile(
     r"(?:^|[\W_\d])(?:gender|sex|age|race|birth\w*|ethnic\w*|religio\w*|nation\w*|country|region|origin|disab\w*|marital\w*|"
     r"orientation|citizen\w*|migra\w*|language)(?:$|[\W_\d])",
     re.IGNORECASE,
 )
-MORE_WEIGHTS = ("strength", "count", "times", "frequency")
-_LOOKED_AT = 60  # columns of the nodes among which the id is sought
-_MATCHES = 0.5  # share of a column's values that must be ids
+_LOOKED_AT = 60  # columns of the nodes among which the one that tells the sides is sought
 _OWN = 0.9
 _FIRST = 3
 
@@ -116,6 +105,7 @@ class TableMap:
         name: what the graph is called, or empty.
         licence: repeated where the data are shown.
         origin: where they are from, repeated too.
+        doubt: the other reading that fits about as well, in words, or empty.
     """
 
     edges: str
@@ -137,6 +127,7 @@ class TableMap:
     name: str = ""
     licence: str = ""
     origin: str = ""
+    doubt: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +167,8 @@ def readable_files(folder: str | Path) -> tuple[str, ...]:
     """
     files = Folder.open(Path(folder)).files
     names = [f for f in files if f.lower().endswith(READABLE) and not _NO_DATA.search(f)]
-    names.sort(key=lambda n: (not LIKE_EDGES.search(n), not LIKE_NODES.search(n), n))
-    rest = sorted(names[1:], key=lambda n: (not LIKE_NODES.search(n), LIKE_EDGES.search(n) is not None, n))
+    names.sort(key=lambda n: (not LIKE_EDGES.search(n), not _LIKE_NODES.search(n), n))
+    rest = sorted(names[1:], key=lambda n: (not _LIKE_NODES.search(n), LIKE_EDGES.search(n) is not None, n))
     return (*names[:1], *rest)
 
 
@@ -225,62 +216,44 @@ def read_pair(
 
 
 def guess_mapping(pair: TablePair) -> TableMap:
-    """What the columns probably are."""
+    """What the columns probably are; where two readings fit about as well, the first, with a doubt that names both.
+
+    Raises:
+        GraphError: the edges are a matrix, or have one column.
+    """
     edges, nodes = pair.edges, pair.nodes
-    refuse_matrix(edges)
-    ends = [c for c in edges.names if c.lower() not in (*WEIGHTS, *MORE_WEIGHTS) and not is_index(edges, c)]
-    who = [c for c in ends if not is_measure(c)]
-    ends = who if len(who) > 1 else ends
-    values = {c: pd.Series(pd.unique(edges.frame[c].dropna())) for c in ends}
-    named = guess_id(nodes)
-    ids = {i: nodes.frame[i].dropna() for i in dict.fromkeys([named, *_identifying(nodes)])}
-    # How many different ids of the nodes each column of the edges holds.
-    matches = {i: {c: int(v.isin(cells).sum()) for c, v in values.items()} for i, cells in ids.items()}
-    best = max(matches, key=lambda i: (sum(sorted(matches[i].values())[-2:]), not is_index(nodes, i), i == named))
-    share = {c: matches[best][c] / max(len(values[c]), 1) for c in ends}
-    source, target = guess_ends(edges)
-    telling = _ends_are_named(edges)
-    likely = [c for c in ends if share[c] > _MATCHES]
+    reading, counts, doubt = weigh(nodes, edges)
+    source, target = reading.ends
     sides: Sides = "one"
+    likely = [c for c in counts.ends if counts.share(reading.id, c) > MOST]
     # movieId of the ratings is movieId of the movies, and userId beside it counts other people
-    twin = edges.column(best) if best.lower() not in IDS and not edges.headless else None
+    twin = edges.column(reading.id) if reading.id.lower() not in IDS and not edges.headless else None
     # by chance only where ids are numbers
-    others = [c for c in likely if c != twin and not np.isnan(as_numbers(values[c])).any()]
-    if twin is not None and not telling and len(likely) >= 2 and others:
-        source, sides = twin, "items"
-        target = max(others, key=lambda c: -ends.index(c))
-    elif len(likely) >= 2 and not (telling and {source, target} <= set(likely)):
-        top = sorted(likely, key=lambda c: (-matches[best][c], ends.index(c)))[:2]
-        source, target = sorted(top, key=ends.index)
-    elif len(likely) == 1:
-        source, sides = likely[0], "items"
-        rest = [c for c in ends if c != source] or [c for c in edges.names if c != source]
-        # A number of its own in nearly every row is a time or a measure: items are named again and again.
-        again = [c for c in rest if c in values and not _is_own(values[c], len(edges))]
-        target = target if target in rest and telling else max(again or rest, key=lambda c: len(values.get(c, ())))
-    if sides == "one":
-        source, target, best = _by_what_they_share(pair, (source, target, best))
-    weight = edges.column(*WEIGHTS, *MORE_WEIGHTS)
+    others = [c for c in likely if c != twin and is_numeric(edges, c)]
+    if twin in likely and others and not called_ends(edges):
+        source, target, sides = str(twin), others[0], "items"
+    elif len({source, target} & set(likely)) < 2:
+        end, ident = max(((e, i) for e in counts.ends for i in counts.ids), key=lambda p: counts.share(p[1], p[0]))
+        if counts.share(ident, end) > MOST:
+            sides, source = "items", end
+            target = target if target != source and called_ends(edges) else _items(edges, source)
+            reading, _, doubt = weigh(nodes, edges, ends=(source, source))
+    weight = edges.column(*WEIGHTS, *LIKE_WEIGHTS)
     if weight in (source, target) or (weight and not (as_numbers(edges.frame[weight]) >= 0).all()):
         weight = None
-    made = TableMap(edges.file, nodes.file, source, target, best, weight=weight, sides=sides)
+    made = TableMap(edges.file, nodes.file, source, target, reading.id, weight=weight, sides=sides, doubt=doubt)
     if sides == "one":
         made = _with_sides(pair, made)
     return with_columns(pair, made)
 
 
-def _is_own(values: pd.Series, num_rows: int) -> bool:
-    """Whether a column's different values are numbers, about as many as rows."""
-    return len(values) > _OWN * num_rows and not np.isnan(as_numbers(values)).any()
-
-
-def _by_what_they_share(pair: TablePair, guess: tuple[str, str, str]) -> tuple[str, str, str]:
-    """Source, target and id as a reader of the folder decides them where values speak against names, else the guess."""
-    try:
-        found = id_and_ends(pair.nodes, pair.edges)
-    except GraphError:  # several fit; whoever sees the guess decides
-        return guess
-    return (*found.ends, found.id) if found.messages else guess
+def _items(edges: Table, source: str) -> str:
+    """The column of the items, which are named again and again: a number of its own in nearly every row is a measure."""
+    rest = [c for c in edges.names if c != source and not is_index(edges, c)] or [c for c in edges.names if c != source]
+    rest = [c for c in rest if c.lower() not in (*WEIGHTS, *LIKE_WEIGHTS) and not is_measure(c)] or rest
+    different = {c: edges.frame[c].nunique() for c in rest}
+    again = [c for c in rest if different[c] <= _OWN * len(edges) or not is_numeric(edges, c)]
+    return max(again or rest, key=lambda c: different[c])
 
 
 def with_columns(pair: TablePair, made: TableMap) -> TableMap:
@@ -341,16 +314,6 @@ def begin_mapping(pair: TablePair, written: TableMap | None) -> TableMap:
     ends = {written.source, written.target, *([written.weight] if written.weight else [])}
     fits = ends <= set(pair.edges.names) and {written.id, written.side_column or written.id} <= set(pair.nodes.names)
     return with_columns(pair, written) if fits else guess_mapping(pair)
-
-
-def _identifying(nodes: Table) -> list[str]:
-    """The columns that tell all nodes apart."""
-    return [c for c in nodes.names[:_LOOKED_AT] if not nodes.frame[c].isna().any() and nodes.frame[c].is_unique]
-
-
-def _ends_are_named(edges: Table) -> bool:
-    """Whether the ends are called so, and are not merely the first two columns."""
-    return tuple(guess_ends(edges)) != tuple(edges.names[:2]) or edges.column("source", "src", "from", "u") is not None
 
 
 def _with_sides(pair: TablePair, made: TableMap) -> TableMap:

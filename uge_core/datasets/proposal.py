@@ -20,7 +20,6 @@ import yaml
 from uge_core.datasets import REWRITE, locate, why_refused
 from uge_core.datasets.beginnings import begin, separator_of
 from uge_core.datasets.card import FILE
-from uge_core.datasets.evidence import id_and_ends
 from uge_core.datasets.excel import ENDING
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.mapping import (
@@ -42,7 +41,6 @@ from uge_core.errors import GraphError, NotRecognised
 
 _DESCRIBABLE = ("tables", "dataset-yaml", "edges-target")
 """Layouts of two tables with ids, which a dataset.yaml could describe as well."""
-_AS_WELL = 0.95  # a reading that joins this share of what the guess joins fits about as well
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks"}
 _WIDTH = 100
 _SHOWN = 5
@@ -140,7 +138,8 @@ def propose(folder: str | Path, edges: str = "", nodes: str = "") -> Proposal:
             f"with 0 of {joins.ids:,} in {made.id}, such as {', '.join(joins.first)}); name the two files with --edges "
             "and --nodes, or write ids in the same way in both"
         )
-    _refuse_rivals(pair, made)
+    if made.doubt:
+        raise GraphError(made.doubt)
     others = [f for f in files if f not in (made.edges, made.nodes)]
     return Proposal(
         path,
@@ -186,51 +185,6 @@ def _pair(folder: Path, files: tuple[str, ...], edges: str, nodes: str) -> tuple
         return as_.sides != "items" and not found.repeated, found.joined / max(found.ids, 1)
 
     return (other, turned) if fit(other, turned) > fit(pair, made) else (pair, made)
-
-
-def _refuse_rivals(pair: TablePair, made: TableMap) -> None:
-    """Refuses where other columns join about as well as the guess."""
-    nodes, edges = pair.nodes, pair.edges
-    ends = (made.source, made.source) if made.sides == "items" else (made.source, made.target)
-    share = min(_joined(pair, made.id, e) for e in ends)
-    enough = max(_AS_WELL * share, 1e-9)
-    if made.sides == "items":
-        id_and_ends(nodes, edges, ends=ends, enough=enough)
-        both = _joined(pair, made.id, made.target)
-        if both >= enough:
-            raise GraphError(
-                f"{edges.file} and {nodes.file}: two readings fit about as well, as {share:.1%} of {made.source} and "
-                f"{both:.1%} of {made.target} are ids in {made.id}: both ends are rows of {nodes.file}, or {made.target} "
-                f"names others that no file describes; say which in dataset.yaml with the keys edges (file, source, "
-                f"target) and nodes (file, id) for the first, users (file, id) in place of nodes for the second"
-            )
-        return
-    other = id_and_ends(nodes, edges, enough=enough)
-    if (other.id, set(other.ends)) == (made.id, set(ends)):
-        return
-    theirs = min(_joined(pair, other.id, e) for e in other.ends)
-    if theirs < enough:
-        return
-
-    def said(ident: str, both: tuple[str, str]) -> str:
-        shares = ", ".join(f"{e} {_joined(pair, ident, e):.1%}" for e in both)
-        return f"{' and '.join(both)} with ids in {ident} ({shares})"
-
-    decides = " and ".join(
-        key
-        for key, differs in (("nodes: id", other.id != made.id), ("edges: source and target", {*other.ends} != {*ends}))
-        if differs
-    )
-    raise GraphError(
-        f"{edges.file} and {nodes.file}: two readings fit about as well: {said(made.id, ends)}, or "
-        f"{said(other.id, other.ends)}; say which in dataset.yaml ({decides}), or on the Data page"
-    )
-
-
-def _joined(pair: TablePair, ident: str, end: str) -> float:
-    """The share of an end's different values that are ids."""
-    values = pair.edges.frame[end].dropna().unique()
-    return float(pd.Series(values).isin(set(pair.nodes.frame[ident].dropna())).mean()) if len(values) else 0.0
 
 
 def _evidence(folder: Path, pair: TablePair, made: TableMap, joins: Join) -> dict[Keys, str]:

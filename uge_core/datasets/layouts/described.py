@@ -14,7 +14,7 @@ from uge_core.arrays import IntArray
 from uge_core.datasets.assemble import drop_isolated_items, edge_columns, finish
 from uge_core.datasets.card import FILE, Card, mistyped, read_card
 from uge_core.datasets.columns import NodeColumns, Role, assign
-from uge_core.datasets.evidence import guess_ends, guess_id, id_and_ends
+from uge_core.datasets.evidence import guess_ends, guess_id, id_and_ends, two_sides
 from uge_core.datasets.ids import ASK, add_unknown, by_id, drop_unknown, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
 from uge_core.datasets.layouts.tables import check_headers, read_any
@@ -156,12 +156,13 @@ class _Reader:
         """The roles of the edge file's columns."""
         return edge_columns(edges, ends, self.column(edges, "edges.weight"))
 
-    def ends(self, edges: Table) -> tuple[str, str]:
-        """The two columns that hold the ends of an edge."""
+    def named_ends(self, edges: Table) -> tuple[str, str] | None:
+        """The two columns that hold the ends of an edge, where the card names one."""
         source, target = self.column(edges, "edges.source"), self.column(edges, "edges.target")
-        if source is None or target is None:
-            guessed = guess_ends(edges)
-            source, target = source or guessed[0], target or guessed[1]
+        if source is None and target is None:
+            return None
+        guessed = [c for c in guess_ends(edges) if c not in (source, target)]
+        source, target = source or guessed[0], target or guessed[-1]
         if source == target:
             raise GraphError(f"{self.path.name}: edges.source and edges.target are both {source!r}; name two columns")
         return source, target
@@ -195,11 +196,10 @@ class _Reader:
             parts = [self.assign(nodes, fixed), described, self.said()]
             return finish(self.name, "dataset-yaml", source, target, size, NodeColumns.join(parts), node_ids=ids)
         edges = self.table("edges")
-        named = all(self.card.get(f"edges.{end}") is not None for end in ("source", "target"))
         found = id_and_ends(
-            nodes, edges, ident=self.column(nodes, "nodes.id"), ends=self.ends(edges) if named else None
+            nodes, edges, ident=self.column(nodes, "nodes.id"), ends=self.named_ends(edges), one_kind=side is None
         )
-        id_column, ends = found.id, found.ends if found.messages else self.ends(edges)
+        id_column, ends = found.id, found.ends
         self.check_headers("nodes", nodes, edges, id_column, ends)
         fixed, ids = {id_column.lower(): Role("id")}, node_index(nodes, id_column)
         source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
@@ -248,12 +248,13 @@ class _Reader:
     def bipartite(self) -> AttributedGraph:
         """The graph of users and items in tables of their own."""
         edges, users = self.table("edges"), self.table("users")
-        ends = self.ends(edges)
-        user_column = self.column(users, "users.id") or guess_id(users)
+        items = self.table("items") if self.card.get("items.file") else None
+        ends = self.named_ends(edges) or two_sides(users, items, edges, self.column(users, "users.id"))
+        user_column, item_column = self.side_id("users", users, edges, ends[0]), ""
         self.check_headers("users", users, edges, user_column, ends)
         user_ids = node_index(users, user_column)
-        items = self.table("items") if self.card.get("items.file") else None
-        item_column = "" if items is None else self.column(items, "items.id") or guess_id(items)
+        if items is not None:
+            item_column = self.side_id("items", items, edges, ends[1])
         policy = self.card.get("unknown_nodes") or "refuse"
         lost: tuple[Message, ...] = ()
         user = by_id(edges, ends[0], user_ids)
@@ -290,6 +291,10 @@ class _Reader:
         fixed = {user_column.lower(): Role("id")}, {item_column.lower(): Role("id")}
         self.check_attributes(users, items)
         return self.sided(*rows, ids, user, second, described, *fixed)
+
+    def side_id(self, key: str, nodes: Table, edges: Table, end: str) -> str:
+        """The id of users or of items."""
+        return id_and_ends(nodes, edges, ident=self.column(nodes, f"{key}.id"), ends=(end, end)).id
 
     def inside(self, edges: Table, wrong: npt.NDArray[np.bool_], ends: tuple[str, str]) -> GraphError:
         """The error about edges that stay on one side."""
