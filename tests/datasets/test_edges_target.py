@@ -35,7 +35,7 @@ def test_asking_for_the_target_changes_nothing(write, asked):
         (
             "a,b\n0,9\n",
             TARGET,
-            "x_edges.csv: 1 edge names a node that does not exist, first: line 2 ('0', '9'); allowed: the 3 ids of "
+            "x_edges.csv: 1 edge names a node that does not exist, first: line 2 ('0', '9'); allowed: the 3 ids in column 'id' of "
             "x_target.csv",
         ),
         (EDGES, "id,target\n0,1\n0,2\n", "x_target.csv: 1 row repeats an id of column 'id', first: line 3 ('0')"),

@@ -156,13 +156,13 @@ def test_files_without_a_header_and_without_names_that_tell(write):
     assert load(folder).num_edges == 30 and load(folder).attribute("2").labels == ("N", "S")
 
 
-def test_more_tables_are_a_doubt_and_can_be_named(write):
+def test_tables_that_join_alike_are_named_by_the_user(write):
     ring = "a;b\n" + "".join(f"u{i:03};u{(i + 1) % 120:03}\n" for i in range(120))
     folder = write({"people.csv": PEOPLE, "friends.csv": FRIENDS, "links.csv": ring})
-    proposal = propose(folder)
-    assert "other tables here: links.csv" in proposal.doubts[0]
-    assert (proposal.made.edges, proposal.made.nodes) == ("friends.csv", "people.csv")
+    with pytest.raises(GraphError, match=r"friends\.csv with people\.csv or links\.csv with people\.csv; name the two with"):
+        propose(folder)
     assert propose(folder, "links.csv", "people.csv").made.edges == "links.csv"
+    assert propose(folder, "links.csv").made.nodes == "people.csv"
     with pytest.raises(DatasetMissing, match=r"gone.csv: no such file"):
         propose(folder, "gone.csv", "people.csv")
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from uge_core.arrays import IntArray
 from uge_core.datasets.columns import NodeColumns
-from uge_core.datasets.edge_columns import ALLOWED, about_directions, about_weights, usable
+from uge_core.datasets.edge_columns import ALLOWED, about_directions, about_weights, no_edges, usable
 from uge_core.datasets.findings import about_attributes
 from uge_core.datasets.tables import Table, as_numbers, counted
 from uge_core.errors import GraphError
@@ -21,16 +21,20 @@ LIKE_WEIGHTS = ("strength", "count", "times", "frequency")
 """What it may be called; such a column is used only where somebody says so."""
 
 
-def edge_columns(edges: Table, ends: tuple[str, str], weight: str | None = None) -> NodeColumns:
+def edge_columns(
+    edges: Table, ends: tuple[str, str], weight: str | None = None, *, described: bool = False
+) -> NodeColumns:
     """The roles of the columns of an edge file, and the weights in it.
 
     Args:
         edges: the file.
         ends: the columns with the ends of every edge.
         weight: the column with weights; None: one called weight or w that holds numbers.
+        described: whether somebody said which columns are the ends; then rows that are probably no edges are edges,
+            with a warning.
 
     Raises:
-        GraphError: some weights are no numbers, or negative.
+        GraphError: some weights are no numbers, or negative, or some rows are probably no edges.
     """
     columns: list[Column] = []
     values = None
@@ -44,7 +48,16 @@ def edge_columns(edges: Table, ends: tuple[str, str], weight: str | None = None)
         else:
             column, values = _weight_column(edges, name, ends, named)
             columns.append(column)
-    return NodeColumns(columns=tuple(columns), edge_weights=values, messages=edges.messages)
+    messages = edges.messages
+    if text := no_edges(edges, ends, weight):
+        if not described:
+            raise GraphError(text)
+        messages += (Message("warning", "rows-without-edges", text),)
+    likely = edges.column(*LIKE_WEIGHTS)
+    if weight is None and likely not in (None, *ends):
+        text = f"{edges.file}: column {likely!r} may hold weights, and is not used"
+        messages += (Message("note", "maybe-weights", text, remedy=f"edges: weight: {likely} in dataset.yaml uses it"),)
+    return NodeColumns(columns=tuple(columns), edge_weights=values, messages=messages)
 
 
 def _weight_column(

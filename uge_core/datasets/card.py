@@ -132,12 +132,21 @@ def read_card(path: Path) -> Card:
         GraphError: it is no YAML, has an unknown key, or a key holds something else than `SCHEMA` says.
     """
     try:
-        text = read_bytes(path, _MOST_BYTES).decode("utf-8-sig")
-        content = yaml.load(text, StrictLoader)
+        return parse_card(path, read_bytes(path, _MOST_BYTES).decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise GraphError(f"{path.name}: is not UTF-8 text; save it in that encoding") from None
     except OSError as e:
         raise GraphError(f"{path.name}: cannot be read ({e.strerror or e})") from None
+
+
+def parse_card(path: Path, text: str) -> Card:
+    """The card that `text` is, checked as the file `path` would be.
+
+    Raises:
+        GraphError: as for `read_card`.
+    """
+    try:
+        content = yaml.load(text, StrictLoader)
     except yaml.MarkedYAMLError as e:
         line = f"line {e.problem_mark.line + 1}: " if e.problem_mark else ""
         raise GraphError(f"{path.name}: {line}{e.problem}; see docs/data.md, Describing a dataset") from None

@@ -91,6 +91,8 @@ _LOOKED_AT = 60  # columns of the nodes among which the id is sought
 _SAMPLE = 200  # different values of an end by which a column of the nodes is tried first
 MOST = 0.5  # share of an end's different values that are ids, above which a column fits
 _FLAWED = 0.75  # the same for an id column with empty or repeated cells, and its share of different cells
+_MOST_ALTERS = 100  # a person names at most, where a list counts them anew for each
+_FEWEST_EGOS = 3
 _FEWER = 3.0  # a pair of columns that names so many times fewer nodes is no rival
 
 
@@ -201,7 +203,8 @@ def weigh(
     reading = Reading(best, *chosen, tuple(messages))
     doubt = doubt or alike
     if not doubt and ends is None and counts.fits(best, chosen) and not called_ends(edges):
-        doubt = (_two_kinds(counts, reading) if one_kind else "") or _more_ends(counts, reading)
+        doubt = _counts_anew(counts, reading) or (_two_kinds(counts, reading) if one_kind else "")
+        doubt = doubt or _more_ends(counts, reading)
     return reading, counts, doubt
 
 
@@ -340,7 +343,7 @@ def _fits(
     values = {c: pd.Series(pd.unique(edges.frame[c].dropna()), dtype="str") for c in tried}
     apart = {} if ident is not None else _identifying(nodes, values)
     ids = [ident] if ident is not None else [first, *(c for c in apart if c != first)]
-    shared = {}
+    shared: dict[tuple[str, str], int] = {}
     for i in ids:
         known = nodes.frame[i].dropna()
         shared |= {(i, c): int(own.isin(known).sum()) for c, own in values.items()}
@@ -418,6 +421,8 @@ def _id(counts: Fits, named: str, ends: tuple[str, str]) -> tuple[str, str]:
     """The column whose values the ends use; and why that is no answer."""
     fit = [i for i in counts.ids if counts.fits(i, ends)]
     fit = [i for i in fit if not is_index(counts.nodes, i)] or fit
+    if not fit and named.lower() in IDS:
+        return named, ""
     if not fit:
         return max(counts.ids, key=lambda i: (sum(counts.share(i, e) for e in ends), i == named)), ""
     frame = counts.nodes.frame
@@ -428,14 +433,12 @@ def _id(counts: Fits, named: str, ends: tuple[str, str]) -> tuple[str, str]:
     if rivals and rivals[0] in counts.flawed:
         alike += f", though {rivals[0]!r} has empty or repeated cells"
     if not rivals:
-        written = r"0\d+" if first.lower() in IDS else r"0\d+|\d+\.0+"
-        others = (c for c in counts.nodes.names[:_LOOKED_AT] if c != first)
-        rivals = [c for c in others if _fits_as_numbers(counts, c, ends, written)]
+        rivals = [c for c in counts.nodes.names[:_LOOKED_AT] if c != first and _fits_bare(counts, c, first, ends)]
         if not rivals:
             return first, ""
         return first, (
-            f"{counts.nodes.file}: the ends of edges are in {first!r}, and as numbers in {rivals[0]!r}, whose cells are "
-            f"written otherwise ({frame[rivals[0]].dropna().iloc[0]!r}): each would join other people; write ids in the "
+            f"{counts.nodes.file}: the ends of edges are in {first!r}, and their numbers in {rivals[0]!r}, whose cells "
+            f"are written otherwise ({frame[rivals[0]].dropna().iloc[0]!r}): each would join other people; write ids in the "
             "same way in both files, or name the id in dataset.yaml (nodes: id)"
         )
     text = (
@@ -447,14 +450,45 @@ def _id(counts: Fits, named: str, ends: tuple[str, str]) -> tuple[str, str]:
     return first, text
 
 
-def _fits_as_numbers(counts: Fits, column: str, ends: tuple[str, str], written: str) -> bool:
-    """Whether a column tells the nodes apart and holds the ends' values, but with zeros in front or a point behind."""
-    cells = counts.nodes.frame[column]
+def _fits_bare(counts: Fits, column: str, first: str, ends: tuple[str, str]) -> bool:
+    """Whether the ends' values are in another column of the nodes too, but for letters or zeros in front, or .0 behind."""
+    cells, numbers = counts.nodes.frame[column], as_numbers(counts.nodes.frame[first])
+    counts_rows = bool((numbers == np.arange(len(numbers)) + numbers[0]).all())  # and so may be a row number
+    written = r"0\d+" + r"|\d+\.0+" * (first.lower() not in IDS) + r"|[^\d\s]{1,2}\d+" * counts_rows
     if not cells.head(_SAMPLE).str.fullmatch(written).any() or cells.nunique() < _FLAWED * len(cells):
         return False
-    known = as_numbers(cells)
-    values = [as_numbers(pd.Series(pd.unique(counts.edges.frame[e].dropna()), dtype="str")) for e in ends]
-    return all(bool(np.isin(v, known[~np.isnan(known)]).mean() > MOST) for v in values if len(v))
+    bare = _bare(cells)
+    if (bare == _bare(counts.nodes.frame[first])).all():  # the same numbers for the same nodes
+        return False
+    known = set(bare.dropna())
+    return all(
+        _bare(pd.Series(counts.edges.frame[e].dropna().unique(), dtype="str")).isin(known).mean() > MOST for e in ends
+    )
+
+
+def _bare(cells: pd.Series) -> pd.Series:
+    """Cells without letters and zeros in front, and without .0 behind."""
+    return cells.str.replace(r"^[^\d]*0*(?=\d)|\.0+$", "", regex=True)
+
+
+def _counts_anew(counts: Fits, reading: Reading) -> str:
+    """Why an end is none where it counts 1, 2, 3 anew for each value of the other."""
+    frame = counts.edges.frame
+    for one, other in (reading.ends, reading.ends[::-1]):
+        few = counts.different.get(other, 0)
+        if not 1 < few <= _MOST_ALTERS or not is_numeric(counts.edges, other):
+            continue
+        numbers = pd.Series(as_numbers(frame[other]), index=frame.index)
+        of_each = numbers.groupby(frame[one])
+        last = of_each.max()
+        anew = (of_each.min() == 1) & (last == of_each.size()) & (last == of_each.nunique())
+        if len(last) >= _FEWEST_EGOS and anew.all():
+            return (
+                f"{counts.edges.file}: column {other!r} counts 1, 2, 3 anew for each {one!r}, so that a number means "
+                f"another person each time, though numbers are ids of {counts.nodes.file} too; write ids that are the "
+                "same in all rows, or name the ends in dataset.yaml (edges: source and target)"
+            )
+    return ""
 
 
 def _two_kinds(counts: Fits, reading: Reading) -> str:

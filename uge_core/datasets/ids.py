@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,11 @@ ASK = (
 ASK_WITHOUT_CARD = ASK + ", which `uge data describe FOLDER --write` begins"
 """The same of a folder that has none yet."""
 _FIRST = 3
+_LOOKED_AT = 60
+_FEWEST = 10  # in a smaller table a column may count by chance
+_NUMBERS = frozenset(
+    ["nr", "no", "num", "number", "index", "idx", "row", "key", "node", "node_id", "node_index", "nodeid"]
+)
 
 
 def node_index(nodes: Table, column: str) -> pd.Index:
@@ -50,26 +55,44 @@ def node_index(nodes: Table, column: str) -> pd.Index:
     return index
 
 
-def refuse_other_order(nodes: Table, column: str, where: str) -> None:
-    """Refuses nodes whose ids count their rows, but in another order: which of the two says who a row is cannot be told.
+def refuse_other_order(nodes: Table, where: str, ident: str | None = None) -> None:
+    """Refuses nodes that a column counts in another order than the rows: which of the two says who a row is cannot be told.
 
     Args:
         nodes: one row per node.
-        column: the column that may count.
         where: the file in which nodes are positions, for the message.
+        ident: the column of ids, if there is one; where it counts the rows in order, other columns do not matter.
 
     Raises:
-        GraphError: the numbers are a permutation of 0..N-1 or of 1..N, and not in order.
+        GraphError: the numbers of a column are a permutation of 0..N-1 or of 1..N, and not in order.
     """
-    numbers = as_numbers(nodes.frame[column])
-    in_order = np.arange(len(numbers)) + (1 if numbers.min() == 1 else 0)
-    if not (numbers == in_order).all() and (np.sort(numbers) == in_order).all():
-        first = int(np.argmax(numbers != in_order))
+    if ident is not None and _counts(nodes, ident) == "in order":
+        return
+    for column in nodes.names[:_LOOKED_AT] if ident is None else [ident, *nodes.names[:_LOOKED_AT]]:
+        named = column == ident or column.lower() in _NUMBERS
+        if (not named and len(nodes) < _FEWEST) or _counts(nodes, column) != "otherwise":
+            continue
+        numbers = as_numbers(nodes.frame[column])
+        first = int(np.argmax(numbers != np.arange(len(numbers)) + numbers.min()))
         raise GraphError(
             f"{nodes.file}: column {column!r} counts the nodes in another order than the rows, first: row {first + 1} is "
             f"{nodes.frame[column].iloc[first]}, but in {where} node i is the i-th row, so that each would get another "
             "one's values; sort the rows by it if it is the position, else take the column out"
         )
+
+
+def _counts(nodes: Table, column: str) -> Literal["", "in order", "otherwise"]:
+    """Whether a column holds 0..N-1 or 1..N, and in order."""
+    if not str(nodes.frame[column].iloc[0]).strip().removesuffix(".0").isdigit():
+        return ""
+    numbers = as_numbers(nodes.frame[column])
+    least = numbers.min()  # NaN where one cell is no number
+    if least not in (0, 1) or numbers.max() != least + len(numbers) - 1:
+        return ""
+    counting = np.arange(len(numbers)) + least
+    if (numbers == counting).all():
+        return "in order"
+    return "otherwise" if (np.sort(numbers) == counting).all() else ""
 
 
 def by_id(edges: Table, column: str, ids: pd.Index) -> IntArray:
@@ -144,7 +167,7 @@ def refuse_unknown(
     wrong = (ends[0] < 0) | (ends[1] < 0)
     if wrong.any():
         verb = "names" if wrong.sum() == 1 else "name"
-        near = "" if ids is None else _near_ids(edges, columns, ends, ids)
+        near = "" if ids is None else near_ids(edges, columns, ends, ids)
         raise GraphError(
             f"{edges.file}: {count(wrong, 'edge')} {verb} a node that does not exist, first: "
             f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; {near or remedy}"
@@ -172,19 +195,21 @@ def drop_unknown(
     wrong = (ends[0] < 0) | (ends[1] < 0)
     if not wrong.any():
         return edges, ~wrong, ()
-    near = "" if ids is None else _near_ids(edges, columns, ends, ids)
+    near = "" if ids is None else near_ids(edges, columns, ends, ids)
+    if near:
+        raise GraphError(f"{edges.file}: {count(wrong, 'edge')} would be left out by unknown_nodes: drop, but {near}")
     if wrong.all():
         raise GraphError(
             f"{edges.file}: every edge names a node that has no row in {where}, first: "
             f"{edges.first_lines(wrong, *columns)}, so that unknown_nodes: drop leaves none; "
-            f"{near or 'name the columns with the ids in dataset.yaml (edges: source and target, nodes: id)'}"
+            "name the columns with the ids in dataset.yaml (edges: source and target, nodes: id)"
         )
-    verb = "names" if wrong.sum() == 1 else "name"
+    they = "it names" if wrong.sum() == 1 else "they name"
     text = (
-        f"{edges.file}: {count(wrong, 'edge')} of {len(edges):,} left out by unknown_nodes: drop, as they {verb} a node "
+        f"{edges.file}: {count(wrong, 'edge')} of {len(edges):,} left out by unknown_nodes: drop, as {they} a node "
         f"that has no row in {where}"
-    ).replace("they names", "it names")
-    remedy = near or "nothing to do; unknown_nodes: add makes nodes of them whose attributes are unknown"
+    )
+    remedy = "nothing to do; unknown_nodes: add makes nodes of them whose attributes are unknown"
     shown = (edges.first_lines(wrong, *columns),)
     message = Message("warning", "unknown-nodes", text, int(wrong.sum()), shown, remedy)
     return replace(edges, frame=edges.frame.loc[~wrong]), ~wrong, (message,)
@@ -210,6 +235,8 @@ def add_unknown(
     new = pd.Index(pd.unique(pd.concat(unknown)), dtype=object)
     if not len(new):
         return ids, ends, ()
+    if near := near_ids(edges, columns, ends, ids):
+        raise GraphError(f"{edges.file}: {counted(len(new), noun)} would be added by unknown_nodes: add, but {near}")
     known: pd.Index = ids.astype(object).append(new)
     filled = tuple(
         np.where(e < 0, len(ids) + new.get_indexer(pd.Index(edges.frame[c], dtype=object)), e).astype(np.int64)
@@ -221,14 +248,15 @@ def add_unknown(
         f"{'its' if len(new) == 1 else 'their'} attributes are unknown, and {count(touched, 'edge')} "
         f"{'names' if touched.sum() == 1 else 'name'} {'it' if len(new) == 1 else 'them'}"
     )
-    near = _near_ids(edges, columns, ends, ids)
-    remedy = near or f"nothing to do; write {'its' if len(new) == 1 else 'their'} rows if the attributes are known"
+    remedy = f"nothing to do; write {'its' if len(new) == 1 else 'their'} rows if the attributes are known"
     message = Message("warning", "unknown-nodes", text, len(new), tuple(map(str, new[:_FIRST])), remedy)
     return known, filled, (message,)
 
 
-def _near_ids(edges: Table, columns: tuple[str, ...], ends: tuple[IntArray, ...], ids: pd.Index) -> str:
+def near_ids(edges: Table, columns: tuple[str, ...], ends: tuple[IntArray, ...], ids: pd.Index) -> str:
     """What is to be done where cells would be ids without blanks or as numbers, else nothing."""
+    if base := _other_base(edges, columns, ids):
+        return base
     odd = pd.Index(pd.unique(pd.concat([edges.frame[c][e < 0] for c, e in zip(columns, ends, strict=True)])))
     stripped = ids.str.strip()
     bare = odd.str.strip()
@@ -252,6 +280,29 @@ def _near_ids(edges: Table, columns: tuple[str, ...], ends: tuple[IntArray, ...]
             f"({odd[same][0]!r}); write each id in the same way in both files"
         )
     return ""
+
+
+def _other_base(edges: Table, columns: tuple[str, ...], ids: pd.Index) -> str:
+    """What is to be done where nodes count from 1 and edges from 0, or the other way round; else nothing."""
+    known = as_numbers(pd.Series(ids))
+    if (
+        len(known) < _FEWEST
+        or np.isnan(known).any()
+        or not (np.sort(known) == np.arange(len(known)) + known.min()).all()
+    ):
+        return ""
+    named = np.concatenate([as_numbers(edges.frame[c]) for c in columns])
+    if np.isnan(named).any():
+        return ""
+    # All numbers but one more at one end: a shift explains every edge, a missing row one number only.
+    shift = {(0.0, 1.0): "0, but ids from 1", (1.0, 0.0): "1, but ids from 0"}.get((named.min(), known.min()))
+    last = known.max() - 1 if known.min() == 1 else known.max() + 1
+    if shift is None or named.max() != last:
+        return ""
+    return (
+        f"the ends of edges probably count from {shift} in the nodes, so that each edge would join other people; count "
+        "from the same number in both files"
+    )
 
 
 def _refuse_empty(edges: Table, column: str) -> None:

@@ -23,7 +23,7 @@ from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
 from uge_core.datasets.evidence import IDS, MOST, called_ends, is_index, is_measure, is_numeric, uneven, weigh
 from uge_core.datasets.findings import probable_codes, says_not_given
-from uge_core.datasets.ids import by_id
+from uge_core.datasets.ids import by_id, near_ids
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.layouts.tables import read_any
 from uge_core.datasets.tables import Table, as_numbers, refuse_numbers_as_header
@@ -48,7 +48,10 @@ READABLE = (
 )
 """Endings of the files that a mapping may name."""
 
-LIKE_EDGES = re.compile(r"edge|link|friend|follow|relation|pair|contact|rating|interact|network", re.IGNORECASE)
+LIKE_EDGES = re.compile(
+    r"edge|link|friend|follow|relation|pair|contact|rating|interact|network|tie|order|purchase|transaction|play|visit|click",
+    re.IGNORECASE,
+)
 _LIKE_NODES = re.compile(r"node|people|person|user|member|attribute|profile|target", re.IGNORECASE)
 _NO_DATA = re.compile(r"readme|licen[cs]e|requirements", re.IGNORECASE)
 LIKE_SENSITIVE = re.compile(
@@ -58,6 +61,8 @@ LIKE_SENSITIVE = re.compile(
 )
 _LOOKED_AT = 60  # columns of the nodes among which the one that tells the sides is sought
 _OWN = 0.9
+_SAMPLE = 200
+_FEWEST_ITEMS = 3
 _FIRST = 3
 
 
@@ -238,6 +243,7 @@ def guess_mapping(pair: TablePair) -> TableMap:
             sides, source = "items", end
             target = target if target != source and called_ends(edges) else _items(edges, source)
             reading, _, doubt = weigh(nodes, edges, ends=(source, source))
+            doubt = doubt or _no_items(pair, reading.id, target)
     weight = edges.column(*WEIGHTS, *LIKE_WEIGHTS)
     if weight in (source, target) or (weight and not (as_numbers(edges.frame[weight]) >= 0).all()):
         weight = None
@@ -254,6 +260,26 @@ def _items(edges: Table, source: str) -> str:
     different = {c: edges.frame[c].nunique() for c in rest}
     again = [c for c in rest if different[c] <= _OWN * len(edges) or not is_numeric(edges, c)]
     return max(again or rest, key=lambda c: different[c])
+
+
+def _no_items(pair: TablePair, ident: str, target: str) -> str:
+    """Why a column holds no items, or nothing."""
+    cells, ids = pair.edges.frame[target], pair.nodes.frame[ident].dropna()
+    lists = cells.dropna().head(_SAMPLE).str.split(r"[;,|\s]+", regex=True).explode()
+    if cells.str.contains(r"[;,|]", na=False).any() and lists.isin(ids).mean() > MOST:
+        return (
+            f"{pair.edges.file}: column {target!r} holds lists of ids of {pair.nodes.file} in single cells; write a row for "
+            "each edge, with two ends"
+        )
+    near = near_ids(pair.edges, (target,), (by_id(pair.edges, target, pd.Index(ids.unique())),), pd.Index(ids.unique()))
+    if near and not cells.isna().any():
+        return f"{pair.edges.file}: column {target!r} would hold items that no file describes, but {near}"
+    if cells.nunique() < _FEWEST_ITEMS:
+        return (
+            f"{pair.edges.file}: no second column holds ids of {pair.nodes.file} or items ({target!r} has "
+            f"{cells.nunique()} different values); add the column with the other end of each edge"
+        )
+    return ""
 
 
 def with_columns(pair: TablePair, made: TableMap) -> TableMap:

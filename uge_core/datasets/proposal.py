@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,13 @@ import yaml
 
 from uge_core.datasets import REWRITE, locate, why_refused
 from uge_core.datasets.beginnings import begin, separator_of
-from uge_core.datasets.card import FILE
+from uge_core.datasets.card import FILE, parse_card
+from uge_core.datasets.edge_columns import no_edges
+from uge_core.datasets.evidence import MOST
 from uge_core.datasets.excel import ENDING
 from uge_core.datasets.layouts.base import Folder
+from uge_core.datasets.layouts.described import read_described
+from uge_core.datasets.layouts.tables import check_headers
 from uge_core.datasets.mapping import (
     LIKE_EDGES,
     LIKE_SENSITIVE,
@@ -44,6 +49,7 @@ _DESCRIBABLE = ("tables", "dataset-yaml", "edges-target")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks"}
 _WIDTH = 100
 _SHOWN = 5
+_MOST_PAIRS = 12  # of tables that are read to see which join
 
 Keys = tuple[str, ...]
 
@@ -128,7 +134,7 @@ def propose(folder: str | Path, edges: str = "", nodes: str = "") -> Proposal:
             raise
         fault = error
     files = readable_files(path)
-    if len(files) < 2:
+    if len(files) < 2 and not (edges and nodes):
         raise fault if fault and not isinstance(fault, NotRecognised) else _no_tables(path, files)
     pair, made = _pair(path, files, edges, nodes)
     joins = join_counts(pair, made)
@@ -138,16 +144,18 @@ def propose(folder: str | Path, edges: str = "", nodes: str = "") -> Proposal:
             f"with 0 of {joins.ids:,} in {made.id}, such as {', '.join(joins.first)}); name the two files with --edges "
             "and --nodes, or write ids in the same way in both"
         )
-    if made.doubt:
-        raise GraphError(made.doubt)
+    ends = made.source, made.target
+    check_headers(pair.nodes, pair.edges, made.id, ends)
+    if doubt := made.doubt or no_edges(pair.edges, ends, made.weight):
+        raise GraphError(doubt)
     others = [f for f in files if f not in (made.edges, made.nodes)]
-    return Proposal(
-        path,
-        layout,
-        made,
-        _evidence(path, pair, made, joins),
-        tuple(_doubts(pair, made, joins, others, bool(edges and nodes))),
-    )
+    doubts = list(_doubts(pair, made, joins, others, bool(edges and nodes)))
+    if not any("refuses the graph" in doubt for doubt in doubts):
+        try:
+            read_described(path / FILE, parse_card(path / FILE, card_text(made)), None, path.name)
+        except GraphError as error:
+            doubts.append(f"as it stands, this dataset.yaml is refused: {error}")
+    return Proposal(path, layout, made, _evidence(path, pair, made, joins), tuple(doubts))
 
 
 def _inspect(folder: Path) -> str:
@@ -167,24 +175,48 @@ def _no_tables(path: Path, files: tuple[str, ...]) -> GraphError:
 
 
 def _pair(folder: Path, files: tuple[str, ...], edges: str, nodes: str) -> tuple[TablePair, TableMap]:
-    """The tables and the guess; where names do not tell edges from nodes, the order that joins more."""
-    first = edges or next(f for f in files if f != nodes)
-    second = nodes or next(f for f in files if f != first)
-    pair = read_pair(folder, first, second)
-    made = guess_mapping(pair)
-    if edges or nodes or LIKE_EDGES.search(first):
-        return pair, made
-    try:
-        other = read_pair(folder, second, first)
-        turned = guess_mapping(other)
-    except GraphError:
-        return pair, made
+    """The tables and the guess: those that are called so, else those that join best.
 
-    def fit(of: TablePair, as_: TableMap) -> tuple[bool, float]:
-        found = join_counts(of, as_)
-        return as_.sides != "items" and not found.repeated, found.joined / max(found.ids, 1)
+    Raises:
+        GraphError: no two tables join, or several do alike.
+    """
+    firsts = (edges,) if edges else _called("edges", [f for f in files if f != nodes and LIKE_EDGES.search(f)] or files)
+    seconds = (nodes,) if nodes else _called("nodes", [f for f in files if f not in firsts] or files)
+    best: tuple[tuple[bool, float], TablePair, TableMap] | None = None
+    joined: list[tuple[tuple[bool, float], str]] = []
+    fault: GraphError | None = None
+    for first, second in islice(_orders(firsts, seconds, files), _MOST_PAIRS):
+        try:
+            pair = read_pair(folder, first, second)
+            made = guess_mapping(pair)
+        except GraphError as error:
+            fault = fault or error
+            continue
+        joins = join_counts(pair, made)
+        fit = made.sides != "items" and not joins.repeated, joins.joined / max(joins.ids, 1)
+        joined.append((fit, f"{first} with {second}"))
+        if best is None or fit > best[0]:
+            best = fit, pair, made
+    if best is None:
+        raise fault or GraphError(f"{folder}: no two of its tables can be read")
+    alike = [names for fit, names in joined if fit[0] == best[0][0] and fit[1] > MOST]
+    if len(alike) > 1:
+        raise GraphError(
+            f"{folder}: several tables join alike: {' or '.join(alike[:_SHOWN])}; name the two with --edges FILE and "
+            "--nodes FILE, and put tables of the same kind together in one file"
+        )
+    return best[1:]
 
-    return (other, turned) if fit(other, turned) > fit(pair, made) else (pair, made)
+
+def _called(name: str, files: Sequence[str]) -> tuple[str, ...]:
+    """The file with exactly this name, as layouts have it, else all."""
+    return tuple(f for f in files if f.lower().partition(".")[0] == name)[:1] or tuple(files)
+
+
+def _orders(firsts: Sequence[str], seconds: Sequence[str], files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of a file of edges and one of nodes; both orders where no name tells which is which."""
+    pairs = [(a, b) for a in firsts for b in seconds if a != b]
+    yield from pairs or ((a, b) for a in files for b in files if a != b)
 
 
 def _evidence(folder: Path, pair: TablePair, made: TableMap, joins: Join) -> dict[Keys, str]:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from uge_core.datasets.assemble import drop_isolated_items, edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
-from uge_core.datasets.ids import by_row_number, refuse_unknown
+from uge_core.datasets.evidence import guess_ends, named_id
+from uge_core.datasets.ids import by_row_number, refuse_other_order, refuse_unknown
 from uge_core.datasets.layouts._pokec import ROLES, defaults
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.tables import Table, as_numbers, read_table, refuse_numbers_as_header
@@ -43,7 +44,8 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     edges = read_table(dataset.files["edges"])
     if len(edges.names) < 2:
         raise GraphError(f"{edges.file}: one column ({edges.names[0]}), two are needed: Src,Dst or Src,Dst,Weight")
-    ends = (edges.column("src", "source") or edges.names[0], edges.column("dst", "target") or edges.names[1])
+    ends = guess_ends(edges)
+    refuse_other_order(attributes, edges.file, named_id(attributes))
     refuse_numbers_as_header(edges, "Src,Dst", *ends)
     source, target = (by_row_number(edges, e, num_nodes) for e in ends)
     allowed = f"0 to {num_nodes - 1}, the row numbers of {attributes.file} counted from 0"

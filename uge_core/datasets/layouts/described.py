@@ -15,7 +15,7 @@ from uge_core.datasets.assemble import drop_isolated_items, edge_columns, finish
 from uge_core.datasets.card import FILE, Card, mistyped, read_card
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import guess_ends, guess_id, id_and_ends, two_sides
-from uge_core.datasets.ids import ASK, add_unknown, by_id, drop_unknown, node_index, refuse_unknown
+from uge_core.datasets.ids import ASK, add_unknown, by_id, drop_unknown, node_index, refuse_other_order, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
 from uge_core.datasets.layouts.tables import check_headers, read_any
 from uge_core.datasets.sparse import read_sparse
@@ -30,9 +30,22 @@ NOT_NAMED = f"not named in {FILE}"
 def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph that the card describes."""
     path = dataset.files["card"]
-    card = read_card(path)
-    name = card.get("name") or dataset.name
-    reader = _Reader(path, card, asked, name)
+    return read_described(path, read_card(path), asked, dataset.name)
+
+
+def read_described(path: Path, card: Card, asked: Asked, name: str) -> AttributedGraph:
+    """The graph that a card describes.
+
+    Args:
+        path: the card's, whose folder holds the files.
+        card: what it says.
+        asked: as a layout's `read` has it.
+        name: the graph's, unless the card has one.
+
+    Raises:
+        GraphError: the files are not as the card says.
+    """
+    reader = _Reader(path, card, asked, card.get("name") or name)
     graph = reader.bipartite() if card.get("users.file") else reader.one_table()
     for key in ("sensitive", "features", "ignore"):
         reader.check_named(key)
@@ -154,7 +167,8 @@ class _Reader:
 
     def edge_roles(self, edges: Table, ends: tuple[str, str]) -> NodeColumns:
         """The roles of the edge file's columns."""
-        return edge_columns(edges, ends, self.column(edges, "edges.weight"))
+        named = self.named_ends(edges) is not None
+        return edge_columns(edges, ends, self.column(edges, "edges.weight"), described=named)
 
     def named_ends(self, edges: Table) -> tuple[str, str] | None:
         """The two columns that hold the ends of an edge, where the card names one."""
@@ -193,6 +207,7 @@ class _Reader:
                 raise GraphError(
                     f"{nodes.file}: {len(nodes):,} rows, but the matrix has {size:,}; row i of each is the same node"
                 )
+            refuse_other_order(nodes, self.file("edges").name, id_column)
             parts = [self.assign(nodes, fixed), described, self.said()]
             return finish(self.name, "dataset-yaml", source, target, size, NodeColumns.join(parts), node_ids=ids)
         edges = self.table("edges")

@@ -21,7 +21,7 @@ import pandas as pd
 from uge_core.arrays import IntArray
 from uge_core.datasets.assemble import finish
 from uge_core.datasets.bounded import is_gzip, read_bytes, unpacked_limit
-from uge_core.datasets.columns import FEWEST_IDENTIFIERS, NodeColumns, Role, assign
+from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import named_id
 from uge_core.datasets.ids import node_index, refuse_other_order
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
@@ -51,8 +51,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     id_column = named_id(nodes)
     roles = {} if id_column is None else {id_column.lower(): Role("id")}
     ids = None if id_column is None else node_index(nodes, id_column)
-    if id_column is not None or len(nodes) >= FEWEST_IDENTIFIERS:
-        refuse_other_order(nodes, id_column or nodes.names[0], path.name)
+    refuse_other_order(nodes, path.name, id_column)
     source, target, described = edges_of(path, source, target, data, directed)
     columns = NodeColumns.join([assign(nodes, roles, Role("auto"), asked), described])
     return finish(found.name, "matrix-market", source, target, size, columns, node_ids=ids)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from uge_core.datasets.assemble import edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
-from uge_core.datasets.ids import by_row_number, refuse_unknown
+from uge_core.datasets.evidence import named_id
+from uge_core.datasets.ids import by_row_number, refuse_other_order, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.tables import Table, read_table, refuse_numbers_as_header
 from uge_core.graph.graph import AttributedGraph
@@ -26,6 +27,7 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """One graph."""
     nodes = read_table(dataset.files["nodes"], in_place=True)
     refuse_numbers_as_header(nodes, "the names of its columns")
+    refuse_other_order(nodes, dataset.files["edges"].name, named_id(nodes))
     ends = ("source", "target")
     edges = read_table(dataset.files["edges"], sep=" ", names=ends)
     source, target = (by_row_number(edges, e, len(nodes)) for e in ends)

@@ -8,14 +8,14 @@ column id (or node, node_id, user_id), as far as what the two tables share agree
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import ENDS, IDS, guess_ends, guess_id, id_and_ends, named_id
 from uge_core.datasets.excel import ENDING, read_excel
-from uge_core.datasets.ids import ASK_WITHOUT_CARD, by_id, node_index, refuse_unknown
+from uge_core.datasets.ids import ASK_WITHOUT_CARD, by_id, node_index, refuse_other_order, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.parquet import read_parquet
 from uge_core.datasets.sparse import read_sparse
@@ -43,6 +43,7 @@ def joined(
     *,
     ends: tuple[str, str] | None = None,
     directed: bool = False,
+    roles: Mapping[str, Role] | None = None,
 ) -> AttributedGraph:
     """The graph of a table of nodes and one of edges.
 
@@ -54,6 +55,7 @@ def joined(
         asked: as a layout's `read` has it.
         ends: the columns with the ends of an edge; None: by what the tables share.
         directed: each row runs from source to target.
+        roles: of columns of the nodes, by lower-case name; else their values decide.
 
     Raises:
         GraphError: the tables do not fit.
@@ -68,7 +70,7 @@ def joined(
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
     allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text (7 and 7.0 differ)"
     refuse_unknown(edges, ends, (source, target), allowed, ids, ASK_WITHOUT_CARD)
-    columns = assign(nodes, {id_column.lower(): Role("id")}, Role("auto"), asked)
+    columns = assign(nodes, {**(roles or {}), id_column.lower(): Role("id")}, Role("auto"), asked)
     parts = [columns, edge_columns(edges, ends), NodeColumns(messages=found.messages, directed=directed)]
     return finish(name, layout, source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
 
@@ -103,6 +105,7 @@ def _read_matrix(dataset: Found, nodes: Table, asked: Asked) -> AttributedGraph:
     id_column = named_id(nodes)
     roles = {} if id_column is None else {id_column.lower(): Role("id")}
     ids = None if id_column is None else node_index(nodes, id_column)
+    refuse_other_order(nodes, dataset.files["edges"].name, id_column)
     columns = NodeColumns.join([assign(nodes, roles, Role("auto"), asked), described])
     return finish(dataset.name, "tables", source, target, size, columns, node_ids=ids)
 
