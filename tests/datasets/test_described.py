@@ -1,10 +1,12 @@
 """dataset.yaml: the schema, what it does to any files, and every refusal."""
 
+import io
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from uge_core.datasets import card, describe, load
 from uge_core.errors import DatasetMissing, GraphError
@@ -475,3 +477,26 @@ def test_tables_without_a_card_name_the_key_and_how_to_begin_one(write):
     folder = write({"edges.csv": "source,target\nn0,n1\nn1,x\n", "nodes.csv": KNOWN})
     with pytest.raises(GraphError, match=r"unknown_nodes: drop .*which `uge data describe FOLDER --write` begins"):
         load(folder)
+
+
+@pytest.mark.parametrize("card", [None, "edges: edges.npz\nnodes: {file: nodes.csv, id: id}\n"])
+def test_a_matrix_whose_rows_are_counted_in_another_order_is_refused(write, card):
+    buffer = io.BytesIO()
+    sp.save_npz(buffer, sp.csr_array(np.eye(12, k=1)))
+    for head, ids in (("id", [*range(1, 12), 0]), ("nr", [*range(2, 13), 1])):
+        nodes = f"{head},g\n" + "".join(f"{i},{'ab'[k % 2]}\n" for k, i in enumerate(ids))
+        files = {"edges.npz": buffer.getvalue(), "nodes.csv": nodes}
+        with pytest.raises(GraphError, match=f"column '{head}' counts the nodes in another order than the rows"):
+            load(write(files | ({"dataset.yaml": card.replace("id: id", f"id: {head}")} if card else {})))
+
+
+def test_one_named_end_is_an_end(write):
+    edges = "a,source,target\n" + "".join(f"p{i},x{i},p{(i + 1) % 20}\n" for i in range(20))
+    nodes = "id,g\n" + "".join(f"p{i},{'ab'[i % 2]}\n" for i in range(20))
+    graph = load(
+        write({"dataset.yaml": "edges: {file: e.csv, source: a}\nnodes: n.csv\n", "e.csv": edges, "n.csv": nodes})
+    )
+    assert graph.num_edges == 20 and {c.name for c in graph.columns if c.role == "source"} | {"target"} == {
+        "a",
+        "target",
+    }

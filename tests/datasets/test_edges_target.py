@@ -69,3 +69,17 @@ def test_twitchs_edges_name_new_ids(write):
     assert graph.ids(slice(None)) == ["2", "0", "3", "1"] and graph.layout == "edges-target"
     mature = graph.attribute("mature")
     assert [mature.labels[c] for c in mature.codes] == ["True", "True", "False", "False"]
+
+
+@pytest.mark.parametrize("head", ["", "edge_id", "weight"])
+def test_ends_are_found_among_other_columns(write, head):
+    edges = f"{head},node_1,node_2\n" + "".join(f"{k + (head == 'weight')},{k},{(k * 5 + 1) % 12}\n" for k in range(12))
+    target = "id,target\n" + "".join(f"{k},{k % 2}\n" for k in range(12))
+    if head == "edge_id":
+        with pytest.raises(GraphError, match="could be the ends of edges"):
+            load(write({"x_edges.csv": edges, "x_target.csv": target}))
+        return
+    graph = load(write({"x_edges.csv": edges, "x_target.csv": target}))
+    assert {tuple(sorted(map(int, graph.ids(e)))) for e in graph.edges.T} == {
+        tuple(sorted((k, (k * 5 + 1) % 12))) for k in range(12) if k != (k * 5 + 1) % 12
+    }

@@ -200,3 +200,113 @@ def test_the_form_takes_no_index_for_ends_and_no_other_table_s_people_for_ids(tm
     written(tmp_path, ratings, movies)
     made = guess_mapping(read_pair(tmp_path, "edges.csv", "nodes.csv"))
     assert (made.source, made.target, made.id, made.sides) == ("movieId", "userId", "movieId", "items")
+
+
+def town(n=60, e=150, seed=7):
+    """Ids 1 to n, the group of each, and edges, everybody having one."""
+    rng = np.random.default_rng(seed)
+    pairs_of = sorted({tuple(sorted(p)) for p in rng.integers(1, n + 1, (e, 2)).tolist() if p[0] != p[1]})
+    pairs_of += [(i, i % n + 1) for i in range(1, n + 1) if not any(i in p for p in pairs_of)]
+    return list(range(1, n + 1)), {i: "FM"[(i * 7) % 3 % 2] for i in range(1, n + 1)}, pairs_of
+
+
+IDS, GROUP, TIES = town()
+PEOPLE = [("id", "g"), *GROUP.items()]
+SHUFFLED = np.random.default_rng(3).permutation(IDS).tolist()
+ALL_PAIRS = [(a, b, int((a, b) in TIES)) for a in IDS for b in IDS if a < b]
+
+
+@pytest.mark.parametrize(
+    ("head", "rows"),
+    [
+        (("wave", "user", "friend"), [(k % 4 + 1, a, b) for k, (a, b) in enumerate([*TIES, (1, 999)])]),
+        (("source", "target", "wave"), [(a, b, k % 3 + 1) for k, (a, b) in enumerate([*TIES, (1, 999)])]),
+        (("nominator", "nominee", "rank"), [(a, b, k % 5 + 1) for k, (a, b) in enumerate([*TIES, (1, 999)])]),
+        (("class", "day_nr", "person", "friend"), [(a % 5 + 1, 3, a, b) for a, b in [*TIES, (998, 1), (1, 999)]]),
+        (("Source", "Target", "Type", "Id"), [(a, b, "Undirected", k) for k, (a, b) in enumerate([*TIES, (1, 999)])]),
+    ],
+)
+def test_an_unknown_id_makes_no_end_of_another_column(head, rows, tmp_path):
+    with pytest.raises(GraphError, match=r"edges? names? a node that does not exist.*'99[89]'"):
+        uge.load(written(tmp_path, [head, *rows], PEOPLE))
+
+
+@pytest.mark.parametrize(
+    ("head", "edges", "said"),
+    [
+        (("household", "p1", "p2"), [(1 + k // 2, a, b) for k, (a, b) in enumerate(TIES[:60])], "could be the ends"),
+        (("person", "friend1", "friend2"), [(a, b, b if a % 9 else "") for a, b in TIES], "could be the ends"),
+        (
+            ("person", "friend1", "friend2"),
+            [(a, b, a % 60 + 1 if a % 7 == 0 else "") for a, b in TIES],
+            "row for each edge",
+        ),
+        (("user_id", "item_id", "rating"), [(a, b, 3) for a, b in TIES], "others that no file describes"),
+        (("person", "club"), [(a, b) for a, b in TIES], "others that no file describes"),
+        (("ego", "alter"), [(i, k) for i in IDS for k in range(1, i % 5 + 2)], "anew for each 'ego'"),
+        (("user", "rating"), [(a, b) for a, b in TIES], "called like a number or a time"),
+        (("ego", "alter", "known"), ALL_PAIRS, "1,770 of the 1,770 pairs"),
+        (("source", "target", "value"), [(a, b, int(a % 3 > 0)) for a, b in TIES], "with '0' in column 'value'"),
+        (("u", "v", "sign"), [(a, b, 1 if a % 3 else -1) for a, b in TIES], "with '-1' in column 'sign'"),
+        (("a", "b", "action"), [(a, b, "add" if a % 3 else "remove") for a, b in TIES], "with 'remove'"),
+        (("source", "target", "strength"), [(a, b, a % 9) for a, b in TIES], "with '0' in column 'strength'"),
+    ],
+)
+def test_rows_that_may_be_read_in_two_ways_are_asked_for(head, edges, said, tmp_path):
+    with pytest.raises(GraphError, match=said):
+        uge.load(written(tmp_path, [head, *edges], PEOPLE))
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "said"),
+    [
+        (
+            ("nr", "person", "g"),
+            [(k + 1, i if k < 59 else SHUFFLED[0]) for k, i in enumerate(SHUFFLED)],
+            "empty or repeated",
+        ),
+        (("id", "person_id", "g"), [(k + 1, i if k < 59 else "") for k, i in enumerate(SHUFFLED)], "empty or repeated"),
+        (
+            ("nr", "person", "g"),
+            [(k + 1, i if i != 7 else 999) for k, i in enumerate(SHUFFLED)],
+            "'nr' and 'person' alike",
+        ),
+        (("nr", "student", "g"), [(k + 1, f"{i:03}") for k, i in enumerate(SHUFFLED)], "their numbers in 'student'"),
+        (("nr", "student", "g"), [(k + 1, f"{i}.0") for k, i in enumerate(SHUFFLED)], "their numbers in 'student'"),
+        (("nr", "student", "g"), [(k + 1, f"S{i}") for k, i in enumerate(SHUFFLED)], "their numbers in 'student'"),
+        (("rank", "g"), [(i,) for i in SHUFFLED], "no id"),
+    ],
+)
+def test_row_numbers_are_no_ids_because_the_ids_have_a_flaw(head, rows, said, tmp_path):
+    nodes = [head, *((*r, GROUP[i]) for r, i in zip(rows, SHUFFLED, strict=True))]
+    with pytest.raises(GraphError, match=said):
+        uge.load(written(tmp_path, [("from", "to"), *TIES], nodes))
+
+
+@pytest.mark.parametrize("policy", ["drop", "add"])
+@pytest.mark.parametrize(
+    ("called", "said"), [(lambda i: f"{i:02}", "would match as"), (lambda i: i - 1, "count from 0, but ids from 1")]
+)
+def test_ids_written_otherwise_are_neither_dropped_nor_added(policy, called, said, tmp_path):
+    edges = [("source", "target"), *((called(a), called(b)) for a, b in TIES)]
+    written(tmp_path, edges, PEOPLE)
+    (tmp_path / "dataset.yaml").write_text(f"edges: edges.csv\nnodes: nodes.csv\nunknown_nodes: {policy}\n")
+    with pytest.raises(GraphError, match=said):
+        uge.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "head", [("movieId", "userId", "rating"), ("day", "userId", "item"), ("item", "user", "stars")]
+)
+@pytest.mark.parametrize("items", [False, True])
+def test_which_end_names_a_user_is_decided_by_ids_and_names(head, items, tmp_path):
+    who = next(i for i, name in enumerate(head) if name.startswith("user"))
+    what = 1 - who if head[0] != "day" else 2
+    rows = [head, *([a if i == who else b % 30 + 1 if i == what else 3 for i in range(3)] for a, b in TIES)]
+    written(tmp_path, rows, PEOPLE, things=[("thing", "kind"), *((i, "xy"[i % 2]) for i in range(1, 31))])
+    card = "edges: edges.csv\nusers: {file: nodes.csv, id: id}\n" + "items: {file: things.csv, id: thing}\n" * items
+    (tmp_path / "dataset.yaml").write_text(card)
+    graph = uge.load(tmp_path)
+    joined = {tuple(sorted(i.removeprefix("user:").removeprefix("item:") for i in graph.ids(e))) for e in graph.edges.T}
+    assert joined == {tuple(sorted((str(a), str(b % 30 + 1)))) for a, b in TIES}
+    assert graph.num_users == 60 and graph.ids([0]) in (["1"], ["user:1"])

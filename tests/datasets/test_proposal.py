@@ -1,5 +1,6 @@
 """What ``uge data describe`` proposes: the lines with their evidence, doubts, and readings that fit alike."""
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -159,7 +160,9 @@ def test_files_without_a_header_and_without_names_that_tell(write):
 def test_tables_that_join_alike_are_named_by_the_user(write):
     ring = "a;b\n" + "".join(f"u{i:03};u{(i + 1) % 120:03}\n" for i in range(120))
     folder = write({"people.csv": PEOPLE, "friends.csv": FRIENDS, "links.csv": ring})
-    with pytest.raises(GraphError, match=r"friends\.csv with people\.csv or links\.csv with people\.csv; name the two with"):
+    with pytest.raises(
+        GraphError, match=r"friends\.csv with people\.csv or links\.csv with people\.csv; name the two with"
+    ):
         propose(folder)
     assert propose(folder, "links.csv", "people.csv").made.edges == "links.csv"
     assert propose(folder, "links.csv").made.nodes == "people.csv"
@@ -222,3 +225,44 @@ def test_an_unrecognised_folder_leads_to_a_command_that_works(write, capsys):
     assert arguments == ["data", "describe", str(folder)]
     assert run([*arguments, "--write"]) == 0 and run(["data", "inspect", str(folder)]) == 0
     assert Path(folder / "dataset.yaml").exists()
+
+
+IDS = [str(i) for i in range(1, 41)]
+RING = [(i, str(int(i) % 40 + 1)) for i in IDS]
+WHO = "id,g\n" + "".join(f"{i},{'ab'[int(i) // 3 % 2]}\n" for i in IDS)
+
+
+@pytest.mark.parametrize(
+    ("edges", "said"),
+    [
+        ("source,target\n" + "".join(f"{a} ,{b}\n" for a, b in RING), "without the blanks around"),
+        ("id,friends\n" + "".join(f"{a},{b};{a}\n" for a, b in RING), "lists of ids of people.csv in single cells"),
+        ("id,sex\n" + "".join(f"{a},{'fm'[int(a) % 2]}\n" for a, _ in RING), "no second column holds ids"),
+        ("u,v,value\n" + "".join(f"{a},{b},{int(a) % 2}\n" for a, b in RING), "with '0' in column 'value'"),
+    ],
+)
+def test_what_would_be_read_wrong_is_not_proposed(write, edges, said):
+    with pytest.raises(GraphError, match=said):
+        propose(write({"links.csv": edges, "people.csv": WHO}))
+
+
+def test_a_first_pair_is_no_header(write):
+    names = [f"ann{i}" for i in range(20)]
+    edges = "bo,cy\n" + "".join(f"{a},{b}\n" for a, b in itertools.pairwise(names))
+    people = "id,g\nbo,x\ncy,y\n" + "".join(f"{n},{'xy'[k % 2]}\n" for k, n in enumerate(names))
+    with pytest.raises(GraphError, match="header"):
+        propose(write({"links.csv": edges, "people.csv": people}))
+
+
+def test_what_is_called_edges_and_nodes_comes_first(write):
+    edges = "source,target\n" + "".join(f"{a},{b}\n" for a, b in RING)
+    folder = write({"edges.csv": edges, "nodes.csv": WHO, "nodes (1).csv": WHO, "attributes.csv": WHO})
+    proposal = propose(folder)
+    assert (proposal.made.edges, proposal.made.nodes) == ("edges.csv", "nodes.csv")
+    assert "other tables here: attributes.csv, nodes (1).csv" in proposal.doubts[0]
+
+
+def test_a_proposal_that_is_refused_says_so(write):
+    people = WHO.replace("id,g", "id,gender").replace(",a", ",x").replace(",b", ",x")
+    edges = "source,target\n" + "".join(f"{a},{b}\n" for a, b in RING)
+    assert any("nothing can be audited" in d for d in propose(write({"links.csv": edges, "people.csv": people})).doubts)

@@ -64,3 +64,16 @@ def test_blocking_problems(write, change, text):
     with pytest.raises(GraphError) as error:
         load(write({**FILES, **change}))
     assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (["2", "0", "1", "3"], "column 'id' counts the nodes in another order than the rows, first: row 1 is 2"),
+        (["1", "2", "3", "4"], "no edge names row 0, while column 'id' of x.csv counts from 1"),
+    ],
+)
+def test_ids_beside_rows_by_position_are_not_passed_over(write, ids, said):
+    nodes = "id,g\n" + "".join(f"{i},{'ab'[k % 2]}\n" for k, i in enumerate(ids))
+    with pytest.raises(GraphError, match=said):
+        load(write({"x.csv": nodes, "x_edges.txt": "1 2\n2 3\n"}))

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from uge_core.datasets.assemble import WEIGHTS
+from uge_core.datasets.edge_columns import no_edges
 from uge_core.datasets.tables import Table, as_numbers
 from uge_core.errors import GraphError
 from uge_core.graph.graph import Message
@@ -72,6 +73,7 @@ _MEASURES = frozenset(
         "layer",
     ]
 )
+_COUNTS = frozenset(["nr", "num", "number"])
 _WHO = frozenset(["id", "ids", "user", "person", "member", "people", "node", "source", "target", "from", "to"])
 _PEOPLE = re.compile(
     r"user|person|people|friend|member|follow|contact|alter|ego|peer|neighbo|mate|colleague|partner|sibling|parent|child|"
@@ -203,7 +205,8 @@ def weigh(
     reading = Reading(best, *chosen, tuple(messages))
     doubt = doubt or alike
     if not doubt and ends is None and counts.fits(best, chosen) and not called_ends(edges):
-        doubt = _counts_anew(counts, reading) or (_two_kinds(counts, reading) if one_kind else "")
+        doubt = no_edges(edges, reading.ends, edges.column(*WEIGHTS)) or _counts_anew(counts, reading)
+        doubt = doubt or (_two_kinds(counts, reading) if one_kind else "")
         doubt = doubt or _more_ends(counts, reading)
     return reading, counts, doubt
 
@@ -249,8 +252,12 @@ def two_sides(users: Table, items: Table | None, edges: Table, ident: str | None
 
 def is_measure(name: str) -> bool:
     """Whether a column's name says how much or when, and not who."""
-    words = {word.lower() for word in _WORDS.findall(name)}
+    words = _words(name)
     return bool(words & _MEASURES) and not words & _WHO
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in _WORDS.findall(name)}
 
 
 def refuse_matrix(edges: Table) -> None:
@@ -425,6 +432,11 @@ def _id(counts: Fits, named: str, ends: tuple[str, str]) -> tuple[str, str]:
         return named, ""
     if not fit:
         return max(counts.ids, key=lambda i: (sum(counts.share(i, e) for e in ends), i == named)), ""
+    if is_measure(named) and len(fit) == 1 and fit[0] == named and not {*_words(named)} & _COUNTS:
+        return named, (
+            f"{counts.nodes.file}: column {named!r} holds the ends of edges, but is called like a number or a time and no id; "
+            "if it is the id, name it in dataset.yaml (nodes: id), else add the column of ids"
+        )
     frame = counts.nodes.frame
     whole = [i for i in fit if i not in counts.flawed] or fit
     first = named if named in whole else whole[0]

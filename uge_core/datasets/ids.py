@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -78,6 +79,28 @@ def refuse_other_order(nodes: Table, where: str, ident: str | None = None) -> No
             f"{nodes.file}: column {column!r} counts the nodes in another order than the rows, first: row {first + 1} is "
             f"{nodes.frame[column].iloc[first]}, but in {where} node i is the i-th row, so that each would get another "
             "one's values; sort the rows by it if it is the position, else take the column out"
+        )
+
+
+def refuse_from_one(nodes: Table, ident: str | None, ends: Sequence[IntArray], where: str) -> None:
+    """Refuses rows by position, counted from 0, where ids count them from 1 and no edge names 0.
+
+    Args:
+        nodes: one row per node.
+        ident: the column of ids, if there is one.
+        ends: the row numbers of the two ends of every edge.
+        where: the file of the edges.
+
+    Raises:
+        GraphError: they may be ids as well.
+    """
+    if ident is None or _counts(nodes, ident) != "in order" or as_numbers(nodes.frame[ident]).min() == 0:
+        return
+    if min(int(e.min()) for e in ends) > 0:
+        raise GraphError(
+            f"{where}: no edge names row 0, while column {ident!r} of {nodes.file} counts from 1, so that the numbers may be "
+            "these ids in place of rows counted from 0; write the edges as edges.csv beside nodes.csv if they are ids, else "
+            "take the column out"
         )
 
 

@@ -181,7 +181,7 @@ def _pair(folder: Path, files: tuple[str, ...], edges: str, nodes: str) -> tuple
         GraphError: no two tables join, or several do alike.
     """
     firsts = (edges,) if edges else _called("edges", [f for f in files if f != nodes and LIKE_EDGES.search(f)] or files)
-    seconds = (nodes,) if nodes else _called("nodes", [f for f in files if f not in firsts] or files)
+    seconds = (nodes,) if nodes else _called("nodes", _people(files, firsts))
     best: tuple[tuple[bool, float], TablePair, TableMap] | None = None
     joined: list[tuple[tuple[bool, float], str]] = []
     fault: GraphError | None = None
@@ -206,6 +206,12 @@ def _pair(folder: Path, files: tuple[str, ...], edges: str, nodes: str) -> tuple
             "--nodes FILE, and put tables of the same kind together in one file"
         )
     return best[1:]
+
+
+def _people(files: Sequence[str], firsts: Sequence[str]) -> Sequence[str]:
+    """The files that may describe nodes, those not called like edges first."""
+    others = [f for f in files if f not in firsts]
+    return [f for f in others if not LIKE_EDGES.search(f)] or others or files
 
 
 def _called(name: str, files: Sequence[str]) -> tuple[str, ...]:

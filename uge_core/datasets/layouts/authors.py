@@ -15,7 +15,7 @@ import numpy.typing as npt
 from uge_core.datasets.assemble import drop_isolated_items, edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import guess_ends, named_id
-from uge_core.datasets.ids import by_row_number, refuse_other_order, refuse_unknown
+from uge_core.datasets.ids import by_row_number, refuse_from_one, refuse_other_order, refuse_unknown
 from uge_core.datasets.layouts._pokec import ROLES, defaults
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.tables import Table, as_numbers, read_table, refuse_numbers_as_header
@@ -50,6 +50,7 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     source, target = (by_row_number(edges, e, num_nodes) for e in ends)
     allowed = f"0 to {num_nodes - 1}, the row numbers of {attributes.file} counted from 0"
     refuse_unknown(edges, ends, (source, target), allowed)
+    refuse_from_one(attributes, named_id(attributes), (source, target), edges.file)
     described = edge_columns(edges, ends)
 
     is_item = _items(attributes)

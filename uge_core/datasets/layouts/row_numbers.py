@@ -10,7 +10,7 @@ from __future__ import annotations
 from uge_core.datasets.assemble import edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import named_id
-from uge_core.datasets.ids import by_row_number, refuse_other_order, refuse_unknown
+from uge_core.datasets.ids import by_row_number, refuse_from_one, refuse_other_order, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.tables import Table, read_table, refuse_numbers_as_header
 from uge_core.graph.graph import AttributedGraph
@@ -33,6 +33,7 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     source, target = (by_row_number(edges, e, len(nodes)) for e in ends)
     allowed = f"0 to {len(nodes) - 1}, the rows of {nodes.file} counted from 0"
     refuse_unknown(edges, ends, (source, target), allowed)
+    refuse_from_one(nodes, named_id(nodes), (source, target), edges.file)
     columns = NodeColumns.join([_assign(nodes, asked), edge_columns(edges, ends)])
     return finish(dataset.name, "row-numbers", source, target, len(nodes), columns)
 
