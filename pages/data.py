@@ -354,6 +354,8 @@ def mapping(folder: Path, recognised: bool) -> None:
         edges_header=headers[0],
         nodes_header=headers[1],
     )
+    if guessed.doubt and (source, target, ident) == (guessed.source, guessed.target, guessed.id):
+        st.warning(plain(guessed.doubt), icon=":material/help:")
     made, seen = columns_with(pair, made, stamp)
     made = replace(made, columns=columns_of(made, seen, f"{key}_{ident}_{column}"))
     left, middle, right, last = st.columns(4)

@@ -157,6 +157,15 @@ def test_codes_for_not_given_are_ticked_and_can_be_kept_as_values(app: AppTest) 
     assert not app.exception and "missing" not in app.code[0].value
 
 
+def test_two_readings_are_said_until_one_is_chosen(app: AppTest) -> None:
+    people = "nr,handle,gender\n" + "".join(f"{i + 1},{(i * 7) % 40 + 1},{'ab'[i % 2]}\n" for i in range(40))
+    friends = "a,b\n" + "".join(f"{i + 1},{(i + 1) % 40 + 1}\n" for i in range(40))
+    drop(app, friends, people, ("friends.csv", "people.csv"))
+    assert "fit" in app.warning[0].value and "alike" in app.warning[0].value
+    next(s for s in app.main.selectbox if s.label == "Id column of the nodes").set_value("handle").run()
+    assert not app.exception and not app.warning
+
+
 def test_a_wrong_column_shows_orphans_before_anything_is_written(app: AppTest) -> None:
     drop(app, FRIENDS, PEOPLE, ("friends.csv", "people.csv"))
     next(s for s in app.main.selectbox if s.label == "Id column of the nodes").set_value("gender").run()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import pandas as pd
@@ -347,21 +347,22 @@ def _fits(
     if not tried:
         tried = [c for c in edges.names if c in named or c.lower() not in WEIGHTS]
         tried = [c for c in tried if c in named or not (is_index(edges, c) or is_measure(c))]
-    values = {c: pd.Series(pd.unique(edges.frame[c].dropna()), dtype="str") for c in tried}
+    # Sets of Python's own: pandas' isin takes seconds where it looks for many texts.
+    values = {c: frozenset(edges.frame[c].dropna().unique()) for c in tried}
     apart = {} if ident is not None else _identifying(nodes, values)
     ids = [ident] if ident is not None else [first, *(c for c in apart if c != first)]
     shared: dict[tuple[str, str], int] = {}
     for i in ids:
-        known = nodes.frame[i].dropna()
-        shared |= {(i, c): int(own.isin(known).sum()) for c, own in values.items()}
+        known = frozenset(nodes.frame[i].dropna())
+        shared |= {(i, c): len(own & known) for c, own in values.items()}
     different = {c: len(own) for c, own in values.items()}
     flawed = frozenset(c for c, whole in apart.items() if not whole)
     return Fits(nodes, edges, tuple(ids), tuple(tried), different, shared, flawed)
 
 
-def _identifying(nodes: Table, values: Mapping[str, pd.Series]) -> dict[str, bool]:
+def _identifying(nodes: Table, values: Mapping[str, frozenset[str]]) -> dict[str, bool]:
     """The columns that tell nodes apart and hold some of the ends' values, and whether they tell all apart."""
-    some = [own.iloc[:: max(len(own) // _SAMPLE, 1)] for own in values.values() if len(own)]
+    some = [sorted(islice(own, _SAMPLE)) for own in values.values() if own]
     out = {}
     for c in nodes.names[:_LOOKED_AT]:
         cells = nodes.frame[c]
@@ -373,7 +374,7 @@ def _identifying(nodes: Table, values: Mapping[str, pd.Series]) -> dict[str, boo
     return out
 
 
-def _sample_fits(cells: pd.Series, few: pd.Series) -> bool:
+def _sample_fits(cells: pd.Series, few: list[str]) -> bool:
     """Whether a quarter of some values are among the cells, which is half of `MOST`, as samples vary."""
     return bool(cells[cells.isin(few)].nunique() * 4 >= len(few))
 
@@ -431,7 +432,13 @@ def _id(counts: Fits, named: str, ends: tuple[str, str]) -> tuple[str, str]:
     if not fit and named.lower() in IDS:
         return named, ""
     if not fit:
-        return max(counts.ids, key=lambda i: (sum(counts.share(i, e) for e in ends), i == named)), ""
+        nearest = max(counts.ids, key=lambda i: (sum(counts.share(i, e) for e in ends), i == named))
+        if counts.nodes.frame[nearest].is_unique:
+            return nearest, ""
+        return nearest, (
+            f"{counts.nodes.file}: no column holds the ids that edges use, and values of {nearest!r} repeat, so that it is "
+            f"no id; add a column id with what {' and '.join(dict.fromkeys(ends))} of {counts.edges.file} refer to"
+        )
     if is_measure(named) and len(fit) == 1 and fit[0] == named and not {*_words(named)} & _COUNTS:
         return named, (
             f"{counts.nodes.file}: column {named!r} holds the ends of edges, but is called like a number or a time and no id; "
@@ -464,7 +471,10 @@ def _id(counts: Fits, named: str, ends: tuple[str, str]) -> tuple[str, str]:
 
 def _fits_bare(counts: Fits, column: str, first: str, ends: tuple[str, str]) -> bool:
     """Whether the ends' values are in another column of the nodes too, but for letters or zeros in front, or .0 behind."""
-    cells, numbers = counts.nodes.frame[column], as_numbers(counts.nodes.frame[first])
+    cells = counts.nodes.frame[column]
+    if not cells.head(_SAMPLE).str.fullmatch(r"0\d+|\d+\.0+|[^\d\s]{1,2}\d+").any():
+        return False
+    numbers = as_numbers(counts.nodes.frame[first])
     counts_rows = bool((numbers == np.arange(len(numbers)) + numbers[0]).all())  # and so may be a row number
     written = r"0\d+" + r"|\d+\.0+" * (first.lower() not in IDS) + r"|[^\d\s]{1,2}\d+" * counts_rows
     if not cells.head(_SAMPLE).str.fullmatch(written).any() or cells.nunique() < _FLAWED * len(cells):

@@ -190,7 +190,7 @@ def refuse_unknown(
     wrong = (ends[0] < 0) | (ends[1] < 0)
     if wrong.any():
         verb = "names" if wrong.sum() == 1 else "name"
-        near = "" if ids is None else near_ids(edges, columns, ends, ids)
+        near = "" if ids is None else _near_ids(edges, columns, ends, ids)
         raise GraphError(
             f"{edges.file}: {count(wrong, 'edge')} {verb} a node that does not exist, first: "
             f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; {near or remedy}"
@@ -218,7 +218,7 @@ def drop_unknown(
     wrong = (ends[0] < 0) | (ends[1] < 0)
     if not wrong.any():
         return edges, ~wrong, ()
-    near = "" if ids is None else near_ids(edges, columns, ends, ids)
+    near = "" if ids is None else _near_ids(edges, columns, ends, ids)
     if near:
         raise GraphError(f"{edges.file}: {count(wrong, 'edge')} would be left out by unknown_nodes: drop, but {near}")
     if wrong.all():
@@ -258,7 +258,7 @@ def add_unknown(
     new = pd.Index(pd.unique(pd.concat(unknown)), dtype=object)
     if not len(new):
         return ids, ends, ()
-    if near := near_ids(edges, columns, ends, ids):
+    if near := _near_ids(edges, columns, ends, ids):
         raise GraphError(f"{edges.file}: {counted(len(new), noun)} would be added by unknown_nodes: add, but {near}")
     known: pd.Index = ids.astype(object).append(new)
     filled = tuple(
@@ -276,7 +276,7 @@ def add_unknown(
     return known, filled, (message,)
 
 
-def near_ids(edges: Table, columns: tuple[str, ...], ends: tuple[IntArray, ...], ids: pd.Index) -> str:
+def _near_ids(edges: Table, columns: tuple[str, ...], ends: tuple[IntArray, ...], ids: pd.Index) -> str:
     """What is to be done where cells would be ids without blanks or as numbers, else nothing."""
     if base := _other_base(edges, columns, ids):
         return base

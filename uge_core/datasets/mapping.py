@@ -23,7 +23,7 @@ from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
 from uge_core.datasets.evidence import IDS, MOST, called_ends, is_index, is_measure, is_numeric, uneven, weigh
 from uge_core.datasets.findings import probable_codes, says_not_given
-from uge_core.datasets.ids import by_id, near_ids
+from uge_core.datasets.ids import by_id, written_alike
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.layouts.tables import read_any
 from uge_core.datasets.tables import Table, as_numbers, refuse_numbers_as_header
@@ -63,6 +63,7 @@ _LOOKED_AT = 60  # columns of the nodes among which the one that tells the sides
 _OWN = 0.9
 _SAMPLE = 200
 _FEWEST_ITEMS = 3
+_MOST_TEXTS = 1_000
 _FIRST = 3
 
 
@@ -271,9 +272,13 @@ def _no_items(pair: TablePair, ident: str, target: str) -> str:
             f"{pair.edges.file}: column {target!r} holds lists of ids of {pair.nodes.file} in single cells; write a row for "
             "each edge, with two ends"
         )
-    near = near_ids(pair.edges, (target,), (by_id(pair.edges, target, pd.Index(ids.unique())),), pd.Index(ids.unique()))
-    if near and not cells.isna().any():
-        return f"{pair.edges.file}: column {target!r} would hold items that no file describes, but {near}"
+    different = pd.Series(cells.dropna().unique(), dtype="str")
+    alike, how, remedy = written_alike(different, pd.Index(ids.unique()))
+    if alike.mean() > MOST:
+        return (
+            f"{pair.edges.file}: column {target!r} would hold items that no file describes, but {int(alike.sum()):,} of its "
+            f"{len(different):,} different values would be ids {how} ({different[alike].iloc[0]!r}); {remedy}"
+        )
     if cells.nunique() < _FEWEST_ITEMS:
         return (
             f"{pair.edges.file}: no second column holds ids of {pair.nodes.file} or items ({target!r} has "
@@ -377,16 +382,17 @@ def _uses(nodes: Table, taken: set[str]) -> tuple[Use, ...]:
 
 def _use(nodes: Table, name: str, role: str) -> Use:
     cells = nodes.frame[name].dropna()
-    distinct = pd.Series(cells.unique(), dtype=object)
-    codes = tuple(str(v) for v in distinct if says_not_given(str(v)))[:_FIRST]
-    kept = distinct[~distinct.isin(list(codes))]
-    numbers = as_numbers(kept)
-    numeric = len(kept) > 0 and not np.isnan(numbers).any()
+    distinct = pd.Series(cells.unique(), dtype="str")
+    numbers = as_numbers(distinct)
+    texts = distinct[np.isnan(numbers)]
+    codes = tuple(v for v in texts.head(_MOST_TEXTS) if says_not_given(v))
+    numbers = numbers[~np.isnan(numbers)]
+    numeric = len(numbers) > 0 and len(texts) == len(codes)
     sensitive = LIKE_SENSITIVE.search(name) is not None
     use, bins = (role if role in USES else "ignored"), ""
     if numeric:
         codes += tuple(f"{c:.15g}" for c in probable_codes(name, numbers))
-        if len(kept) > MANY_NUMBERS and sensitive:
+        if len(numbers) > MANY_NUMBERS and sensitive:
             use, bins = "attribute", "quantile:5"
     return Use(name, use, sensitive and use == "attribute", codes, bins)
 
