@@ -104,6 +104,7 @@ LAYERS = {"conv1.weight": torch.zeros(N, 9), "conv2.weight": torch.zeros(9, 9)}
 REFUSED: dict[str, tuple[str, Any, str]] = {
     "a member that may be ids": ("z.npz", {"embedding": Z, "who": np.array(list("abcdefghijkl"))}, "'who' has some"),
     "a list that may be ids": ("z.pt", {"embedding": TENSOR, "who": [{"a": 1}] * N}, "'who' has something for each"),
+    "an order of the rows": ("z.npz", {"embedding": Z, "rank": ORDER}, "'rank' has something for each"),
     "ids in a dict": (
         "z.pt",
         {"embedding": TENSOR, "node_ids": dict.fromkeys(PEOPLE, 0)},
@@ -185,6 +186,7 @@ READ: dict[str, tuple[str, Any]] = {
     "reset_index": ("z.csv", table(index=range(N), id=PEOPLE)),
     "reset_index in Parquet": ("z.parquet", table(index=range(N), id=PEOPLE)),
     "column_stack": ("z.csv", pd.DataFrame(np.column_stack([np.array(PEOPLE, dtype=object), Z.astype(object)]))),
+    "ids behind, no header": ("z.csv", lines([[*z, p] for p, z in zip(PEOPLE, Z, strict=True)])),
     "letters for columns": ("z.csv", table(id=PEOPLE).rename(columns=dict(zip(NAMES, "xyzw", strict=True)))),
     "whole numbers": ("z.csv", table(id=PEOPLE).assign(d1=ORDER % 3)),
 }
@@ -263,6 +265,20 @@ def test_ids_that_count_in_another_order(first: str, kind: str, tmp_path: Path) 
     np.testing.assert_allclose(read_embedding(path, graph, rows="id"), Z[ORDER], rtol=1e-6)
 
 
+def test_users_and_items_that_count_in_another_order(tmp_path: Path) -> None:
+    items = [f"film {c}" for c in "abc"]
+    (tmp_path / "edges.csv").write_text("user,item\n" + "".join(f"{u},{items[u % 3]}\n" for u in ORDER))
+    (tmp_path / "users.csv").write_text("id,gender\n" + "".join(f"{u},{'ab'[u % 2]}\n" for u in ORDER))
+    (tmp_path / "items.csv").write_text("id,kind\n" + "".join(f"{i},{'xy'[n % 2]}\n" for n, i in enumerate(items)))
+    (tmp_path / "dataset.yaml").write_text("edges: {file: edges.csv}\nusers: users.csv\nitems: items.csv\n")
+    graph = load(tmp_path)
+    path = saved(tmp_path / "z.npy", np.vstack([Z, Z[:3]]))
+    with pytest.raises(EmbeddingError, match="--rows id or --rows order"):
+        read_embedding(path, graph)
+    read = read_embedding(path, graph, rows="id")
+    np.testing.assert_allclose(read, np.vstack([Z[ORDER], Z[:3]]), rtol=1e-6)
+
+
 ALIKE: dict[str, tuple[Callable[[str], str], Callable[[str], str], str]] = {
     "capitals": (lambda i: f"p{i}", lambda i: f"P{i}", "if capital and small letters were the same"),
     "accents": (lambda i: f"Zo\u00eb{i}", lambda i: unicodedata.normalize("NFD", f"Zo\u00eb{i}"), "Unicode NFC"),
@@ -285,6 +301,14 @@ def test_ids_written_in_another_way(kind: str, tmp_path: Path) -> None:
     with pytest.raises(EmbeddingError) as refusal:
         read_embedding(saved(tmp_path / "z.csv", lines(rows)), graph)
     assert f"12 ids would match {said}" in str(refusal.value) or said in str(refusal.value)
+
+
+@pytest.mark.parametrize("kept", [slice(-100), slice(10, None)])
+def test_a_file_of_torch_that_lacks_a_part(kept: slice, letters: AttributedGraph, tmp_path: Path) -> None:
+    path = saved(tmp_path / "z.pt", TENSOR)
+    path.write_bytes(path.read_bytes()[kept])
+    with pytest.raises(EmbeddingError, match="is damaged or cut off; save it again"):
+        read_embedding(path, letters)
 
 
 def test_the_older_form_of_torch(letters: AttributedGraph, tmp_path: Path) -> None:

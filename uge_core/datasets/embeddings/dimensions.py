@@ -17,7 +17,7 @@ from uge_core.datasets.tables import as_numbers
 from uge_core.errors import EmbeddingError
 from uge_core.graph.graph import AttributedGraph
 
-_FEW = 50
+_FEW = 1_000  # rows by which columns are tried first
 _FEWEST = 5  # rows from which a column that counts hardly does so by chance
 
 

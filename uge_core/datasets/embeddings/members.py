@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.datasets.embeddings.base import Vectors
-from uge_core.datasets.embeddings.whose import called_ids, column_of_ids, may_tell_apart
+from uge_core.datasets.embeddings.whose import called_ids, column_of_ids, counts, may_tell_apart
 from uge_core.errors import EmbeddingError
 from uge_core.graph.graph import AttributedGraph
 
@@ -102,9 +102,11 @@ def _ids(path: Path, others: Mapping[str, Any], rows: int, graph: AttributedGrap
             continue
         cells = _texts(value)
         if length == rows and cells is not None:
-            if name.lower() == "index" and _counts(cells):
-                continue
-            columns[name] = cells
+            if not called and counts(cells):
+                # Ranks and orders count as well; row numbers in order say nothing.
+                unclear += [] if _in_order(cells) else [name]
+            else:
+                columns[name] = cells
         elif called:
             what = (
                 f"{value.dtype} of shape {value.shape}"
@@ -143,5 +145,5 @@ def _texts(value: Any) -> pd.Series | None:
     return pd.Series(value.astype(str), dtype="str")
 
 
-def _counts(cells: pd.Series) -> bool:
+def _in_order(cells: pd.Series) -> bool:
     return any(cells.tolist() == [str(i) for i in range(first, first + len(cells))] for first in (0, 1))

@@ -22,7 +22,7 @@ import pandas as pd
 
 from uge_core.datasets.bounded import open_bytes
 from uge_core.datasets.embeddings.base import MOST_DIMENSIONS, Format, Vectors
-from uge_core.datasets.embeddings.whose import APART, called_ids, column_of_ids, may_tell_apart
+from uge_core.datasets.embeddings.whose import APART, called_ids, column_of_ids, counts, may_tell_apart
 from uge_core.datasets.evidence import MOST, is_index
 from uge_core.datasets.parquet import read_columns
 from uge_core.datasets.tables import Table, as_numbers, counted, first_rows, is_number, read_table
@@ -54,7 +54,7 @@ def _read_text(path: Path, graph: AttributedGraph) -> Vectors:
         n: pd.Series([row[i] if i < len(row) else "" for row in below], dtype="str") for i, n in enumerate(names)
     }
     _refuse_decimal_commas(path, columns)
-    numbers = as_numbers(pd.Series(list(known), dtype="str"))
+    numbers = frozenset(as_numbers(pd.Series(list(known), dtype="str")).tolist())
     called = [] if headless else [n for n in names if called_ids(n, graph)]
     tried = [n for i, n in enumerate(names) if i == 0 or n in called or _may_be_ids(columns[n], known, numbers)]
     table = read_table(
@@ -69,7 +69,7 @@ def _read_text(path: Path, graph: AttributedGraph) -> Vectors:
     names = [str(n) for n in frame.columns]
     texts = {n: frame[n].astype("str") for n in names if n in tried}
     ids, out = _ids(path, graph, texts, called, _index(table, graph, named=not headless), names)
-    if ids is not None and not headless and _may_be_row(cells) and cells[0] in known - set(ids):
+    if ids is not None and not headless and _count_up(cells) and cells[0] in known - set(ids):
         raise EmbeddingError(
             f"{path.name}: line 1 ({', '.join(cells[:4])}) may be a header as pandas writes it, or the row of node "
             f"{cells[0]!r}; write a header with names above it or in its place, such as id, d0, d1"
@@ -83,7 +83,7 @@ def _read_parquet(path: Path, graph: AttributedGraph) -> Vectors:
     called = [c.name for c in graph.columns if c.role == "id"]
     columns = read_columns(path, text=["id", "node", "node_id", "user_id", *map(str.lower, called)])
     known = frozenset(graph.ids(slice(None)))
-    numbers = as_numbers(pd.Series(list(known), dtype="str"))
+    numbers = frozenset(as_numbers(pd.Series(list(known), dtype="str")).tolist())
     called = [n for n in columns if called_ids(n, graph)]
     _check_width(path, len(columns) - 1)
     texts = {
@@ -130,7 +130,10 @@ def _ids(
     """
     known = set(graph.ids(slice(None)))
     turned = [n for n in names if n in known]
-    column, same = column_of_ids(path, {n: c for n, c in texts.items() if n != index}, graph, called)
+    first = next(n for n in [*names, names[0]] if n != index)
+    # Numbers that count are ranks as well; where ids are expected they are ids.
+    tried = {n: c for n, c in texts.items() if n != index and (n in called or n == first or not counts(c))}
+    column, same = column_of_ids(path, tried, graph, called)
     if column is None:
         column = next((n for n, c in texts.items() if np.isnan(as_numbers(c)).all() and may_tell_apart(c)), None)
     if 2 * len(turned) > max(len(known), 2) and (column is None or not texts[column].isin(known).any()):
@@ -142,10 +145,9 @@ def _ids(
         return texts[column], [column, *same, *([] if index is None else [index])]
     if index is not None and set(texts[index]) == known:
         return None, [index]
-    first = names[0]
-    cells = texts.get(first)
+    cells = texts.get(names[0])
     if index is None and cells is not None and _may_be_unknown_ids(cells, known):
-        return cells, [first]
+        return cells, [names[0]]
     rows = "the first column numbers the rows, and " if index is not None else ""
     raise EmbeddingError(
         f"{path.name}: {rows}no column holds the ids of the nodes; found: {', '.join(list(names)[:5])}; write the ids in "
@@ -170,13 +172,13 @@ def _index(table: Table, graph: AttributedGraph, *, named: bool = True) -> str |
     return first if is_index(table, first) or (len(numbers) and counts) else None
 
 
-def _may_be_ids(cells: pd.Series, known: frozenset[str], numbers: npt.NDArray[np.float64]) -> bool:
+def _may_be_ids(cells: pd.Series, known: frozenset[str], numbers: frozenset[float]) -> bool:
     """Whether the first cells of a column are texts, or mostly ids, as text or as numbers."""
     own = as_numbers(cells)
     if np.isnan(own).all():
         return len(cells) > 0
-    hits = cells.isin(known).to_numpy() | np.isin(own, numbers)
-    return bool(hits.mean() > MOST and cells.nunique() >= APART * len(cells))
+    hits = [cell in known or number in numbers for cell, number in zip(cells, own.tolist(), strict=True)]
+    return bool(np.mean(hits) > MOST and cells.nunique() >= APART * len(cells))
 
 
 def _refuse_word2vec(path: Path) -> None:
@@ -225,21 +227,19 @@ def _refuse_decimal_commas(path: Path, columns: Mapping[str, pd.Series]) -> None
 
 def _is_row(cells: Sequence[str], ids: frozenset[str]) -> bool:
     """Whether a table's first line is a row, no header; one that may be either is taken for a header."""
-    first, rest = cells[0], cells[1:]
-    if _may_be_row(cells):
+    if _count_up(cells):
         return False
+    first, rest = cells[0], cells[1:]
     if first in ids and any(map(is_number, rest)):
+        return True
+    names = [c for c in cells if not is_number(c)]
+    if len(names) == 1 and names[0] in ids and len(cells) > 1:
         return True
     return all(map(is_number, rest)) and not _count_up(rest) and first.lower() not in ("", *_HEADS)
 
 
-def _may_be_row(cells: Sequence[str]) -> bool:
-    """Whether a line of numbers that count may be the header that pandas writes, or a row."""
-    first, *rest = cells
-    return is_number(first) and (_count_up(cells) or (len(rest) > 1 and _count_up(rest)))
-
-
 def _count_up(cells: Sequence[str]) -> bool:
+    """Whether cells are 0, 1, 2 and on, or 1, 2, 3: what pandas calls columns, or a row."""
     return any(list(cells) == [str(i) for i in range(start, start + len(cells))] for start in (0, 1))
 
 

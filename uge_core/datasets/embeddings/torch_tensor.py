@@ -47,10 +47,11 @@ def _read(path: Path, graph: AttributedGraph) -> Vectors:
 
 def _check_archive(path: Path) -> None:
     """Refuses what is no file of torch.save, and one that unpacks into too much."""
-    if not zipfile.is_zipfile(path):
-        with path.open("rb") as file:
-            head = file.read(2 + len(_OLDER))
-        if head.startswith(_ZIP):
+    with path.open("rb") as file:
+        head = file.read(2 + len(_OLDER))
+    whole = zipfile.is_zipfile(path)
+    if not (whole and head.startswith(_ZIP)):
+        if whole or head.startswith(_ZIP):
             raise EmbeddingError(f"{path.name}: is damaged or cut off; save it again with torch.save")
         if head.endswith(_OLDER):
             raise EmbeddingError(

@@ -52,10 +52,11 @@ def column_of_ids(
         EmbeddingError: two may be it, and give people other vectors.
     """
     ids = pd.Index(graph.ids(slice(None)), dtype=object)
-    hits = {n: int(pd.Series(cells.unique()).isin(ids).sum()) for n, cells in columns.items()}
-    full = [n for n, cells in columns.items() if hits[n] == len(set(ids)) and cells.is_unique]
+    known = set(ids)
+    hits = {n: len(known & set(cells)) for n, cells in columns.items()}
+    full = [n for n, cells in columns.items() if hits[n] == len(known) and cells.is_unique]
     # Numbers that count are ids by chance as well, where they number the rows.
-    sure = len(full) == 1 and (full[0] in called or not _counts(columns[full[0]]))
+    sure = len(full) == 1 and (full[0] in called or not counts(columns[full[0]]))
     part = [
         n
         for n, cells in columns.items()
@@ -89,7 +90,7 @@ def _fits(cells: pd.Series, ids: pd.Index, hits: int, *, exactly: bool) -> bool:
     return hits > MOST * len(different)
 
 
-def _counts(cells: pd.Series) -> bool:
+def counts(cells: pd.Series) -> bool:
     """Whether cells are all whole numbers from 0 or 1 on, in any order."""
     numbers = np.sort(as_numbers(cells))
     return bool(len(numbers)) and numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
