@@ -356,7 +356,7 @@ def book_crossing() -> Files:
         f'"{i}";"{c.lower()}ville, usa";{"NULL" if n == 3 else chr(34) + str(a) + chr(34)}\n'
         for n, (i, c, a) in enumerate(zip(IDS, CITIES, AGES, strict=True))
     )
-    ratings = '"User-ID";"ISBN";"Book-Rating"\n' + "".join(f'"{a}";"0{b:09d}";"5"\n' for a, b in NAMED)
+    ratings = '"User-ID";"ISBN";"Book-Rating"\n' + "".join(f'"{a}";"0{b * 7919 % 10**9:09d}";"5"\n' for a, b in NAMED)
     return {"BX-Users.csv": users, "BX-Book-Ratings.csv": ratings}
 
 
@@ -368,7 +368,7 @@ def lastfm_360k() -> Files:
         ],
         "\t",
     )
-    plays = rows([(f"{a:040x}", f"{b:036x}", f"artist {b}", 100 + b) for a, b in NAMED], "\t")
+    plays = rows([(f"{a:040x}", f"{b * 6007:036x}", f"artist {b}", 100 + b) for a, b in NAMED], "\t")
     return {"usersha1-profile.tsv": users, "usersha1-artmbid-artname-plays.tsv": plays}
 
 

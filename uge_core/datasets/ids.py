@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -30,6 +30,8 @@ _FEWEST = 10  # in a smaller table a column may count by chance
 _NUMBERS = frozenset(
     ["nr", "no", "num", "number", "index", "idx", "row", "key", "node", "node_id", "node_index", "nodeid"]
 )
+_UNSEEN = "[\u00ad\u200b-\u200f\u2060\ufeff]"
+_QUOTES = "^=?[\"'`\u2018\u201c]+|[\"'`\u2019\u201d]+$"
 
 
 def node_index(nodes: Table, column: str) -> pd.Index:
@@ -277,32 +279,79 @@ def add_unknown(
 
 
 def _near_ids(edges: Table, columns: tuple[str, ...], ends: tuple[IntArray, ...], ids: pd.Index) -> str:
-    """What is to be done where cells would be ids without blanks or as numbers, else nothing."""
-    if base := _other_base(edges, columns, ids):
-        return base
-    odd = pd.Index(pd.unique(pd.concat([edges.frame[c][e < 0] for c, e in zip(columns, ends, strict=True)])))
-    stripped = ids.str.strip()
-    bare = odd.str.strip()
-    same = bare.isin(stripped)
-    if same.any():
-        return (
-            f"{counted(int(same.sum()), 'id')} would match without the blanks around "
-            f"{'it' if same.sum() == 1 else 'them'} ({odd[same][0]!r}); remove the blanks in both files"
-        )
-    composed = bare.str.normalize("NFC").isin(stripped.str.normalize("NFC"))
-    if composed.any():
-        return (
-            f"{counted(int(composed.sum()), 'id')} would match if accents were written as one character "
-            f"({odd[composed][0]!r}); write each id in the same way in both files (Unicode NFC)"
-        )
-    numbers = as_numbers(pd.Series(stripped))
-    same = np.isin(as_numbers(pd.Series(bare)), numbers[~np.isnan(numbers)])
-    if same.any():
-        return (
-            f"{counted(int(same.sum()), 'id')} would match as {'a number' if same.sum() == 1 else 'numbers'} "
-            f"({odd[same][0]!r}); write each id in the same way in both files"
-        )
-    return ""
+    """What is to be done where cells would be ids if they were written or counted alike, else nothing."""
+    if other := _other_base(edges, columns, ids) or _row_numbers(edges, columns, ids):
+        return other
+    odd = pd.unique(pd.concat([edges.frame[c][e < 0] for c, e in zip(columns, ends, strict=True)]))
+    return near_ids(pd.Series(odd, dtype="str"), ids)
+
+
+def near_ids(odd: pd.Series, ids: pd.Index) -> str:
+    """What is to be done where texts would be ids if they were written alike, else nothing.
+
+    Args:
+        odd: texts that are no ids.
+        ids: the ids.
+    """
+    same, why, remedy = written_alike(odd, ids)
+    if not same.any():
+        return ""
+    one = same.sum() == 1
+    why = why.replace("numbers", "a number").replace("them", "it") if one else why
+    return f"{counted(int(same.sum()), 'id')} would match {why} ({odd[same].iloc[0]!r}); {remedy}"
+
+
+def written_alike(odd: pd.Series, ids: pd.Index) -> tuple[npt.NDArray[np.bool_], str, str]:
+    """(M,) which texts would be ids if they were written alike, how, and what is to be done.
+
+    Args:
+        odd: (M,) texts that are no ids.
+        ids: the ids.
+    """
+    left, right = odd.reset_index(drop=True).astype("str"), pd.Series(ids, dtype="str")
+    for change, why, remedy in _SPELLINGS:
+        changed = change(right)
+        # Where two ids become one, the spelling tells people apart.
+        if changed.nunique() < right.nunique():
+            continue
+        left, right = change(left), changed
+        same = left.isin(right[right != ""]).to_numpy()
+        if same.any() and (change is not _without_letters or same.all()):
+            return same, why, remedy
+    return np.zeros(len(odd), dtype=bool), "", ""
+
+
+def _plain_numbers(texts: pd.Series) -> pd.Series:
+    """Numbers without commas between thousands, zeros in front and a point that says nothing."""
+    bare = texts.where(~texts.str.fullmatch(r"\d{1,3}(?:,\d{3})+"), texts.str.replace(",", "", regex=False))
+    numbers = as_numbers(bare)
+    return texts.where(np.isnan(numbers), pd.Series(numbers, index=texts.index).astype("str"))
+
+
+def _without_letters(texts: pd.Series) -> pd.Series:
+    """Whole numbers without what stands in front of all of them: P22, @22, 22."""
+    fronts = texts.str.extract(r"^(\D*)")[0]
+    if (fronts != fronts.iloc[:1].squeeze()).any():
+        return texts
+    return texts.str.replace(r"\.0$", "", regex=True).str.replace(r"^\D+0*(?=\d+$)", "", regex=True)
+
+
+_ALIKE = "write each id in the same way in both files"
+_SPELLINGS: tuple[tuple[Callable[[pd.Series], pd.Series], str, str], ...] = (
+    (lambda s: s.str.strip(), "without the blanks around them", "remove the blanks in both files"),
+    (
+        lambda s: s.str.replace("[\u00a0\u202f]", " ", regex=True).str.replace(_UNSEEN, "", regex=True).str.strip(),
+        "without characters that cannot be seen",
+        "remove no-break and zero-width spaces in both files",
+    ),
+    (lambda s: s.str.normalize("NFC"), "if accents were written as one character", f"{_ALIKE} (Unicode NFC)"),
+    (lambda s: s.str.replace(_QUOTES, "", regex=True).str.strip(), "without the quotes around them", _ALIKE),
+    (_plain_numbers, "as numbers", _ALIKE),
+    (lambda s: s.str.casefold(), "if capital and small letters were the same", _ALIKE),
+    (lambda s: s.str.replace(r"[\s_-]+", "_", regex=True), "if blanks, _ and - were the same", _ALIKE),
+    (_without_letters, "without what stands in front of the number", _ALIKE),
+)
+"""In which ways ids are written differently, each after those before it."""
 
 
 def _other_base(edges: Table, columns: tuple[str, ...], ids: pd.Index) -> str:
@@ -325,6 +374,19 @@ def _other_base(edges: Table, columns: tuple[str, ...], ids: pd.Index) -> str:
     return (
         f"the ends of edges probably count from {shift} in the nodes, so that each edge would join other people; count "
         "from the same number in both files"
+    )
+
+
+def _row_numbers(edges: Table, columns: tuple[str, ...], ids: pd.Index) -> str:
+    """What is to be done where edges name rows by number and ids are no numbers, else nothing."""
+    if not np.isnan(as_numbers(pd.Series(ids))).all():
+        return ""
+    named = np.concatenate([as_numbers(edges.frame[c]) for c in columns])
+    if not (named == np.floor(named)).all() or named.min() not in (0, 1) or named.max() - named.min() >= len(ids):
+        return ""
+    return (
+        f"the ends of edges are probably numbers of rows counted from {named.min():g}, as they are {named.min():g} to "
+        f"{named.max():g} and ids are no numbers; write the ids, or a column with these numbers into the file of nodes"
     )
 
 

@@ -257,13 +257,18 @@ def _refuse_short(path: Path, frame: pd.DataFrame) -> None:
         )
 
 
-def first_rows(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[list[str]]]:
-    """The separator of a table (comma, semicolon or tab), and the cells of its first lines, comments left out.
+def first_rows(path: Path, encoding: str = "utf-8-sig", *, comments: bool = True) -> tuple[str, list[list[str]]]:
+    """The separator of a table (comma, semicolon or tab), and the cells of its first lines.
+
+    Args:
+        path: the file.
+        encoding: of the file.
+        comments: whether lines at the start may be comments, which are left out.
 
     Raises:
         GraphError: not what its name says, or not text.
     """
-    start = begin(path, encoding, comments=True)
+    start = begin(path, encoding, comments=comments)
     sep = start.sep or most_frequent(start.lines[0])
     few = [line for line in start.lines[:_FEW_LINES] if line.strip()]
     return sep, [[cell.strip() for cell in split(path, line, sep)] for line in few]

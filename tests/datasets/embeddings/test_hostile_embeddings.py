@@ -108,13 +108,17 @@ REFUSED = {
     "pickle called pt": (
         "z.pt",
         pickle.dumps(Bomb()),
-        "z.pt: is no file of torch.save, or cut off; a plain pickle is never loaded",
+        "z.pt: is no file of torch.save; a plain pickle is never loaded",
     ),
     "npy called csv": ("z.csv", npy(Z), "z.csv: is not text (it holds zero bytes)"),
     "truncated npy": ("z.npy", npy(Z)[:-7], "z.npy: is no readable .npy file, or cut off"),
     "truncated header": ("z.npy", npy(Z)[:40], "z.npy: is no readable .npy file, or cut off"),
     "truncated npz": ("z.npz", npz(z=Z)[:-30], "z.npz: is no readable .npz file, or cut off"),
-    "truncated pt": ("z.pt", saved(torch.tensor(Z))[:-30], "z.pt: is no file of torch.save, or cut off"),
+    "truncated pt": (
+        "z.pt",
+        saved(torch.tensor(Z))[:-30],
+        "z.pt: is damaged or cut off; save it again with torch.save",
+    ),
     "truncated gzip": ("z.csv.gz", gzip.compress(table())[:-30], "z.csv.gz: the gzip data are damaged or cut off"),
     "header that claims a petabyte": ("z.npy", claiming((10**12, 200)), "z.npy: is no readable .npy file, or cut off"),
     "npz member that claims a petabyte": (
@@ -146,12 +150,12 @@ REFUSED = {
     ),
     "a sparse tensor": ("z.pt", saved(torch.tensor(Z).to_sparse()), "z.pt: found a tensor that is not dense"),
     "a tensor of a terabyte": ("z.pt", stepless(), "z.pt: unpacks into more than"),
-    "no tensor": ("z.pt", saved([1, 2]), "z.pt: found 0 tensors, but a list; expected a tensor of shape (N, d)"),
+    "no tensor": ("z.pt", saved([1, 2]), "z.pt: found no tensor, but a list; expected a tensor of shape (N, d)"),
     "two tensors": ("z.pt", saved({"a": torch.tensor(Z), "b": torch.tensor(Z)}), "z.pt: found 2 tensors (a, b)"),
     "several arrays": (
         "z.npz",
         npz(a=Z, b=Z),
-        "z.npz: found 2 arrays (a, b); one is needed, or one called 'embedding'",
+        "z.npz: found 2 arrays (a, b), one is needed; save the embedding alone, or call it 'embedding'",
     ),
     "an empty npz": ("z.npz", npz(), "z.npz: found 0 arrays (none)"),
     "ids of another length": ("z.npz", npz(embedding=Z, ids=np.array(IDS[:5])), "z.npz: 'ids' is <U2 of shape (5,)"),
@@ -299,7 +303,7 @@ REFUSED = {
     "Parquet without ids": (
         "z.parquet",
         frame(a=Z[:, 0], b=Z[:, 1]),
-        "z.parquet: no column of ids; found: a, b; call it id",
+        "z.parquet: no column holds the ids of the nodes; found: a, b; write the ids in the first column",
     ),
     "Parquet with lists": ("z.parquet", frame(id=IDS, z=list(Z)), "z.parquet: column 'z' holds lists or records"),
     "text called Parquet": ("z.parquet", table(), "z.parquet: cannot be read as Parquet"),

@@ -34,8 +34,9 @@ def read_embedding(
         path: the file; its ending says how it is read.
         graph: the graph whose nodes it embeds.
         unknown_ids: what to do with rows whose id the graph does not have: refuse, or drop.
-        rows: of a file without ids: "order", row i is the i-th node, or "id", row i is the node with id i. None: the
-            order, refused where ids are 0 to N - 1 in another order, as both are usual then.
+        rows: of a file without ids: "order", row i is the i-th node, or "id", row i is the node with the i-th
+            number, where ids count from 0 or 1. None: the order, refused where ids count in another order, as both are
+            usual then.
         on_note: told what was dropped.
 
     Returns:
@@ -53,7 +54,7 @@ def read_embedding(
     form = _format(path)
     _check_file(path)
     try:
-        vectors = form.read(path, frozenset(graph.ids(slice(None))))
+        vectors = form.read(path, graph)
         return place(path, vectors, graph, drop_unknown=unknown_ids == "drop", rows=rows, on_note=on_note)
     except GraphError as error:  # a table that cannot be read, or unpacks into too much
         raise EmbeddingError(str(error)) from None

@@ -7,7 +7,7 @@ first ids on either side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import FloatArray, IntArray
+from uge_core.datasets.embeddings.dimensions import refuse_others
+from uge_core.datasets.ids import near_ids
 from uge_core.datasets.tables import as_numbers, counted
 from uge_core.errors import EmbeddingError
 from uge_core.graph.graph import AttributedGraph
@@ -26,8 +28,6 @@ MOST_DIMENSIONS = 4096
 """As for our own; a wider table is rather a transposed one, or no embedding."""
 ROWS = ("order", "id")
 """How rows without ids find their nodes."""
-IDS = ("id", "node", "node_id", "user_id")
-"""What a column of ids may be called."""
 _SHOWN = 3
 _FORMULA = "=+-@\t\r"
 _PIECE = 2**22
@@ -40,10 +40,12 @@ class Vectors:
     Attributes:
         values: (M, d) numbers of any kind.
         ids: (M,) as text, missing where a row has none; None where row i is the i-th node.
+        names: of the d columns, None where they have none.
     """
 
     values: npt.NDArray[Any]
     ids: pd.Series | None = None
+    names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,14 @@ class Format:
         name: as people call it.
         endings: of such files' names, without `.gz`.
         rows: how its rows find their nodes, in words.
-        read: reads a file, given the graph's ids.
+        read: reads a file of a graph's embedding.
         zipped: `.gz` may follow.
     """
 
     name: str
     endings: tuple[str, ...]
     rows: str
-    read: Callable[[Path, Collection[str]], Vectors]
+    read: Callable[[Path, AttributedGraph], Vectors]
     zipped: bool = False
 
 
@@ -94,17 +96,20 @@ def place(
     check_shape(path, values.shape, values.dtype)
     if vectors.ids is None:
         if len(values) != graph.num_nodes:
+            turned = "; it has a column for each, so transpose it" if values.shape[1] == graph.num_nodes else ""
             sides = f" ({graph.num_users:,} users, then {graph.num_items:,} items)" if graph.bipartite else ""
             raise EmbeddingError(
                 f"{path.name}: {counted(len(values), 'row')}, but {graph.name} has {graph.num_nodes:,} "
-                f"nodes{sides}; row i "
+                f"nodes{sides}{turned}; row i "
                 "must be the i-th node, or save the ids beside the numbers (CSV, Parquet, word2vec text or npz)"
             )
+        refuse_others(path, values, vectors.names, graph, with_ids=False)
         by_id = _by_id(path, graph, rows)
         numbers = _numbers(path, values, lambda row: str(row) if by_id is not None else graph.ids([row])[0])
         return numbers if by_id is None else np.ascontiguousarray(numbers[by_id])
     if rows is not None:
         raise EmbeddingError(f"{path.name}: its rows have ids, which say whose they are; leave --rows out")
+    refuse_others(path, values, vectors.names, graph, with_ids=True)
     ids, known = vectors.ids.reset_index(drop=True), pd.Index(graph.ids(slice(None)), dtype=object)
     _check_ids(path, ids, known, graph)
     at = known.get_indexer(pd.Index(_unquoted(ids, known), dtype=object))
@@ -133,27 +138,56 @@ def place(
 
 
 def _by_id(path: Path, graph: AttributedGraph, rows: str | None) -> IntArray | None:
-    """(N,) the row of each node where row i is the node with id i, None where it is the i-th node.
+    """(N,) the row of each node where row i is the node whose id is the i-th number, None where it is the i-th node.
 
     Raises:
-        EmbeddingError: both may be meant, or ids are no numbers from 0 on.
+        EmbeddingError: both may be meant, or ids do not count.
     """
-    numbers = as_numbers(pd.Series(graph.ids(slice(None)), dtype="str"))
-    counts = bool((np.sort(numbers) == np.arange(len(numbers))).all())
-    if rows == "id" and not counts:
+    counts = _counting(graph)
+    if rows == "id" and counts is None:
         raise EmbeddingError(
-            f"{path.name}: --rows id needs nodes whose ids are 0 to {len(numbers) - 1:,}, and those of {graph.name} are "
-            "not; save the ids beside the numbers, or say --rows order"
+            f"{path.name}: --rows id needs nodes whose ids are 0 to {graph.num_nodes - 1:,} or 1 to {graph.num_nodes:,}, "
+            f"and those of {graph.name} are not; save the ids beside the numbers, or say --rows order"
         )
-    in_order = not counts or bool((numbers == np.arange(len(numbers))).all())
-    if rows is None and not in_order:
-        first = int(np.argmax(numbers != np.arange(len(numbers))))
+    if counts is None or (counts == np.arange(len(counts))).all():
+        return None
+    if rows is None:
+        first = int(np.argmax(counts != np.arange(len(counts))))
+        by_number, by_row = graph.ids([int(np.argmax(counts == first)), first])
         raise EmbeddingError(
-            f"{path.name}: has no ids, and those of {graph.name} are 0 to {len(numbers) - 1:,} in another order: its row "
-            f"{first} may be the node with id {first}, as where a tool numbers nodes, or the node in row {first} of the "
-            f"table, {graph.ids([first])[0]!r}; say which with --rows id or --rows order"
+            f"{path.name}: has no ids, and those of {graph.name} count its nodes in another order: row {first} of the "
+            f"file may be node {by_number!r}, as where a tool numbers nodes by id, or node {by_row!r}, which stands in "
+            f"row {first} of the table; say which with --rows id or --rows order"
         )
-    return numbers.astype(np.int64) if rows == "id" and not in_order else None
+    return counts if rows == "id" else None
+
+
+def _counting(graph: AttributedGraph) -> IntArray | None:
+    """(N,) the place of each node by the number in its id, None where ids do not count from 0 or 1, side by side."""
+    ids = pd.Series(graph.ids(slice(None)), dtype="str")
+    sides = [slice(0, graph.num_users), slice(graph.num_users, None)] if graph.bipartite else []
+    places = _places(ids)
+    if places is None and sides:
+        parts = [_places(ids[side]) for side in sides]
+        if any(part is not None for part in parts):
+            starts = (0, graph.num_users or 0)
+            filled = [np.arange(len(ids[s])) if p is None else p for s, p in zip(sides, parts, strict=True)]
+            places = np.concatenate([start + part for start, part in zip(starts, filled, strict=True)])
+    return places
+
+
+def _places(ids: pd.Series) -> IntArray | None:
+    """The numbers in ids less the first one, None where they do not count from 0 or 1, or differ in more than these."""
+    parts = ids.str.extract(r"^(.*?)(\d+)$")
+    numbers = as_numbers(parts[1])
+    first = numbers.min() if len(numbers) else np.nan
+    if (
+        (parts[0] != parts[0].iloc[0]).any()
+        or first not in (0, 1)
+        or not (np.sort(numbers) == first + np.arange(len(ids))).all()
+    ):
+        return None
+    return (numbers - first).astype(np.int64)
 
 
 def check_shape(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -234,22 +268,28 @@ def _mismatch(path: Path, graph: AttributedGraph, missing: pd.Index, unknown: pd
         )
     if len(unknown):
         problems.append(f"{len(unknown):,} of the {rows:,} ids of the file are no node, first: {_some(unknown)}")
-    return f"{path.name}: {'; '.join(problems)}; {_advice(missing, unknown)}"
+    return f"{path.name}: {'; '.join(problems)}; {_advice(graph, missing, unknown)}"
 
 
-def _advice(missing: pd.Index, unknown: pd.Series) -> str:
+def _advice(graph: AttributedGraph, missing: pd.Index, unknown: pd.Series) -> str:
     """What to do about ids that do not fit: write them alike where that would make them fit, else the plain remedy."""
     if len(missing) and len(unknown):
-        wanted = pd.Series(missing, dtype="str")
-        bare = unknown.str.strip()
-        prefixed = wanted[wanted.str.contains(":")]
-        if bare.isin(wanted.str.strip()).any():
-            return "some ids would match without the blanks around them; remove the blanks"
-        numbers = as_numbers(wanted)
-        if np.isin(as_numbers(bare), numbers[~np.isnan(numbers)]).any():
-            return f"some ids would match as numbers ({_some(unknown, 1)}); write each id as the graph does"
-        if bare.isin(prefixed.str.split(":", n=1).str[1]).any():
-            return f"ids of users and items carry their side in this graph ({_some(prefixed, 1)}); write them so"
+        sided = pd.Series(missing[missing.str.contains(":")], dtype="str")
+        if unknown.str.strip().isin(sided.str.split(":", n=1).str[1]).any():
+            return f"ids of users and items carry their side in this graph ({_some(sided, 1)}); write them so"
+        for attribute in graph.attributes:
+            if unknown.isin(attribute.labels).all():
+                return f"the file's ids are values of {attribute.name!r} in this graph; write the nodes' ids instead"
+        alike = near_ids(unknown, missing)
+        if alike:
+            return alike
+        numbers, wanted = as_numbers(unknown), as_numbers(pd.Series(missing, dtype="str"))
+        if len(unknown) == len(missing) == 1 and abs(numbers[0] - wanted[0]) == graph.num_nodes:
+            from_one = numbers[0] > wanted[0]
+            return (
+                f"the file's ids seem to count from {int(from_one)}, and the graph's from {int(not from_one)}, so that each "
+                "row would be another node's; write each id as the graph does"
+            )
     if len(missing):
         return "every node needs a vector: add the rows, or take these nodes out of the graph"
     return "take these rows out, or leave them out with --unknown-ids drop"

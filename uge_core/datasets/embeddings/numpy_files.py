@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from uge_core.datasets.bounded import check_archive
 from uge_core.datasets.embeddings.base import Format, Vectors, check_shape
+from uge_core.datasets.embeddings.members import EMBEDDING, IDS, vectors_of
 from uge_core.errors import EmbeddingError, UgeError
+from uge_core.graph.graph import AttributedGraph
 
-_EMBEDDING, _IDS = "embedding", "ids"
+_SPARSE = {"data", "format", "shape"}
 _NUMPY, _ZIP = b"\x93N", b"PK"
 
 
-def _read_npy(path: Path, ids: Collection[str]) -> Vectors:
+def _read_npy(path: Path, graph: AttributedGraph) -> Vectors:
     with path.open("rb") as file:
         if file.read(2) == _ZIP:
             raise EmbeddingError(f"{path.name}: is an .npz archive; rename it to .npz")
@@ -40,7 +40,7 @@ def _read_npy(path: Path, ids: Collection[str]) -> Vectors:
     return Vectors(_loaded(path, mmap_mode="r"))
 
 
-def _read_npz(path: Path, ids: Collection[str]) -> Vectors:
+def _read_npz(path: Path, graph: AttributedGraph) -> Vectors:
     try:
         check_archive(path)
     except zipfile.BadZipFile:
@@ -49,28 +49,11 @@ def _read_npz(path: Path, ids: Collection[str]) -> Vectors:
         ) from None
     with _loaded(path) as archive:
         arrays = {name: _member(path, archive, name) for name in archive.files}
-    beside = arrays.pop(_IDS, None)
-    if _EMBEDDING in arrays:
-        values = arrays[_EMBEDDING]
-    elif len(arrays) == 1:
-        (values,) = arrays.values()
-    else:
-        held = ", ".join(sorted(arrays)[:5]) or "none"
+    if set(arrays) >= _SPARSE:
         raise EmbeddingError(
-            f"{path.name}: found {len(arrays)} arrays ({held}); one is needed, or one called {_EMBEDDING!r}, with "
-            f"{_IDS!r} beside it on request"
+            f"{path.name}: is a sparse matrix; save it with numpy.savez as {EMBEDDING}=matrix.toarray()"
         )
-    check_shape(path, values.shape, values.dtype)
-    if beside is None:
-        return Vectors(values)
-    if beside.shape != (len(values),) or beside.dtype.kind not in "USiu":
-        raise EmbeddingError(
-            f"{path.name}: {_IDS!r} is {beside.dtype} of shape {beside.shape}; one text or whole number for each of "
-            f"the {len(values):,} rows is needed"
-        )
-    if beside.dtype.kind == "S":
-        beside = np.char.decode(beside, "utf-8", "replace")
-    return Vectors(values, pd.Series(beside.astype(str).astype(object)))
+    return vectors_of(path, arrays, graph, "array")
 
 
 def _loaded(path: Path, **options: Any) -> Any:
@@ -104,7 +87,7 @@ FORMATS = (
     Format(
         "NumPy archive",
         (".npz",),
-        f"one array, or the one called `{_EMBEDDING}`; by `{_IDS}` where there is such an array",
+        f"one array, or the one called `{EMBEDDING}`; by `{IDS}` where there is such an array",
         _read_npz,
     ),
 )

@@ -14,12 +14,14 @@ from uge_core.datasets.bounded import is_gzip, open_bytes, too_large, unpacked_l
 from uge_core.datasets.embeddings.base import MOST_DIMENSIONS, Format, Vectors
 from uge_core.datasets.tables import counted
 from uge_core.errors import EmbeddingError
+from uge_core.graph.graph import AttributedGraph
 
 _LONGEST = 2**20
 _HEADER = "the first line says how many vectors follow and how long each is, such as 2000 16"
 
 
-def _read(path: Path, ids: Collection[str]) -> Vectors:
+def _read(path: Path, graph: AttributedGraph) -> Vectors:
+    ids = frozenset(graph.ids(slice(None)))
     names: list[str] = []
     numbers = array("d")
     try:
@@ -29,6 +31,11 @@ def _read(path: Path, ids: Collection[str]) -> Vectors:
         with open_bytes(path) as file:
             header = file.readline(_LONGEST).decode("utf-8-sig").split()
             if len(header) != 2 or not all(h.isascii() and h.isdigit() for h in header):
+                if header and header[0] not in ids and all(map(_is_number, header)):
+                    raise EmbeddingError(
+                        f"{path.name}: line 1 holds numbers alone ({' '.join(header)[:60]}), no count of vectors and no id; "
+                        "save the numbers as .npy with a row per node in the graph's order, or as CSV with the ids in front"
+                    )
                 raise EmbeddingError(f"{path.name}: line 1 holds {' '.join(header)[:60]!r}; {_HEADER}")
             count, dim = int(header[0]), int(header[1])
             if not 1 <= dim <= MOST_DIMENSIONS:
