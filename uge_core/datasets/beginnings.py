@@ -27,13 +27,13 @@ _LOOKED_AT = 200
 _MOST_CELLS = 20_000
 _TALLEST = 20  # lines that the cells of a header may take
 _SEPARATORS = ",;\t"
-_COMMENTS = ("#", "%", "//")
+COMMENTS = ("#", "%", "//")
 _SHOWN = 3
 _SHORTEST_CODE = 6
 _ENDS = re.compile(r"\r\n|\n|\r")
 _SAYS_SEPARATOR = re.compile(r'\ufeff?"?sep=([^"\w\s]|\t| )"?[,;\t|]*', re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_KNOWN = {
+KNOWN = {
     "id",
     "node",
     "node_id",
@@ -140,8 +140,8 @@ def begin(path: Path, encoding: str, *, comments: bool = False) -> Start:
 def _is_comment(line: str | bytes) -> bool:
     """Whether a line begins like a comment."""
     if isinstance(line, bytes):
-        return line.removeprefix(codecs.BOM_UTF8).startswith(tuple(m.encode() for m in _COMMENTS))
-    return line.startswith(_COMMENTS)
+        return line.removeprefix(codecs.BOM_UTF8).startswith(tuple(m.encode() for m in COMMENTS))
+    return line.startswith(COMMENTS)
 
 
 def separator_of(lines: Sequence[str]) -> str:
@@ -228,7 +228,7 @@ def header_of(
     first = f"line {start.skipped + 1} ({', '.join(repr(c[:30]) for c in cells[:_SHOWN])})"
     messages = []
     if start.comments:
-        marks = " or ".join(dict.fromkeys(next(m for m in _COMMENTS if c.startswith(m)) for c in start.comments))
+        marks = " or ".join(dict.fromkeys(next(m for m in COMMENTS if c.startswith(m)) for c in start.comments))
         many = len(start.comments)
         text = (
             f"{path.name}: {many:,} {'line' if many == 1 else 'lines'} at the start {'begins' if many == 1 else 'begin'} "
@@ -299,13 +299,13 @@ def _named_by_comment(
     if (
         len(last) != len(cells)
         or not all(last)
-        or any(map(_is_number, last))
+        or any(map(written_as_number, last))
         or len({*last}) < len(last)
         or last[0].lower() in _KONECT
     ):
         return None
     names, first = {c.lower() for c in last}, {c.lower() for c in cells}
-    if names == first or not (likeness == "row" or (names & _KNOWN and not first & _KNOWN and likeness != "header")):
+    if names == first or not (likeness == "row" or (names & KNOWN and not first & KNOWN and likeness != "header")):
         return None
     return last
 
@@ -315,18 +315,18 @@ def _likeness(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Literal["r
     below = [row for row in rows if list(row) != list(first) and any(row)]
     if not below:
         return ""
-    if any(c.lower() in _KNOWN for c in first):
+    if any(c.lower() in KNOWN for c in first):
         return "header"
     numbers = texts = 0
     leads = False
     for i, cell in enumerate(first):
         others = [row[i] for row in below if i < len(row) and row[i]]
-        numeric = bool(others) and all(map(_is_number, others))
+        numeric = bool(others) and all(map(written_as_number, others))
         if not cell:
             if i == 0 and numeric:
                 return "header"  # the index that pandas writes has no name
-        elif _is_number(cell):
-            if others and not any(map(_is_number, others)):
+        elif written_as_number(cell):
+            if others and not any(map(written_as_number, others)):
                 return "header"
             numbers += numeric
             texts += not numeric and _same_make(cell, others)
@@ -336,7 +336,7 @@ def _likeness(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Literal["r
         else:
             texts += cell in others or _same_make(cell, others)
     ends = [{row[i] for row in below if i < len(row)} for i in (0, 1)]
-    if len(first) > 1 and not any(map(_is_number, first[:2])):
+    if len(first) > 1 and not any(map(written_as_number, first[:2])):
         texts += (first[0] != "" and first[0] in ends[1]) + (first[1] != "" and first[1] in ends[0])
     return "row" if texts or leads or numbers == sum(map(bool, first)) else ""
 
@@ -351,7 +351,8 @@ def _same_make(cell: str, others: Sequence[str]) -> bool:
     )
 
 
-def _is_number(cell: str) -> bool:
+def written_as_number(cell: str) -> bool:
+    """Whether a cell is a number, written with a point and without marks for thousands."""
     return _NUMBER.fullmatch(cell) is not None
 
 

@@ -27,6 +27,7 @@ from uge_core.arrays import IntArray
 from uge_core.datasets.beginnings import begin, header_of, most_frequent, reason, record, separator_of, split
 from uge_core.datasets.bounded import check_gzip, open_bytes, read_bytes
 from uge_core.datasets.quotes import Faults, Watched
+from uge_core.datasets.stray_rows import without_stray_rows
 from uge_core.errors import GraphError
 from uge_core.graph.graph import Message
 
@@ -37,13 +38,6 @@ MOST_COLUMNS = 20_000
 """Each column costs about a millisecond, however short it is."""
 _SHOWN = 3
 _FEW_LINES = 50
-_SURVEY_TITLES = {
-    "responseid": "response id",
-    "startdate": "start date",
-    "enddate": "end date",
-    "recordeddate": "recorded date",
-}
-"""Columns of Qualtrics, and what its second line says under them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +142,11 @@ def read_table(
             f"{MOST_COLUMNS:,} columns, keep those you need"
         )
     repeated = [h for h, n in Counter(called).items() if n > 1]
+    if repeated == [""]:
+        raise GraphError(
+            f"{path.name}: line {start.skipped + 1} has {called.count('')} columns without a name; name them, or remove "
+            "the lines above the header if this is a title"
+        )
     if repeated:
         raise GraphError(
             f"{path.name}: column {repeated[0]!r} stands twice in the header; rename one of the two, "
@@ -240,10 +239,8 @@ def read_table(
         raise GraphError(f"{path.name}: there are no rows under the header; one row per node or edge is needed")
     if blanks:
         _refuse_short(path, frame)
-    if not headless:
-        frame, more = without_survey_rows(path.name, frame)
-        messages += more
-    return Table(path.name, frame, messages, headless)
+    table = Table(path.name, frame, messages, headless)
+    return table if names is not None else without_stray_rows(table)
 
 
 def _refuse_short(path: Path, frame: pd.DataFrame) -> None:
@@ -407,28 +404,6 @@ def _finite(cells: pd.Series) -> npt.NDArray[np.float64]:
 def _sort(dtype: Any) -> str:
     """Number, text or truth value: what the cells of a column must be throughout."""
     return "number" if dtype.kind in "iuf" else str(dtype.kind)
-
-
-def without_survey_rows(file: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[Message, ...]]:
-    """A table without the two rows that Qualtrics writes under the header: question texts and import ids."""
-    top = frame.head(_SHOWN)
-    ids = [all(str(c).startswith('{"ImportId"') for c in row if not pd.isna(c)) for row in top.itertuples(index=False)]
-    titles = [
-        str(cell).strip().lower() == _SURVEY_TITLES[name.lower()]
-        for name, cell in zip(map(str, frame.columns), top.iloc[0], strict=True)
-        if name.lower() in _SURVEY_TITLES
-    ]
-    # Other tables have at most an empty row here.
-    rows = max((i + 1 for i, yes in enumerate(ids) if yes and top.iloc[i].notna().any()), default=0)
-    rows = rows or int(bool(titles) and all(titles))
-    if not rows:
-        return frame, ()
-    lines = ", ".join(map(str, frame.index[:rows]))
-    text = f"{file}: {counted(rows, 'row')} under the header (line {lines}) left out: question texts and import ids of "
-    text += "Qualtrics, no people"
-    shown = tuple(str(row[0])[:40] for row in top.iloc[:rows].itertuples(index=False))
-    remedy = "nothing to do; remove these rows to be rid of this warning"
-    return frame.iloc[rows:], (Message("warning", "survey-rows", text, rows, shown, remedy),)
 
 
 def _without_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
