@@ -24,8 +24,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import IntArray
-from uge_core.datasets.beginnings import begin, header_of, most_frequent, reason, record, separator_of, split
-from uge_core.datasets.bounded import check_gzip, open_bytes, read_bytes
+from uge_core.datasets.beginnings import (
+    LINE_END,
+    begin,
+    header_of,
+    reason,
+    record,
+    refuse_other_separator,
+    separator_of,
+    split,
+)
+from uge_core.datasets.bounded import check_gzip, is_zipped, open_bytes, read_bytes
+from uge_core.datasets.foreign import refuse_foreign
 from uge_core.datasets.quotes import Faults, Watched
 from uge_core.datasets.stray_rows import without_stray_rows
 from uge_core.errors import GraphError
@@ -37,6 +47,7 @@ _FEW = 2_000
 MOST_COLUMNS = 20_000
 """Each column costs about a millisecond, however short it is."""
 _SHOWN = 3
+_LOST_DIGITS = r"[+-]?\d(?:[.,]\d+)?[eE]\+\d{2,3}|[+-]?\d{16,}\.0*"
 _FEW_LINES = 50
 
 
@@ -128,10 +139,13 @@ def read_table(
         GraphError: not what its name says, not text, no rows, a row with too many cells, a quotation mark that
             is closed far away, or a column name that stands twice.
     """
+    refuse_foreign(path)
     start = begin(path, encoding, comments=names is None and text is None if comments is None else comments)
     # Of rows that are somebody each, a single column may hold names of several words.
-    guessed = most_frequent(start.lines[0]) if in_place else separator_of(start.lines)
-    sep = start.sep or (guessed if sep is None else sep)
+    given = start.sep or sep
+    sep = given or separator_of(start.lines, blanks=not in_place)
+    if given is None and names is None:
+        refuse_other_separator(path, start.lines, sep)
     blanks = sep == " " and names is None
     called, used, messages, headless = (
         (list(names), 0, (), True) if names is not None else header_of(path, start, sep, header, columns)
@@ -166,7 +180,7 @@ def read_table(
     if used > 1:
         Faults(path, encoding, sep, len(called), start.skipped).check()
     skipped = start.skipped + used
-    fault = Faults(path, encoding, sep, len(called), skipped if quoted else None)
+    fault = Faults(path, encoding, sep, len(called), skipped if quoted else None, start.lines[used:])
     if names is None and len(record(path, start.lines[used:], sep)[0]) > width + 1:
         raise fault.too_long(skipped + 1)  # pandas would cut this row to the header's length
     options: dict[str, Any] = {
@@ -191,7 +205,7 @@ def read_table(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            if path.suffix == ".gz":
+            if is_zipped(path):
                 check_gzip(path)
             # The parser needs up to ninety times what it reads (a line of nothing): it gets a piece at a time.
             with (
@@ -205,6 +219,8 @@ def read_table(
                         raise fault.too_long(line)
                     rows_read += len(piece)
                     piece = piece.iloc[:, [step * i for i in range(len(called))]]
+                    if sep == "|" and names is None:
+                        piece = piece.apply(_without_padding)
                     parts.append(piece if in_place or len(called) == 1 else _without_blank_rows(piece))
     except pd.errors.EmptyDataError:
         parts = [pd.DataFrame(columns=range(len(called)), index=pd.RangeIndex(0), dtype="str")]
@@ -243,6 +259,11 @@ def read_table(
     return table if names is not None else without_stray_rows(table)
 
 
+def _without_padding(cells: pd.Series) -> pd.Series:
+    """Cells without the blanks behind them, with which databases fill them up between upright strokes."""
+    return cells if cells.dtype.kind in "iufb" else cells.str.rstrip(" ").replace("", None)
+
+
 def _refuse_short(path: Path, frame: pd.DataFrame) -> None:
     """Refuses rows that lack a cell where blanks separate: which one is missing cannot be seen."""
     short = frame.iloc[:, -1].isna().to_numpy()
@@ -260,8 +281,9 @@ def first_rows(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[list[
     Raises:
         GraphError: not what its name says, or not text.
     """
+    refuse_foreign(path)
     start = begin(path, encoding, comments=True)
-    sep = start.sep or most_frequent(start.lines[0])
+    sep = start.sep or separator_of(start.lines, blanks=False)
     few = [line for line in start.lines[:_FEW_LINES] if line.strip()]
     return sep, [[cell.strip() for cell in split(path, line, sep)] for line in few]
 
@@ -274,9 +296,10 @@ def read_lines(path: Path, encoding: str) -> list[str]:
     """
     begin(path, encoding)
     try:
-        return read_bytes(path, _LONGEST_LIST).decode(encoding).splitlines()
+        lines = LINE_END.split(read_bytes(path, _LONGEST_LIST).decode(encoding))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
         raise GraphError(f"{path.name}: {reason(path, e, encoding)}") from None
+    return lines if lines[-1] else lines[:-1]
 
 
 def read_array(path: Path, what: str) -> IntArray:
@@ -365,6 +388,28 @@ def refuse_numbers_as_header(table: Table, header: str, *columns: str) -> None:
     cells = columns or table.names
     if not table.headless and all(map(is_number, cells)):
         refuse_headless(table, cells[:_SHOWN], header)
+
+
+def refuse_lost_digits(table: Table, column: str) -> None:
+    """Refuses ids of which a program kept the first digits alone: 7.65612E+16, or a float beyond 2^53.
+
+    Args:
+        table: the file.
+        column: ids, of nodes or at the ends of edges.
+
+    Raises:
+        GraphError: there are such cells.
+    """
+    cells = table.frame[column]
+    if cells.dtype.kind in "iub":
+        return
+    lost = cells.astype("str").str.fullmatch(_LOST_DIGITS, na=False).to_numpy(dtype=bool)
+    if lost.any():
+        raise GraphError(
+            f"{table.file}: {count(lost, 'id')} of column {column!r} {'has' if lost.sum() == 1 else 'have'} lost digits, "
+            f"first: {table.first_lines(lost, column)}, as Excel and pandas write long numbers; export the ids again as "
+            "text (in Excel format the column as text before the numbers come in, in pandas read it with dtype=str)"
+        )
 
 
 def refuse_headless(table: Table, cells: Sequence[str], header: str) -> None:
