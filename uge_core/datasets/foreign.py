@@ -42,7 +42,7 @@ _TEXT = (
         "is XML, no table; call GraphML NAME.graphml and GEXF NAME.gexf, and write others as CSV",
     ),
     (
-        rb"version https://git-lfs\.github\.com/",
+        rb"version \S+git-lfs\S*/spec/",
         "is a pointer of Git LFS in place of the data; fetch these with git lfs pull, or by the download button of the page",
     ),
     (rb"\{\s*[\"}]|\[\s*[\[{\"\]]", "is JSON, no table; call a graph NAME.json, and write a table as CSV"),

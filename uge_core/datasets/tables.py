@@ -112,6 +112,7 @@ def read_table(
     header: bool | None = True,
     columns: Sequence[str] | None = None,
     comments: bool | None = None,
+    rows_above: int = 0,
 ) -> Table:
     """Reads a table of separated values.
 
@@ -131,6 +132,7 @@ def read_table(
         header: whether the first line names the columns; None: unless it is like the lines below it.
         columns: names that the user gives the columns.
         comments: whether lines at the start may be comments; None: where all cells are text and the form is free.
+        rows_above: how many rows of where the file comes from stand above its first line.
 
     Returns:
         The table.
@@ -200,7 +202,7 @@ def read_table(
     is_text = [keep is None or h.lower() in keep or known.lower() in keep for h, known in named]
     options["dtype"] = str if all(is_text) else {step * i: str for i, t in enumerate(is_text) if t} | {width: str}
     parts: list[pd.DataFrame] = []
-    line = 1 + skipped
+    line = 1 + skipped + rows_above
     rows_read = 0
     try:
         with warnings.catch_warnings():
@@ -246,6 +248,7 @@ def read_table(
             header=header,
             columns=columns,
             comments=comments,
+            rows_above=rows_above,
         )
     frame = pd.concat(parts)
     frame.index += line
