@@ -87,7 +87,8 @@ def bring() -> None:
     state["data_turn"], state["data_name"] = turn + 1, ""
     state["data_said"] = "success", f"Kept in {upload.folder}: {', '.join(upload.files)}, {upload.size / 1e6:.1f} MB."
     if len(files) == 2:
-        state.setdefault("data_roles", {})[str(upload.folder)] = {"edges": files[0].name, "nodes": files[1].name}
+        roles = dict(zip(("edges", "nodes"), upload.written, strict=True))
+        state.setdefault("data_roles", {})[str(upload.folder)] = roles
     choose(upload.spec)
 
 

@@ -1,14 +1,18 @@
 """How text tables begin and what marks do to them: comments, no header, separators, quotation marks, survey rows."""
 
+import gzip
 import itertools
 import random
+import re
+import time
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from uge_core.datasets import load
 from uge_core.datasets.mapping import begin_mapping, guess_mapping, read_pair, write_card, written_mapping
-from uge_core.datasets.tables import read_table
+from uge_core.datasets.tables import Table, read_table, refuse_lost_digits
 from uge_core.errors import GraphError
 
 N = 40
@@ -234,6 +238,163 @@ def test_backslashes_that_escape_nothing_stay(write):
         "N",
         r"say \"hi",
     )
+
+
+# Separators.
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "id;name, first, second;region\n" + "".join(f"{i};Al, B, C{i};{'NS'[i // 2 % 2]}\n" for i in range(N)),
+        "id;lat,lon,height;region\n" + "".join(f"{i};48,2;{'NS'[i // 2 % 2]}\n" for i in range(N)),
+        "id\tname (last, first, middle)\tregion\n"
+        + "".join(f"{i}\tDoe, J, Jr\t{'NS'[i // 2 % 2]}\n" for i in range(N)),
+        "id, name; also, region\n" + "".join(f"{i}, x; y, {'NS'[i // 2 % 2]}\n" for i in range(N)),
+        'id,"a;b;c;d",region\n' + "".join(f"{i},x,{'NS'[i // 2 % 2]}\n" for i in range(N)),
+    ],
+)
+def test_all_lines_decide_what_separates(write, nodes):
+    graph = load(write({"nodes.csv": nodes, "edges.csv": EDGES}))
+    assert right(graph) and graph.attribute("region").labels == ("N", "S")
+
+
+@pytest.mark.parametrize(
+    ("sep", "words"), [("|", r"separator: '\|'"), (" | ", r"separator: '\|'"), ("^", "sep=\\^ as"), ("::", "MovieLens")]
+)
+def test_other_separators_are_named(write, sep, words):
+    files = {"nodes.csv": NODES.replace(",", sep), "edges.csv": EDGES.replace(",", sep)}
+    with pytest.raises(GraphError, match=words):
+        load(write(files))
+    if "|" in sep:
+        card = "edges: edges.csv\nnodes: nodes.csv\nseparator: '|'\n"
+        assert right(load(write(files | {"dataset.yaml": card})))
+    if sep == "^":
+        assert right(load(write({name: f"sep=^\n{text}" for name, text in files.items()})))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " id | region \n----+--------\n  1 | N\n  2 | S\n(2 rows)\n",
+        "+----+--------+\n| id | region |\n+----+--------+\n|  1 | N      |\n+----+--------+\n",
+        "| id | region |\n|---|---|\n| 1 | N |\n",
+        "| id | region |\n| 1 | N |\n",
+        "id,region\n--,------\n1,N\n2,S\n",
+    ],
+)
+def test_drawn_tables_are_refused(write, text):
+    with pytest.raises(GraphError, match=r"nodes.csv: line [12] \(.* is drawn, .* save the table as CSV"):
+        load(write({"nodes.csv": text, "edges.csv": EDGES}))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        (
+            "id,name,region\n" + "".join(f"{i},Doe, J,N\n" for i in range(N)),
+            "put cells that hold the separator into quot",
+        ),
+        ("People of 2024\n" + NODES, r"remove line 1 \('People of 2024'\) if it is a title"),
+        ("People of 2024\n" + NODES.replace(",", ";"), r"remove line 1 \('People of 2024'\) if it is a title"),
+        ("region,age\n" + "".join(f"{i},N,{i}\n" for i in range(N)), "row.names=FALSE"),
+    ],
+)
+def test_a_header_shorter_than_the_rows_is_explained(write, nodes, words):
+    with pytest.raises(GraphError, match=f"nodes.csv: the header names [123] columns?, but each line below .*{words}"):
+        load(write({"nodes.csv": nodes, "edges.csv": EDGES}))
+
+
+@pytest.mark.parametrize("of", ["{}", "p{}"])
+def test_lists_of_neighbours_are_named(write, of):
+    near = {i: [of.format(j % N + 5) for j in range(i, i + 3 + i % 4)] for i in range(N)}
+    with pytest.raises(
+        GraphError, match=r"edges.csv: its lines have unequal numbers of cells, as in a list of everybody"
+    ):
+        load(write({"nodes.csv": NODES, "edges.csv": "".join(",".join(row) + "\n" for row in near.values())}))
+
+
+@pytest.mark.parametrize(
+    "cell", ["7.65612E+16", "7E+11", "1.152921504606847e+18", "1152921504606846976.0", "7,65612E+16"]
+)
+def test_ids_that_lost_digits_are_told_apart(cell):
+    def table(*ids: str) -> Table:
+        return Table("n.csv", pd.DataFrame({"id": ids}, index=[2, 3], dtype="str"))
+
+    with pytest.raises(
+        GraphError, match=rf"n.csv: 1 id of column 'id' has lost digits, first: line 3 \('{re.escape(cell)}'\)"
+    ):
+        refuse_lost_digits(table("7", cell), "id")
+    refuse_lost_digits(table("1e3", "1152921504606846976"), "id")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"<!DOCTYPE html><html><body>404, not found</body></html>\n", "is a web page"),
+        (b"\xef\xbb\xbf  <html>\n", "is a web page"),
+        (b'<?xml version="1.0"?>\n<graphml/>', "is XML"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 123\n", "git lfs pull"),
+        (b"-- a dump\nSET x;\n\nINSERT INTO edges VALUES (1,2);\n", "is a dump of a database"),
+        (b'{"nodes": [1, 2]}\n', "is JSON"),
+        (b'[{"id": 1}, {"id": 2}]\n', "is JSON"),
+        (b"PAR1\0\0", "is Parquet; rename it"),
+        (b"PK\x03\x04\0\0", "rename it so that it ends in .xlsx"),
+        (b"<stata_dta><header>", "export delimited"),
+        (b"$FL2@(#)", "is a file of SPSS"),
+        (b"RDX3\nX\n", "row.names=FALSE"),
+    ],
+)
+@pytest.mark.parametrize("name", ["edges.csv", "edges.csv.gz"])
+def test_files_that_are_no_table_are_named(write, text, words, name):
+    folder = write({"nodes.csv": NODES})
+    (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    with pytest.raises(GraphError, match=f"{name}: .*{words}"):
+        load(folder)
+
+
+def test_an_ending_in_capitals_is_one(write):
+    folder = write({"nodes.csv": NODES})
+    (folder / "E.CSV.GZ").write_bytes(gzip.compress(EDGES.encode()))
+    assert len(read_table(folder / "E.CSV.GZ")) == N
+    (folder / "E.CSV.GZ").write_text(EDGES)
+    with pytest.raises(GraphError, match=r"E.CSV.GZ: is not gzip data although its name ends in .gz"):
+        read_table(folder / "E.CSV.GZ")
+
+
+# A header with a mark in front.
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        ("#,id,age", ["#", "id", "age"]),
+        ("#,person,age", ["#", "person", "age"]),
+        ("#tag,likes,age", ["tag", "likes", "age"]),
+        ("# a note\n#tag,likes,age", ["tag", "likes", "age"]),
+        ("# made by hand, in June, by Ann\nnr,id,age", ["nr", "id", "age"]),
+        ("#made by hand, in June\nnr,id,age", ["nr", "id", "age"]),
+    ],
+)
+@pytest.mark.parametrize("first", ["{}", "p{}"])
+def test_a_header_with_a_mark_names_the_columns(write, head, names, first):
+    rows = "".join(f"{first.format(i)},{i + 5},{20 + i % 7}\n" for i in range(N))
+    table = read_table(write({"n.csv": f"{head}\n{rows}"}) / "n.csv", header=None)
+    assert list(table.names) == names and len(table) == N
+
+
+def test_a_mark_before_words_is_asked_for(write):
+    path = write({"n.csv": "#tag,kind\n" + "".join(f"t{c},k{c}\n" for c in "abcdefg")}) / "n.csv"
+    with pytest.raises(
+        GraphError, match=r"n.csv: line 1 \('#tag,kind'\) begins like a comment, but may name the columns"
+    ):
+        read_table(path, header=None)
+
+
+def test_many_empty_lines_take_no_time(write):
+    path = write({"e.csv": "# a list\n" + "\n" * 400_000 + EDGES}) / "e.csv"
+    start = time.process_time()
+    assert len(read_table(path)) == N and time.process_time() - start < 4
 
 
 # Files without a header.

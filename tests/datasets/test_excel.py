@@ -126,6 +126,125 @@ def test_damaged_files_are_refused(damage: bytes, tmp_path: Path) -> None:
         load(tmp_path / "club.xlsx")
 
 
+def rewritten(path: Path, change: dict[str, tuple[bytes, bytes]]) -> Path:
+    """The workbook with bytes of some members replaced."""
+    with zipfile.ZipFile(path) as source:
+        members = {name: source.read(name) for name in source.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data.replace(*change.get(name, (b"", b""))) if name in change else data)
+    return path
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_damaged_or_locked_member_is_no_crash(locked: bool, tmp_path: Path) -> None:
+    path = workbook(tmp_path / "club.xlsx", edges=EDGES, nodes=NODES)
+    texts = "xl/sharedStrings.xml"
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(texts, "".join(f"<si><t>{i}</t></si>" for i in range(500)))
+        start = archive.getinfo(texts).header_offset
+    data = bytearray(path.read_bytes())
+    if locked:
+        data[start + 6] = data[data.rindex(texts.encode()) - 46 + 8] = 1
+    else:
+        data[start + 60 : start + 160] = b"U" * 100
+    path.write_bytes(data)
+    with pytest.raises(GraphError, match=r"club.xlsx: cannot be read as an Excel workbook"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("value", [b"inf", b"nan", b"1e999"])
+def test_a_number_beyond_all_is_no_crash(value: bytes, tmp_path: Path) -> None:
+    path = workbook(tmp_path / "x.xlsx", s=[["id", "x"], [1, 12345], [2, 6]])
+    table = excel.read_excel(rewritten(path, {"xl/worksheets/sheet1.xml": (b"12345", value)}))
+    assert table.frame["x"].tolist()[1] == "6" and not table.messages
+
+
+def test_a_workbook_with_a_long_name_is_read(tmp_path: Path) -> None:
+    workbook(tmp_path / f"{'x' * 240}.xlsx", edges=EDGES, nodes=NODES)
+    assert load(tmp_path).num_edges == 5
+
+
+def test_a_header_may_begin_with_a_mark(tmp_path: Path) -> None:
+    rows = [["#", "id", "city"], [1, 7, "A"], [2, 8, "B"]]
+    assert excel.read_excel(workbook(tmp_path / "x.xlsx", s=rows)).names == ("#", "id", "city")
+
+
+def changed(path: Path, change: Any) -> Path:
+    book = openpyxl.load_workbook(path)
+    change(book)
+    book.save(path)
+    return path
+
+
+def test_hidden_rows_are_asked_for(tmp_path: Path) -> None:
+    def hide(book: Any) -> None:
+        book["edges"].row_dimensions[3].hidden = True
+        book["edges"].row_dimensions[5].hidden = True
+        book["nodes"].row_dimensions[900].hidden = True  # below the table
+
+    changed(workbook(tmp_path / "club.xlsx", edges=EDGES, nodes=NODES), hide)
+    with pytest.raises(GraphError, match=r"club.xlsx, sheet edges: 2 rows are hidden, .* first: row 3; show them if"):
+        load(tmp_path)
+    changed(tmp_path / "club.xlsx", lambda book: book["edges"].row_dimensions.clear())
+    assert load(tmp_path).num_edges == 5
+
+
+def test_formulas_without_values_are_refused(tmp_path: Path) -> None:
+    rows = [["id", "city"], [101, '=IF(A2=1,"A","B")'], [102, "B"]]
+    path = workbook(tmp_path / "x.xlsx", s=rows)
+    with pytest.raises(GraphError, match=r"x.xlsx: 1 cell with a formula whose value was never calculated, first: B2"):
+        excel.read_excel(path)
+    assert excel.read_excel(rewritten(path, {"xl/worksheets/sheet1.xml": (b"<v />", b"<v>7</v>")})).frame[
+        "city"
+    ].tolist() == ["7", "B"]
+
+
+def test_errors_are_counted_in_the_sheet_that_is_read(tmp_path: Path) -> None:
+    faulty = [["id", "x"], [1, "#N/A"], [2, "#REF!"]]
+    workbook(tmp_path / "club.xlsx", edges=EDGES, nodes=[*NODES, [105, "#N/A", 3]], other=faulty)
+    said = [m.text for m in load(tmp_path).messages if m.code == "excel-errors"]
+    assert said == ["club.xlsx, sheet nodes: 1 cell with an error of a formula (#N/A, #REF!), read as empty"]
+
+
+@pytest.mark.parametrize(
+    ("names", "hidden", "words"),
+    [
+        (["Kanten", "Knoten"], "", "found the sheets Kanten, Knoten; name the sheet of links 'edges' and the sheet"),
+        (["edges", "links", "nodes"], "", "sheets edges, links, nodes, of which edges and links count alike; name"),
+        (["edges", "nodes"], "nodes", r"found the sheets edges \(hidden, and so not read: nodes\); name the sheet"),
+    ],
+)
+def test_other_sheets_are_listed(names: list[str], hidden: str, words: str, tmp_path: Path) -> None:
+    path = workbook(tmp_path / "club.xlsx", **dict.fromkeys(names, EDGES))
+    if hidden:
+        changed(path, lambda book: setattr(book[hidden], "sheet_state", "hidden"))
+    for spec in (tmp_path, path):
+        with pytest.raises(GraphError, match=words):
+            load(spec)
+
+
+def test_each_sheet_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workbook(tmp_path / "club.xlsx", edges=EDGES, nodes=NODES, notes=[["a"]])
+    read: list[str] = []
+    table = excel._table
+    monkeypatch.setattr(
+        excel, "_table", lambda path, sheet, *a, **k: read.append(sheet.name) or table(path, sheet, *a, **k)
+    )
+    load(tmp_path)
+    assert read == ["edges", "nodes"]
+
+
+def test_other_files_called_xlsx_are_named(tmp_path: Path) -> None:
+    for text, words in (
+        (b"<html><table></table></html>", "is a web page"),
+        (b"\xd0\xcf\x11\xe0", "is locked by a password"),
+    ):
+        (tmp_path / "club.xlsx").write_bytes(text)
+        with pytest.raises(GraphError, match=f"club.xlsx: {words}"):
+            load(tmp_path)
+
+
 def test_any_cut_of_a_file_is_refused(tmp_path: Path) -> None:
     whole = workbook(tmp_path / "x.xlsx", s=NODES).read_bytes()
     for cut in range(0, len(whole), 97):

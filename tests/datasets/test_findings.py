@@ -1,10 +1,12 @@
 """What is said about a graph before anyone trains on it: each message with its count, first rows and remedy."""
 
+import time
+
 import numpy as np
 import pytest
 
 from uge_core.datasets import load
-from uge_core.datasets.findings import probable_code, probable_codes, says_not_given
+from uge_core.datasets.findings import probable_codes, says_not_given, words_not_given
 from uge_core.errors import GraphError
 from uge_core.graph.association import association
 from uge_core.graph.graph import Attribute
@@ -165,6 +167,17 @@ def test_words_for_a_missing_value_are_told_of(write):
 @pytest.mark.parametrize(
     ("name", "values", "code"),
     [
+        ("x", [1, 99], 99),
+        ("x", [0, 999], 999),
+        ("x", [1, -9], -9),
+        ("x", [-7, 7], None),
+        ("x", [50, 99], None),
+        ("x", [1, 9], None),
+        ("x", [1, 2, -66], -66),
+        ("x", [1, 2, -77], -77),
+        ("x", [1, 2, 3, 4, 5, 9], 9),
+        ("x", [0, 1, 2, 3, 4, 5, 9], None),
+        ("x", [1, 2, 3, 4, 5, 6, 7, 9], None),
         ("age", [0, 18, 25, 60], 0),
         ("user_age", [-1, 18, 25, 60], -1),
         ("average", [0, 18, 25, 60], None),
@@ -181,7 +194,7 @@ def test_words_for_a_missing_value_are_told_of(write):
     ],
 )
 def test_which_numbers_are_codes(name, values, code):
-    assert probable_code(name, np.array(values, dtype=float)) == code
+    assert next(iter(probable_codes(name, np.array(values, dtype=float))), None) == code
 
 
 AGES = [18, 22, 25, 31, 33, 40, 41, 47, 52, 58, 60, 66, 71, 80]
@@ -271,6 +284,25 @@ def test_every_code_is_named_with_its_cells(write):
         "무응답",
         "#N/A",
         "  unknown ",
+        r"\N",
+        "NaT",
+        "#VALUE!",
+        "#DIV/0!",
+        "#REF!",
+        "KA",
+        "n. s.",
+        "weiß nicht/keine Angabe",
+        "(leer)",
+        "(blank)",
+        "Sans objet",
+        "Not applicable",
+        "UNK",
+        "TBD",
+        ".A",
+        "no information",
+        "Please select",
+        "Bitte wählen",
+        "-- select --",
     ],
 )
 def test_words_for_not_given_in_many_languages(cell):
@@ -278,7 +310,52 @@ def test_words_for_not_given_in_many_languages(cell):
 
 
 @pytest.mark.parametrize(
-    "cell", ["none", "no", "Nan Goldin", "refuse collector", "other", "K", "Kansas", "not married", "0", ""]
+    "cell",
+    [
+        "none",
+        "no",
+        "Nan Goldin",
+        "refuse collector",
+        "other",
+        "K",
+        "Kansas",
+        "not married",
+        "0",
+        "",
+        "nat",
+        "ka",
+        "male/female",
+        ".net",
+        "n",
+    ],
 )
 def test_words_that_are_answers(cell):
     assert not says_not_given(cell)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["1", "2", "DK"], ("DK",)),
+        (["SE", "NO", "DK"], ()),
+        (["m", "w", "KA"], ("KA",)),
+        (["Male", "Female", "0"], ("0",)),
+        (["Male", "Female", "99"], ("99",)),
+        (["Male", "Female", "3"], ()),
+        (["under 18", "18 to 30", "0"], ()),
+        (["1,5", "2,5", "-99,00"], ("-99,00",)),
+        (["1,5", "2,5", "3,0"], ()),
+        (["M", "F", "NaT"], ("NaT",)),
+    ],
+)
+def test_other_values_say_what_one_means(values, words):
+    assert words_not_given("x", values) == words
+
+
+def test_a_column_of_addresses_takes_no_time(write):
+    n = 100_000
+    nodes = "id,mail,g\n" + "".join(f"{i},a{i}@example.org,{'xy'[i % 2]}\n" for i in range(n))
+    folder = write({"nodes.csv": nodes, "edges.csv": ring(100)})
+    start = time.process_time()
+    graph = load(folder)
+    assert [a.name for a in graph.attributes] == ["g"] and time.process_time() - start < 6

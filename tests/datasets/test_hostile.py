@@ -154,7 +154,7 @@ REFUSED = {
     ),
     "a zip called csv": (
         {"nodes.csv": archive(**CLIMBING), "edges.csv": EDGES},
-        "nodes.csv: is not text (it holds zero bytes)",
+        "nodes.csv: is a zip archive, as an Excel workbook is; rename it so that it ends in .xlsx if it is one",
     ),
     "an npz that climbs": (
         {"nodes.csv": NODES, "edges.npz": archive(**{"../evil.npy": b"x"})},

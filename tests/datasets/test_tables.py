@@ -144,6 +144,28 @@ def test_a_weight_that_cannot_be_one_is_refused_with_its_line(write, cell):
     )
 
 
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (["1,5", "2,5", "3,5"], r"3 weights with a comma in column 'weight', first: line 2 \('1', '2', '1,5'\)"),
+        (["1", "2,5", "3"], r"1 weight with a comma in column 'weight', first: line 3"),
+        (["1.000", "500", "2.000"], "2 weights in column 'weight' whose point may be of thousands or of decimals"),
+        (["1.000,5", "500", "2"], "1 weight with a comma"),
+    ],
+)
+def test_marks_in_weights_are_refused(write, weights, words):
+    rows = "".join(f"{a};{w}\n" for a, w in zip(["1;2", "2;3", "1;3"], weights, strict=True))
+    with pytest.raises(GraphError, match=f"edges.csv: {words}"):
+        load(write({"nodes.csv": THREE, "edges.csv": f"source;target;weight\n{rows}"}))
+
+
+@pytest.mark.parametrize("weights", [["1.000", "0.500", "2"], ["1.000", "2.500", "0.125"], ["1.5", "500", "2.000"]])
+def test_points_of_decimals_are_read(write, weights):
+    rows = "".join(f"{a},{w}\n" for a, w in zip(["1,2", "2,3", "1,3"], weights, strict=True))
+    graph = load(write({"nodes.csv": THREE, "edges.csv": f"source,target,weight\n{rows}"}))
+    assert sorted(graph.edge_weights.tolist()) == sorted(map(float, weights))
+
+
 def test_a_column_called_w_without_numbers_is_no_weight(write, about_files):
     graph = load(write({"nodes.csv": THREE, "edges.csv": "source,target,w\n1,2,friend\n2,3,family\n"}))
     assert roles(graph)["w"] == "ignored" and not graph.weighted

@@ -44,6 +44,7 @@ def test_names_stay_in_their_folder(store: RunStore) -> None:
     upload = save_upload("../../out", [(n, io.BytesIO(b"x")) for n in names], store)
     assert upload.name == "out" and upload.folder.parent == uploads_folder(store)
     assert upload.files == ("2-evil.csv", "evil.csv", "hidden.csv", "my_table.csv")
+    assert upload.written == ("evil.csv", "my_table.csv", "hidden.csv", "2-evil.csv")
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ def _weight_column(
     edges: Table, name: str, ends: tuple[str, str], named: bool
 ) -> tuple[Column, npt.NDArray[np.float64] | None]:
     """The role of a column of weights, and the weights where they differ."""
+    _refuse_marks(edges, name, ends)
     numbers = as_numbers(edges.frame[name])
     if np.isnan(numbers).all() and not named:
         return Column(edges.file, name, "ignored", "no numbers, which weights are"), None
@@ -77,6 +78,29 @@ def _weight_column(
     if numbers[0] and (numbers == numbers[0]).all():
         return Column(edges.file, name, "weight", "the same for every edge"), None
     return Column(edges.file, name, "weight"), numbers
+
+
+def _refuse_marks(edges: Table, name: str, ends: tuple[str, str]) -> None:
+    """Refuses weights with a decimal comma, or with points that may be decimal or of thousands."""
+    cells = edges.frame[name]
+    if cells.dtype.kind in "iuf":
+        return
+    given = cells.dropna().astype("str")
+    comma = cells.astype("str").str.fullmatch(r"\s*[+-]?\d[\d.\u202f ]*,\d+\s*", na=False).to_numpy(dtype=bool)
+    if comma.any():
+        raise GraphError(
+            f"{edges.file}: {counted(int(comma.sum()), 'weight')} with a comma in column {name!r}, first: "
+            f"{edges.first_lines(comma, *ends, name)}; write decimals with a point and no marks for thousands, or rename "
+            "the column to leave weights out"
+        )
+    point = given[given.str.contains(".", regex=False)]
+    if 0 < len(point) < len(given) and point.str.fullmatch(r"[1-9]\d{0,2}\.\d{3}").all():
+        wrong = cells.isin(point).to_numpy()
+        raise GraphError(
+            f"{edges.file}: {counted(int(wrong.sum()), 'weight')} in column {name!r} whose point may be of thousands or of "
+            f"decimals, as others have none, first: {edges.first_lines(wrong, *ends, name)}; write 1.000 as 1000 if it is a "
+            "thousand, else as 1"
+        )
 
 
 def drop_isolated_items(

@@ -10,13 +10,14 @@ import codecs
 import csv
 import re
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from uge_core.datasets.bounded import is_gzip, open_bytes
+from uge_core.datasets.bounded import is_gzip, is_zipped, open_bytes
 from uge_core.errors import GraphError
 from uge_core.graph.graph import Message
 
@@ -27,13 +28,20 @@ _LOOKED_AT = 200
 _MOST_CELLS = 20_000
 _TALLEST = 20  # lines that the cells of a header may take
 _SEPARATORS = ",;\t"
-_COMMENTS = ("#", "%", "//")
+COMMENTS = ("#", "%", "//")
+_COMMENT_BYTES = tuple(mark.encode() for mark in COMMENTS)
+_MARK = re.compile(r"^(?:#|%|//)+")
+_OTHERS = ("::", "|")
+_WITHOUT_BLANKS = ("^", "~", ":")  # beside blanks they are punctuation
+_SLIPS = 0.8
 _SHOWN = 3
 _SHORTEST_CODE = 6
-_ENDS = re.compile(r"\r\n|\n|\r")
+LINE_END = re.compile(r"\r\n|\n|\r")
 _SAYS_SEPARATOR = re.compile(r'\ufeff?"?sep=([^"\w\s]|\t| )"?[,;\t|]*', re.IGNORECASE)
+_DRAWN = re.compile(r"\s*[+|:,;\s=-]*[-=]{2,}[+|,;\s][+|:,;\s=-]*|\s*\|.*\|\s*")
+_DRAWN_WITHIN = 4
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_KNOWN = {
+KNOWN = {
     "id",
     "node",
     "node_id",
@@ -51,6 +59,7 @@ _KNOWN = {
 """Names that a header has, and that are hardly ever cells."""
 _LETTERS = {("a", "b"), ("x", "y"), ("i", "j"), ("u", "v"), ("v", "w")}
 """Names of ends that may be ids as well."""
+SEPARATOR_NAMES = {"\t": "tabs", " ": "blanks", ",": "commas", ";": "semicolons"}
 _KONECT = {"sym", "asym", "bip"}
 
 
@@ -85,15 +94,18 @@ def begin(path: Path, encoding: str, *, comments: bool = False) -> Start:
     wide = encoding.lower().startswith(("utf-16", "utf-32"))  # a line's end is not one byte
     try:
         zipped = is_gzip(path)
-        if path.suffix == ".gz" and not zipped:
+        if is_zipped(path) and not zipped:
             raise GraphError(f"{path.name}: is not gzip data although its name ends in .gz; rename it or compress it")
-        if path.suffix != ".gz" and zipped:
+        if zipped and not is_zipped(path):
             raise GraphError(f"{path.name}: is gzip data; rename it to {path.name}.gz or unpack it")
         with open_bytes(path) as f:
-            head = line = f.readline(LONGEST)
-            while comments and not wide and len(head) < LONGEST and (_is_comment(line) or not line.strip()) and line:
+            line = f.readline(LONGEST)
+            first, size = [line], len(line)
+            while comments and not wide and size < LONGEST and line and (line.isspace() or _is_comment(line)):
                 line = f.readline(LONGEST)
-                head += line
+                first.append(line)
+                size += len(line)
+            head = b"".join(first)
             peek = head + f.readline(LONGEST)
             more = f.read(_PEEK)
             peek += more
@@ -106,7 +118,7 @@ def begin(path: Path, encoding: str, *, comments: bool = False) -> Start:
         raise GraphError(f"{path.name}: is not text (it holds zero bytes); save it as plain text separated by commas")
     try:
         if wide:
-            lines = _ENDS.split(codecs.getincrementaldecoder(encoding)().decode(peek))
+            lines = LINE_END.split(codecs.getincrementaldecoder(encoding)().decode(peek))
         else:
             # What is wrong further down is found, with its line, when the rows are read.
             sure = head.count(b"\n") + 1
@@ -121,13 +133,19 @@ def begin(path: Path, encoding: str, *, comments: bool = False) -> Start:
     said = _SAYS_SEPARATOR.fullmatch(lines[0])
     at += said is not None
     found: list[str] = []
-    while comments and at < len(lines) - 1 and (_is_comment(lines[at]) or (found and not lines[at].strip())):
+    while comments and at < len(lines) - 1 and ((found and not lines[at].strip()) or _is_comment(lines[at])):
         found += [lines[at]] if lines[at].strip() else []
         at += 1
     if found and re.match("%%MatrixMarket", found[0], re.IGNORECASE):
         raise GraphError(
             f"{path.name}: is a Matrix Market file, no table; rename it so that it ends in .mtx, "
             "with nodes.csv beside it, row i of the matrix being the i-th of the nodes; or save it as CSV"
+        )
+    drawn = next((i for i, line in enumerate(lines[at : at + _DRAWN_WITHIN], at) if _DRAWN.fullmatch(line)), None)
+    if drawn is not None:
+        raise GraphError(
+            f"{path.name}: line {drawn + 1} ({lines[drawn].strip()[:40]!r}) is drawn, as in a table that a database's "
+            "shell or Markdown shows; save the table as CSV (psql --csv, mysql --batch, sqlite3 -csv)"
         )
     if not lines[at].strip():
         what = (
@@ -140,31 +158,88 @@ def begin(path: Path, encoding: str, *, comments: bool = False) -> Start:
 def _is_comment(line: str | bytes) -> bool:
     """Whether a line begins like a comment."""
     if isinstance(line, bytes):
-        return line.removeprefix(codecs.BOM_UTF8).startswith(tuple(m.encode() for m in _COMMENTS))
-    return line.startswith(_COMMENTS)
+        return line.removeprefix(codecs.BOM_UTF8).startswith(_COMMENT_BYTES)
+    return line.startswith(COMMENTS)
 
 
-def separator_of(lines: Sequence[str]) -> str:
-    """Comma, semicolon or tab, whichever stands most often in the first line; a blank where all lines agree on it."""
-    sep = most_frequent(lines[0])
-    some = [line for line in lines[:_LOOKED_AT] if line.strip()]
-    fields = {len(line.split()) for line in some}
-    if (
-        len(some) > 1
-        and len(fields) == 1
-        and min(fields) > 1
-        and not any(set(line) & set(_SEPARATORS) for line in some)
-    ):
-        return " "
-    rows = {len(line.split()) for line in some[1:]}
-    if sep not in some[0] and rows == {len(some[0].split()) + 1} and len(some) > 2 and not any(sep in s for s in some):
-        return " "  # R's write.table, which names no column of row names
-    return sep
+def separator_of(lines: Sequence[str], *, blanks: bool = True) -> str:
+    """Comma, semicolon or tab by the first lines; a blank where all lines agree on it.
+
+    Of several in the first line the one that stands as often in most of the others, prose left out: a comma before a
+    blank is no separator where another may be one.
+
+    Args:
+        lines: the first lines.
+        blanks: whether blanks may separate.
+    """
+    some = [_without_quoted(line) for line in lines[:_LOOKED_AT] if line.strip()]
+    there = [s for s in _SEPARATORS if s in some[0]]
+    if not there and len(some) > 1:  # under a title of one cell
+        there = [s for s in _SEPARATORS if all(s in line for line in some[1:])]
+    bare = [s for s in there if any(re.search(re.escape(s) + r"\S", line) for line in some)]
+    there = bare or there
+    if there:
+        return max(there, key=lambda s: (sum(line.count(s) == some[0].count(s) for line in some), some[0].count(s)))
+    whole = [line for line in lines[:_LOOKED_AT] if line.strip()]
+    fields = [len(line.split()) for line in whole]
+    if blanks and len(whole) > 1 and not any(set(line) & set(_SEPARATORS) for line in whole):
+        even = fields[0] > 1 and len({*fields}) == 1
+        if even or (
+            len(whole) > 2 and {*fields[1:]} == {fields[0] + 1}
+        ):  # R's write.table names no column of row names
+            return " "
+    return _SEPARATORS[0]
 
 
-def most_frequent(line: str) -> str:
-    """Comma, semicolon or tab, whichever stands most often in a line, quoted cells left out."""
-    return max(_SEPARATORS, key=re.sub(r'"[^"]*"', "", line).count)
+def other_separator(lines: Sequence[str]) -> str:
+    """What separates in place of comma, semicolon, tab and blank, or nothing: ``::`` or ``|``, as often in all lines."""
+    some = [_without_quoted(line) for line in lines[:_LOOKED_AT] if line.strip()]
+    marks = _OTHERS if any(re.search(r"\s", line) for line in some) else _OTHERS + _WITHOUT_BLANKS
+    for mark in marks:
+        counts = {line.count(mark) for line in some}
+        if len(some) > 1 and len(counts) == 1 and counts != {0}:
+            return mark
+    return ""
+
+
+def refuse_other_separator(path: Path, lines: Sequence[str], sep: str) -> None:
+    """Refuses a file whose cells are separated by what nobody said.
+
+    Args:
+        path: the file.
+        lines: its first lines.
+        sep: the separator that was found.
+
+    Raises:
+        GraphError: another one stands as often in all lines, and `sep` does not.
+    """
+    mark = other_separator(lines)
+    some = [_without_quoted(line) for line in lines[:_LOOKED_AT] if line.strip()]
+    counts = {line.count(sep) for line in some}
+    if not mark or (sep in _SEPARATORS and len(counts) == 1 and counts != {0} and mark != "::"):
+        return
+    if mark == "::":
+        raise GraphError(
+            f"{path.name}: '::' separates its cells, as in MovieLens 1M and 10M; it is read in files called users.dat, "
+            "ratings.dat and movies.dat alone: call them so, or replace every :: by a tab"
+        )
+    raise GraphError(
+        f"{path.name}: {mark!r} separates its cells; say so in dataset.yaml (edges: FILE, nodes: FILE, separator: "
+        f"{mark!r}), or write sep={mark} as the first line of the file"
+    )
+
+
+def _without_quoted(line: str) -> str:
+    return re.sub(r'"[^"]*"', "", line)
+
+
+def are_neighbours(path: Path, lines: Sequence[str], sep: str) -> bool:
+    """Whether lines of unequal length are lists: somebody's id, and the ids of all neighbours."""
+    rows = [[c for c in record(path, [line], sep)[0] if c] for line in lines[:_LOOKED_AT] if line.strip()]
+    first, others = {row[0] for row in rows}, [c for row in rows for c in row[1:]]
+    usual = max(Counter(map(len, rows)).values(), default=0)  # a row too long here and there is a slip
+    ids = sum(c in first for c in others) * 2 > len(others)
+    return usual < _SLIPS * len(rows) and len(first) == len(rows) and (ids or all(map(written_as_number, others)))
 
 
 def split(path: Path, line: str, sep: str) -> list[str]:
@@ -175,7 +250,7 @@ def split(path: Path, line: str, sep: str) -> list[str]:
 def record(path: Path, lines: Sequence[str], sep: str) -> tuple[list[str], int]:
     """The cells of the first row of `lines`, quotes removed, and how many lines it takes."""
     try:
-        few = (f"{_even(line, sep)}\n" for line in lines[:_TALLEST])
+        few = (f"{even(line, sep)}\n" for line in lines[:_TALLEST])
         reader = csv.reader(few, delimiter=sep[0], skipinitialspace=True)
         cells = next(reader, [])
     except csv.Error as e:
@@ -185,7 +260,7 @@ def record(path: Path, lines: Sequence[str], sep: str) -> tuple[list[str], int]:
     return [c.rstrip("\n") for c in cells], reader.line_num
 
 
-def _even(line: str, sep: str) -> str:
+def even(line: str, sep: str) -> str:
     """A line with single blanks where runs of them separate."""
     return re.sub(r"[ \t]+", " ", line.strip(" \t")) if sep == " " else line
 
@@ -209,18 +284,14 @@ def header_of(
         GraphError: what the first line is cannot be told, or `columns` are not as many as its fields.
     """
     cells, used = record(path, start.lines, sep)
-    cells = [_ENDS.sub(" ", c).strip() for c in cells]
+    cells = [LINE_END.sub(" ", c).strip() for c in cells]
     enough = _MOST_CELLS // max(len(cells), 1) + 2
     below = [
         record(path, [line], sep)[0] for line in start.lines[used : used + min(_LOOKED_AT, enough)] if line.strip()
     ]
     rows = [[c.strip() for c in row] for row in below]
     if header is not False and columns is None and rows and all(len(r) == len(cells) + 1 and r[-1] for r in rows):
-        raise GraphError(
-            f"{path.name}: the header names {len(cells)} columns, but each line below has {len(cells) + 1} cells, as R's "
-            "write.table leaves out the name of the row names; write the table with row.names=FALSE, or a name in front "
-            "of the header"
-        )
+        raise GraphError(f"{path.name}: {_short_header(start, sep, cells, rows)}")
     likeness = _likeness(cells, rows)
     named = (
         _named_by_comment(path, start, sep, cells, rows, likeness) if columns is None and header is not False else None
@@ -228,7 +299,7 @@ def header_of(
     first = f"line {start.skipped + 1} ({', '.join(repr(c[:30]) for c in cells[:_SHOWN])})"
     messages = []
     if start.comments:
-        marks = " or ".join(dict.fromkeys(next(m for m in _COMMENTS if c.startswith(m)) for c in start.comments))
+        marks = " or ".join(dict.fromkeys(next(m for m in COMMENTS if c.startswith(m)) for c in start.comments))
         many = len(start.comments)
         text = (
             f"{path.name}: {many:,} {'line' if many == 1 else 'lines'} at the start {'begins' if many == 1 else 'begin'} "
@@ -244,7 +315,7 @@ def header_of(
         if len(columns) != len(cells):
             raise GraphError(
                 f"{path.name}: columns: in dataset.yaml has {len(columns)} of the {len(cells)} names that {first} needs, "
-                f"separated by {_SEPARATOR_NAMES.get(sep, repr(sep))}; name as many as there are fields"
+                f"separated by {SEPARATOR_NAMES.get(sep, repr(sep))}; name as many as there are fields"
             )
         if header is None and (likeness == "header" or [c.lower() for c in columns] == [c.lower() for c in cells]):
             raise GraphError(
@@ -273,7 +344,21 @@ def header_of(
     return cells, used, tuple(messages), False
 
 
-_SEPARATOR_NAMES = {"\t": "tabs", " ": "blanks", ",": "commas", ";": "semicolons"}
+def _short_header(start: Start, sep: str, cells: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Why a header has a cell less than each line below."""
+    many = len(rows[0])
+    text = f"the header names {len(cells)} column{'s' * (len(cells) > 1)}, but each line below has {many} cells"
+    line = next((x for x in start.lines[1:] if re.search(re.escape(sep) + r" \S", _without_quoted(x))), None)
+    if sep != " " and line is not None and f"{sep} " not in start.lines[0]:
+        return f"{text}; put cells that hold the separator into quotation marks, as in {line[:60]!r}"
+    if len(cells) == 1 or not any(map(written_as_number, rows[0])):
+        return (
+            f"{text}; remove line {start.skipped + 1} ({cells[0][:40]!r}) if it is a title, or name all columns in it"
+        )
+    return (
+        f"{text}, as R's write.table leaves out the name of the row names; write the table with row.names=FALSE, or a "
+        "name in front of the header"
+    )
 
 
 def _named_by_comment(
@@ -294,20 +379,30 @@ def _named_by_comment(
                 f"{path.name}: line {number} ({line[:60]!r}) begins like a comment, but is like the rows below; remove "
                 "it if it is one, else write a header line above it, after which no line is a comment"
             )
-    last = record(path, [re.sub(r"^(?:#|%|//)+", "", start.comments[-1]).strip()], sep)[0]
-    last = [c.strip() for c in last]
+    written = record(path, [start.comments[-1]], sep)[0]
+    if len(written) == len(cells) > 1 and written[0].strip() == "#":
+        last = [c.strip() for c in written]  # a column of numbers may be called so
+    else:
+        last = [c.strip() for c in record(path, [_MARK.sub("", start.comments[-1]).strip()], sep)[0]]
     if (
         len(last) != len(cells)
         or not all(last)
-        or any(map(_is_number, last))
+        or any(map(written_as_number, last))
         or len({*last}) < len(last)
         or last[0].lower() in _KONECT
     ):
         return None
     names, first = {c.lower() for c in last}, {c.lower() for c in cells}
-    if names == first or not (likeness == "row" or (names & _KNOWN and not first & _KNOWN and likeness != "header")):
-        return None
-    return last
+    if names == first or likeness == "header" or first & KNOWN:
+        return last if names != first and likeness == "row" else None
+    if likeness == "row" or names & KNOWN or last[0] == "#" or any(map(written_as_number, cells)):
+        return last
+    if not _MARK.sub("", start.comments[-1])[:1].isspace():
+        raise GraphError(
+            f"{path.name}: line {start.skipped} ({start.comments[-1][:60]!r}) begins like a comment, but may name the "
+            "columns; remove the mark in front if it does, else the line"
+        )
+    return None
 
 
 def _likeness(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Literal["row", "header", ""]:
@@ -315,18 +410,18 @@ def _likeness(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Literal["r
     below = [row for row in rows if list(row) != list(first) and any(row)]
     if not below:
         return ""
-    if any(c.lower() in _KNOWN for c in first):
+    if any(c.lower() in KNOWN for c in first):
         return "header"
     numbers = texts = 0
     leads = False
     for i, cell in enumerate(first):
         others = [row[i] for row in below if i < len(row) and row[i]]
-        numeric = bool(others) and all(map(_is_number, others))
+        numeric = bool(others) and all(map(written_as_number, others))
         if not cell:
             if i == 0 and numeric:
                 return "header"  # the index that pandas writes has no name
-        elif _is_number(cell):
-            if others and not any(map(_is_number, others)):
+        elif written_as_number(cell):
+            if others and not any(map(written_as_number, others)):
                 return "header"
             numbers += numeric
             texts += not numeric and _same_make(cell, others)
@@ -336,7 +431,7 @@ def _likeness(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Literal["r
         else:
             texts += cell in others or _same_make(cell, others)
     ends = [{row[i] for row in below if i < len(row)} for i in (0, 1)]
-    if len(first) > 1 and not any(map(_is_number, first[:2])):
+    if len(first) > 1 and not any(map(written_as_number, first[:2])):
         texts += (first[0] != "" and first[0] in ends[1]) + (first[1] != "" and first[1] in ends[0])
     return "row" if texts or leads or numbers == sum(map(bool, first)) else ""
 
@@ -351,7 +446,8 @@ def _same_make(cell: str, others: Sequence[str]) -> bool:
     )
 
 
-def _is_number(cell: str) -> bool:
+def written_as_number(cell: str) -> bool:
+    """Whether a cell is a number, written with a point and without marks for thousands."""
     return _NUMBER.fullmatch(cell) is not None
 
 
@@ -361,7 +457,7 @@ def reason(path: Path, error: Exception, encoding: str) -> str:
         return _encoding_reason(path, encoding)
     if isinstance(error, PermissionError):
         return "may not be read by this user; change its permissions"
-    if path.suffix == ".gz" and not isinstance(error, ValueError):
+    if is_zipped(path) and not isinstance(error, ValueError):
         return "the gzip data are damaged or cut off; compress or download it again"
     return f"cannot be read ({str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'})"
 

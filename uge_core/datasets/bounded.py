@@ -59,12 +59,17 @@ def is_gzip(path: Path) -> bool:
         return f.read(2) == _GZIP
 
 
+def is_zipped(path: Path) -> bool:
+    """Whether a file is gzip data by its name."""
+    return path.suffix.lower() == ".gz"
+
+
 def open_bytes(path: Path) -> IO[bytes]:
     """A file's bytes, unpacked where its name ends in .gz.
 
     Reading raises a `GraphError` once more than `unpacked_limit` bytes have come out of it.
     """
-    if path.suffix != ".gz":
+    if not is_zipped(path):
         return path.open("rb")
     return io.BufferedReader(_Counted(path), 2**18)
 

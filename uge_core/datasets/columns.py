@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import FloatArray, IntArray
-from uge_core.datasets.findings import probable_codes, says_not_given
+from uge_core.datasets.findings import probable_codes, words_not_given
 from uge_core.datasets.layouts.base import Asked
 from uge_core.datasets.tables import Table, as_numbers, counted, usable_names
 from uge_core.errors import GraphError
@@ -275,8 +275,10 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
         if column.detail == _OWN_VALUE:
             owners.append(column.name)
         if column.role in ("attribute", "ignored") and cell.role.kind in ("auto", "attribute"):
-            words = [v for v in cell.values.dropna().unique() if isinstance(v, str) and says_not_given(v)]
-            codes += [f"{column.name}: {w}, {counted(int((cell.values == w).sum()), 'cell')}" for w in words]
+            # What means "not given" is frequent; an ignored column may hold a text for each node.
+            often = cell.values.value_counts().head(MAX_TEXTS)
+            words = words_not_given(cell.name, [v for v in often.index if isinstance(v, str)])
+            codes += [f"{column.name}: {w}, {counted(int(often[w]), 'cell')}" for w in words]
         if column.role not in ("attribute", "feature") or cell.role.kind == "label":
             continue
         # Of an attribute the few values are looked at, of a feature all cells.

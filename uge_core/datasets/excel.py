@@ -7,82 +7,140 @@ value that was saved with it. python-calamine, which is loaded only here, runs n
 from __future__ import annotations
 
 import csv
+import html
+import math
 import re
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from uge_core.datasets.bounded import too_large, unpacked_limit
+from uge_core.datasets.foreign import refuse_foreign
 from uge_core.datasets.tables import Table, counted, read_table
 from uge_core.errors import GraphError
 from uge_core.graph.graph import Message
 
 ENDING = ".xlsx"
+NAME_SHEETS = "name the sheet of links 'edges' and the sheet of people 'nodes'"
 _MOST_DIGITS = 15  # that Excel keeps of a number
-_TEXT_CELL = re.compile(rb't="s"')
-_ERROR_CELL = re.compile(rb't="e"')
+_LONGEST_NAME = 80
+_LOCKED = b"\xd0\xcf\x11\xe0"  # old workbooks begin so too
 _TEXT = re.compile(rb"<si[ >]")
-_PIECE = 2**20
+_TEXT_CELL = re.compile(rb't="s"')
+_ERROR_CELL = re.compile(rb'<(?:\w+:)?c\s[^>]*t="e"')
+_HIDDEN_ROW = re.compile(rb'<(?:\w+:)?row\s(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
+_NO_VALUE = re.compile(
+    rb'<(?:\w+:)?c\s(?![^>]*t="str")[^>]*\br="([A-Z]+\d+)"[^>]*>\s*<(?:\w+:)?f(?:\s[^>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*'
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+_SHEET = re.compile(r"<(?:\w+:)?sheet\s[^>]*>")
+_RELATION = re.compile(r"<(?:\w+:)?Relationship\s[^>]*>")
+_ATTRIBUTE = re.compile(r'([\w:]+)\s*=\s*"([^"]*)"')
 
 
-def sheet_names(path: Path) -> tuple[str, ...]:
-    """The sheets with cells, but for hidden ones.
+@dataclass(frozen=True)
+class Sheets:
+    """The names of a workbook's sheets.
+
+    Attributes:
+        shown: those that a reader of the workbook sees.
+        hidden: those that are hidden, and never read.
+    """
+
+    shown: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        text = f"the sheets {', '.join(self.shown)}" if self.shown else "no sheet that is shown"
+        return text + (f" (hidden, and so not read: {', '.join(self.hidden)})" if self.hidden else "")
+
+
+def sheet_names(path: Path) -> Sheets:
+    """The sheets, with cells or without.
 
     Raises:
         GraphError: it is no workbook, or one that is locked.
     """
     with _opened(path) as book:
-        return _filled(book)
+        return _names(book)
 
 
 def read_excel(
-    path: Path,
-    sheet: str | None = None,
-    *,
-    in_place: bool = False,
-    header: bool | None = None,
-    columns: Sequence[str] | None = None,
+    path: Path, *, in_place: bool = False, header: bool | None = None, columns: Sequence[str] | None = None
 ) -> Table:
-    """One sheet as a table.
+    """The only sheet with cells as a table.
 
     Args:
         path: the workbook.
-        sheet: its name; None: the only one with cells.
         in_place: as in `read_table`.
         header: as there.
         columns: as there.
 
     Raises:
-        GraphError: no workbook, several sheets where none is named, or what `read_table` raises.
+        GraphError: no workbook, several sheets, or what `read_table` raises.
     """
     with _opened(path) as book:
-        there = _filled(book)
-        if sheet is None and len(there) != 1:
-            listed = f"the sheets {', '.join(there)}" if there else "no sheet with cells"
+        names = _names(book)
+        sheets = [sheet for name in names.shown if (sheet := book.get_sheet_by_name(name)).height]
+        if len(sheets) != 1:
+            named = replace(names, shown=tuple(sheet.name for sheet in sheets))
             raise GraphError(
-                f"{path.name}: found {listed}; one is read as a table: save each sheet as a workbook of its own, or "
-                "call the one with links edges and the one with people nodes, and open the workbook alone"
+                f"{path.name}: found {named if sheets else 'no sheet with cells'}; one is read as a table: save each sheet "
+                f"as a workbook of its own, or {NAME_SHEETS}, and open the workbook alone"
             )
-        name = sheet or there[0]
-        filled = book.get_sheet_by_name(name)
-        merged = [] if filled.merged_cell_ranges is None else list(filled.merged_cell_ranges)
-        _refuse_merged(path, name, merged)
-        if header is not False:
-            _refuse_title(path, name, filled)
-        called = path.name if sheet is None else f"{path.name}, sheet {name}"
-        # Of many equal texts a workbook keeps one, so that what is written is counted.
-        with tempfile.TemporaryDirectory() as folder:
-            text = Path(folder) / re.sub(r"[/\0]", "_", called)
-            long = _write(text, path, filled)
-            table = read_table(text, sep=",", in_place=in_place, header=header, columns=columns)
-        table.frame.index += filled.start[0]
-        faults = _errors(path)
+        return _table(path, sheets[0], path.name, in_place=in_place, header=header, columns=columns)
+
+
+def read_sheets(path: Path, names: Sequence[str]) -> list[Table]:
+    """Some sheets as tables.
+
+    Args:
+        path: the workbook.
+        names: of the sheets.
+
+    Raises:
+        GraphError: no workbook, a sheet without cells, or what `read_table` raises.
+    """
+    with _opened(path) as book:
+        tables = []
+        for name in names:
+            sheet = book.get_sheet_by_name(name)
+            if not sheet.height:
+                raise GraphError(
+                    f"{path.name}: sheet {name} has no cells; a header and one row per node or edge are needed"
+                )
+            tables.append(_table(path, sheet, f"{path.name}, sheet {name}"))
+        return tables
+
+
+def _table(
+    path: Path,
+    sheet: Any,
+    called: str,
+    *,
+    in_place: bool = False,
+    header: bool | None = None,
+    columns: Sequence[str] | None = None,
+) -> Table:
+    """One sheet as a table."""
+    _refuse_merged(path, sheet.name, [] if sheet.merged_cell_ranges is None else list(sheet.merged_cell_ranges))
+    if header is not False:
+        _refuse_title(path, sheet.name, sheet)
+    faults = _check_cells(path, sheet, called)
+    # Of many equal texts a workbook keeps one, so that what is written is counted.
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / re.sub(r"[/\0]", "_", _short(called))
+        long = _write(text, path, sheet)
+        table = read_table(
+            text, sep=",", in_place=in_place, header=header, columns=columns, comments=False, rows_above=sheet.start[0]
+        )
     messages = [*table.messages]
     if long:
         messages.append(
@@ -101,7 +159,7 @@ def read_excel(
             Message(
                 "warning",
                 "excel-errors",
-                f"{path.name}: {counted(faults, 'cell')} with an error of a formula (#N/A, #REF!), read as empty",
+                f"{called}: {counted(faults, 'cell')} with an error of a formula (#N/A, #REF!), read as empty",
                 faults,
                 (),
                 "mend the formulas, or paste their values",
@@ -120,20 +178,23 @@ def _opened(path: Path) -> Iterator[Any]:
             f"{path.name}: reading Excel needs python-calamine; install it, or save the sheets as CSV UTF-8"
         ) from None
     try:
+        _refuse_others(path)
         _refuse_large(path)
         book = calamine.CalamineWorkbook.from_path(str(path))
     except calamine.PasswordError:
-        raise GraphError(
-            f"{path.name}: is locked by a password; save it without, or save the sheets as CSV UTF-8"
-        ) from None
-    except (calamine.CalamineError, OSError, ValueError, zipfile.BadZipFile) as e:
+        raise _locked(path) from None
+    except (calamine.CalamineError, OSError, KeyError, ValueError, *_DAMAGES) as e:
         raise _damaged(path, e) from None
     try:
         yield book
-    except calamine.CalamineError as e:
+    except (calamine.CalamineError, *_DAMAGES) as e:
         raise _damaged(path, e) from None
     finally:
         book.close()
+
+
+# A member that is encrypted is a RuntimeError, one packed in an unknown way NotImplementedError.
+_DAMAGES = (EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def _damaged(path: Path, error: Exception) -> GraphError:
@@ -141,6 +202,25 @@ def _damaged(path: Path, error: Exception) -> GraphError:
     return GraphError(
         f"{path.name}: cannot be read as an Excel workbook ({said}); save it again as .xlsx, or the sheets as CSV UTF-8"
     )
+
+
+def _locked(path: Path) -> GraphError:
+    return GraphError(
+        f"{path.name}: is locked by a password, or an old workbook (.xls); save it as .xlsx without one, or the sheets as "
+        "CSV UTF-8"
+    )
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuses files that are no zip archive, as a workbook is, by what they are."""
+    if zipfile.is_zipfile(path):
+        return
+    with path.open("rb") as file:
+        begins = file.read(len(_LOCKED))
+    if begins == _LOCKED:
+        raise _locked(path)
+    if not begins.startswith(b"PK"):  # else a damaged archive
+        refuse_foreign(path)
 
 
 def _refuse_large(path: Path) -> None:
@@ -154,36 +234,67 @@ def _refuse_large(path: Path) -> None:
         if texts is None:
             return
         longest = max(map(len, _TEXT.split(archive.read(texts))), default=0)
-        if longest > 2**10 and longest * _cells(archive, _TEXT_CELL) > unpacked_limit():
-            raise too_large(path)
+        if longest > 2**10:
+            cells = sum(len(_TEXT_CELL.findall(archive.read(m))) for m in members if "worksheets/" in m.filename)
+            if longest * cells > unpacked_limit():
+                raise too_large(path)
 
 
-def _errors(path: Path) -> int:
-    """The cells that hold an error, in all sheets."""
-    with zipfile.ZipFile(path) as archive:
-        return _cells(archive, _ERROR_CELL)
-
-
-def _cells(archive: zipfile.ZipFile, kind: re.Pattern[bytes]) -> int:
-    """The cells of a kind in all sheets."""
-    found = 0
-    for member in archive.infolist():
-        if "worksheets/" in member.filename:
-            with archive.open(member) as file:
-                while piece := file.read(_PIECE):
-                    found += len(kind.findall(piece))
-    return found
-
-
-def _filled(book: Any) -> tuple[str, ...]:
+def _names(book: Any) -> Sheets:
     import python_calamine as calamine
 
-    shown = [
-        s.name
-        for s in book.sheets_metadata
-        if s.visible == calamine.SheetVisibleEnum.Visible and s.typ == calamine.SheetTypeEnum.WorkSheet
-    ]
-    return tuple(name for name in shown if book.get_sheet_by_name(name).height)
+    tables = [s for s in book.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet]
+    shown = [s.name for s in tables if s.visible == calamine.SheetVisibleEnum.Visible]
+    return Sheets(tuple(shown), tuple(s.name for s in tables if s.name not in shown))
+
+
+def _check_cells(path: Path, sheet: Any, called: str) -> int:
+    """The cells of a sheet that hold an error.
+
+    Raises:
+        GraphError: rows are hidden, or formulas have no value.
+    """
+    with zipfile.ZipFile(path) as archive:
+        member = _member(archive, sheet.name)
+        if member is None:
+            return 0
+        data = archive.read(member)
+    hidden = [row for row in map(int, _HIDDEN_ROW.findall(data)) if sheet.start[0] < row <= sheet.end[0] + 1]
+    if hidden:
+        one = len(hidden) == 1
+        raise GraphError(
+            f"{called}: {counted(len(hidden), 'row')} {'is' if one else 'are'} hidden, by a filter or by hand, first: row "
+            f"{hidden[0]}; show {'it' if one else 'them'} if {'it belongs' if one else 'they belong'} to the table, else "
+            f"delete {'it' if one else 'them'}"
+        )
+    bare = [cell.decode() for cell in _NO_VALUE.findall(data)]
+    if bare:
+        raise GraphError(
+            f"{called}: {counted(len(bare), 'cell')} with a formula whose value was never calculated, first: {bare[0]}; "
+            "open the workbook in Excel or LibreOffice and save it, or paste values in place of the formulas"
+        )
+    return len(_ERROR_CELL.findall(data))
+
+
+def _member(archive: zipfile.ZipFile, sheet: str) -> str | None:
+    """The file in a workbook that holds a sheet's cells, or None where that cannot be told."""
+    there = {name.lower(): name for name in archive.namelist()}
+    book, links = there.get("xl/workbook.xml"), there.get("xl/_rels/workbook.xml.rels")
+    if book is None or links is None:
+        return None
+
+    def tags(member: str, tag: re.Pattern[str]) -> Iterator[dict[str, str]]:
+        for found in tag.findall(archive.read(member).decode("utf-8", "replace")):
+            yield {key.rsplit(":")[-1].lower(): html.unescape(value) for key, value in _ATTRIBUTE.findall(found)}
+
+    key = next((t.get("id") for t in tags(book, _SHEET) if t.get("name") == sheet), None)
+    target = next((t.get("target", "") for t in tags(links, _RELATION) if t.get("id") == key), "")
+    return there.get((target.lstrip("/") if target.startswith("/") else f"xl/{target}").lower())
+
+
+def _short(name: str) -> str:
+    """A name that a file may have, which is as long as 255 bytes."""
+    return name if len(name) <= 2 * _LONGEST_NAME else f"{name[:_LONGEST_NAME]}...{name[-_LONGEST_NAME:]}"
 
 
 def _refuse_merged(path: Path, sheet: str, merged: Sequence[Any]) -> None:
@@ -217,7 +328,7 @@ def _write(text: Path, path: Path, sheet: Any) -> list[str]:
             long += [
                 c
                 for c, v in zip(cells, row, strict=True)
-                if isinstance(v, int | float) and abs(v) >= 10.0**_MOST_DIGITS
+                if isinstance(v, int | float) and 10.0**_MOST_DIGITS <= abs(v) < math.inf
             ]
             left -= sum(map(len, cells))
             if left < 0:
@@ -230,7 +341,7 @@ def _as_text(cell: Any) -> str:
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
     if isinstance(cell, float):
-        return str(int(cell)) if cell == int(cell) else repr(cell)
+        return str(int(cell)) if cell.is_integer() else repr(cell)
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(sep=" ")
     if isinstance(cell, date | time):

@@ -29,13 +29,14 @@ _NOT_GIVEN = frozenset(
     na|n/a|n.a|n.a.|#n/a|nan|null|#null!|nil|unknown|not known|?|??|-|--|---|.|..|missing|not given|not stated|not specified|
     unspecified|not provided|not reported|undisclosed|not disclosed|not available|no answer|no response|no reply|
     refused|refused to answer|declined|decline to answer|decline to state|decline to say|don't know|dont know|
-    do not know|dk/na|don't know/refused|don't want to say|i don't know|no data|
+    do not know|dk/na|dk/nr|not applicable|no information|no info|no value|unk|tbd|blank|empty|please select|please choose|
+    select|select one|choose|choose one|\\n|#value!|#div/0!|#ref!|#name?|#num!|#n/v|#nv|don't know/refused|don't want to say|i don't know|no data|
     keine angabe|keine angaben|k.a|k.a.|k. a|k. a.|ohne angabe|weiß nicht|weiss nicht|unbekannt|keine antwort|verweigert|
-    möchte ich nicht sagen|möchte ich nicht angeben|möchte nicht antworten|
+    leer|bitte wählen|bitte auswählen|keine information|n. s.|n.s.|möchte ich nicht sagen|möchte ich nicht angeben|möchte nicht antworten|
     non renseigné|non renseignée|non précisé|non spécifié|non communiqué|inconnu|inconnue|ne sait pas|ne sais pas|nsp|
-    je ne sais pas|ne se prononce pas|sans réponse|pas de réponse|refus|préfère ne pas répondre|préfère ne pas dire|
+    sans objet|non concerné|non concernée|vide|veuillez choisir|veuillez sélectionner|je ne sais pas|ne se prononce pas|sans réponse|pas de réponse|refus|préfère ne pas répondre|préfère ne pas dire|
     je préfère ne pas répondre|je préfère ne pas le dire|ne souhaite pas répondre|je ne souhaite pas répondre|
-    prefiero no decirlo|prefiero no decir|prefiero no responder|prefiero no contestar|no contesta|no sabe|ns/nc|
+    no aplica|seleccione|prefiero no decirlo|prefiero no decir|prefiero no responder|prefiero no contestar|no contesta|no sabe|ns/nc|
     no sabe/no contesta|no lo sé|desconocido|desconocida|sin respuesta|sin dato|sin datos|no especificado|no responde|
     prefiro não dizer|prefiro não responder|prefiro não informar|não sabe|não sei|não informado|não respondeu|
     desconhecido|sem resposta|
@@ -64,10 +65,17 @@ _RATHER_NOT = re.compile(
     r"(?:say|answer|disclose|respond|state|share|specify|tell|reply|identify|report)\b.*"
     r"|(?:i )?(?:do not|don't) (?:wish|want|care) to (?:say|answer|disclose|respond|state|share|specify|tell|reply)\b.*"
 )
+_PLACEHOLDERS = re.compile(r"None|NaT|kA|KA|\.[A-Z_]")
+"""None is how Python writes it, where none may be an answer; .A to .Z are of SAS and Stata."""
+_INITIALS = frozenset({"DK", "KA", "kA", "NR", "NS"})
+"""Not given, but among codes of countries or languages one of them."""
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _LONGEST_WORDS = 60
 _WHOLE_CODES = frozenset({66, 77, 88, 99, 96, 97, 98, 666, 777, 888, 996, 997, 998, 6666, 7777, 8888, 9996, 9997, 9998})
-_NEGATIVE_CODES = frozenset({*range(1, 10), 96, 97, 98, 666, 777, 888, 996, 997, 998})
+_NEGATIVE_CODES = frozenset({*range(1, 10), 66, 77, 88, 96, 97, 98, 666, 777, 888, 996, 997, 998})
 _FEWEST_SCALE = 3
+_FEWEST_CODE = 66  # of two values, one of which is a single digit
+_NINE_GAP = 3  # from the last answer of a scale to 9
 _AGE_GAP = 4  # years that nobody has, before 97 to 99
 _AGES = 10
 _NEVER_ZERO = re.compile(r"(?:^|[\W_])(?:age|alter|year|birth\w*|born|height|weight)(?:$|[\W_])", re.IGNORECASE)
@@ -197,8 +205,7 @@ def _varies(values: FloatArray) -> bool:
 
 def says_not_given(value: str) -> bool:
     """Whether a cell's text is what people write where a value is missing: NA, unknown, prefer not to say."""
-    # None is how Python writes it; none may be an answer, as to which occupation.
-    if value == "None":
+    if _PLACEHOLDERS.fullmatch(value):
         return True
     if len(value) > _LONGEST_WORDS:
         return False
@@ -207,15 +214,38 @@ def says_not_given(value: str) -> bool:
         return True
     if plain.isalnum() and plain.isascii():
         return False
-    plain = re.sub(r"[\s_]+", " ", plain.replace("\u2019", "'").strip(" \t()[]<>{}\"'*!,;:"))
+    plain = re.sub(r"[\s_]+", " ", plain.replace("\u2019", "'").strip(" \t()[]<>{}\"'*!,;:-\u2013"))
+    parts = re.split(r" ?[/|] ?", plain)
     return (
-        plain in _NOT_GIVEN or plain.rstrip(".") in _NOT_GIVEN or _RATHER_NOT.fullmatch(plain.rstrip(".")) is not None
+        plain in _NOT_GIVEN
+        or plain.rstrip(".") in _NOT_GIVEN
+        or _RATHER_NOT.fullmatch(plain.rstrip(".")) is not None
+        or (len(parts) > 1 and all(part in _NOT_GIVEN for part in parts))
     )
 
 
-def probable_code(name: str, values: npt.NDArray[np.float64]) -> float | None:
-    """The first of `probable_codes`, or None."""
-    return next(iter(probable_codes(name, values)), None)
+def words_not_given(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    """Those of a column's different texts that probably mean "not given", as words or as codes.
+
+    What a text means follows from the others: DK is a country among countries, and 0 is a code among words.
+
+    Args:
+        name: the column's name.
+        values: its different texts.
+    """
+    initials = [v for v in values if v in _INITIALS]
+    letters = sum(len(v) == 2 and v.isalpha() and v.isupper() for v in values)  # SE, NO, DK
+    words = [v for v in values if says_not_given(v) and v not in initials]
+    words += initials if letters == len([v for v in initials if v.isupper()]) else []
+    numbers = [v for v in values if _DECIMAL_COMMA.fullmatch(v)]
+    others = [v for v in values if v not in words and v not in numbers]
+    if len(numbers) + len(words) == len(values) and any("," in v for v in numbers):
+        as_float = {v: float(v.replace(",", ".")) for v in numbers}
+        codes = probable_codes(name, np.array(list(as_float.values())))
+        words += [v for v, number in as_float.items() if number in codes]
+    elif len(numbers) == 1 and len(others) > 1 and not any(any(map(str.isdigit, v)) for v in others):
+        words += [v for v in numbers if "," not in v and _is_code(float(v))]
+    return tuple(words)
 
 
 def probable_codes(name: str, values: npt.NDArray[np.float64]) -> tuple[float, ...]:
@@ -236,7 +266,7 @@ def probable_codes(name: str, values: npt.NDArray[np.float64]) -> tuple[float, .
         return ()
     low, high, never = float(numbers.min()), float(numbers.max()), _NEVER_ZERO.search(name) is not None
     if ((numbers == low) | (numbers == high)).all():
-        return ()  # two values: a code and its opposite, such as -1 and 1
+        return _one_of_two(low, high)
     if not _is_code(high) and not (never and low <= 0):  # most features, whose many values take long to sort
         if not _is_code(low) or (low < 0 and low != np.rint(low) and low > -1e18):
             return ()
@@ -249,11 +279,20 @@ def probable_codes(name: str, values: npt.NDArray[np.float64]) -> tuple[float, .
     return (*map(float, first), *map(float, last))
 
 
+def _one_of_two(low: float, high: float) -> tuple[float, ...]:
+    """The code of two values; -1 and 1 are a sign, 0 and 1 an answer."""
+    if 0 <= low < 10 and high >= _FEWEST_CODE and _is_code(high):
+        return (high,)
+    usual = low < -1 and low == np.rint(low) and (-low in _NEGATIVE_CODES or set(str(int(-low))) == {"9"})
+    return (low,) if usual and 0 <= high < 10 and high != -low else ()
+
+
 def _low_codes(distinct: npt.NDArray[np.float64], never: bool) -> npt.NDArray[np.float64]:
     """The codes at the low end of rising numbers."""
     whole = bool((distinct == np.rint(distinct)).all())
     negative, others = distinct[distinct < 0], distinct[distinct >= 0]
     codes = distinct[:0]
+    whole = whole or bool(len(negative) and (negative == np.rint(negative)).all() and negative[-1] <= -_FEWEST_CODE)
     if len(negative) and len(others) and (never or (whole and _are_negative_codes(negative, others))):
         codes = negative
     rest = distinct[len(codes) :]
@@ -297,7 +336,8 @@ def _high_codes(rest: npt.NDArray[np.float64], never: bool) -> npt.NDArray[np.fl
         dense = bool((np.diff(others) == 1).all())
         if small and n > 1 and codes[-1] == 9 and dense and 0 <= others[0] <= 1 and gap >= 2:
             return codes
-        if small and n == 1 and codes[0] == 9 and dense and 0 <= others[0] <= 1 and gap > 2 * spread:
+        scale = others[0] == 1 and len(others) > _FEWEST_SCALE and gap >= _NINE_GAP
+        if small and n == 1 and codes[0] == 9 and dense and 0 <= others[0] <= 1 and (gap > 2 * spread or scale):
             return codes
         if never and not small and gap > _AGE_GAP and len(others) >= _AGES and codes[-1] < 100:
             return codes

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from uge_core.datasets.beginnings import are_neighbours, even
 from uge_core.datasets.bounded import open_bytes
 from uge_core.errors import GraphError
 
@@ -61,6 +62,7 @@ class Faults:
         sep: the separator.
         width: the number of columns.
         skipped: lines before the first row; None where marks have no meaning.
+        lines: the first lines.
     """
 
     path: Path
@@ -68,6 +70,7 @@ class Faults:
     sep: str
     width: int
     skipped: int | None
+    lines: Sequence[str] = ()
 
     def check(self) -> None:
         """Refuses a file whose marks swallow rows or are escaped by backslashes.
@@ -82,6 +85,11 @@ class Faults:
         """The error about a row that is longer than the header, or about the marks that made it so."""
         for reason in self._safe_reasons():
             return GraphError(f"{self.path.name}: {reason}")
+        if are_neighbours(self.path, self.lines, self.sep):
+            return GraphError(
+                f"{self.path.name}: its lines have unequal numbers of cells, as in a list of everybody's neighbours; write "
+                "a line for each edge, with the ids of its two ends"
+            )
         return GraphError(
             f"{self.path.name}: line {line} has more than the {self.width} fields expected; quote cells that hold the "
             "separator"
@@ -113,7 +121,7 @@ class Faults:
             for number, raw in enumerate(f, start=1):
                 if number <= self.skipped or (not opened and '"' not in raw):
                     continue
-                line = self._even(raw.rstrip("\r\n"))
+                line = even(raw.rstrip("\r\n"), self.sep)
                 at = 0
                 if opened:
                     closed = _CLOSED.match(line)
@@ -162,9 +170,6 @@ class Faults:
         """The same from behind a closing mark."""
         following = line.find(self.sep, at)
         return (False, None, 0) if following < 0 else self._field(line, following + 1, 1)
-
-    def _even(self, line: str) -> str:
-        return re.sub(r"[ \t]+", " ", line.strip(" \t")) if self.sep == " " else line
 
     def _separators(self, text: str) -> int:
         """How many separators stand in a text; a comma before a blank is prose."""

@@ -24,9 +24,20 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import IntArray
-from uge_core.datasets.beginnings import begin, header_of, most_frequent, reason, record, separator_of, split
-from uge_core.datasets.bounded import check_gzip, open_bytes, read_bytes
+from uge_core.datasets.beginnings import (
+    LINE_END,
+    begin,
+    header_of,
+    reason,
+    record,
+    refuse_other_separator,
+    separator_of,
+    split,
+)
+from uge_core.datasets.bounded import check_gzip, is_zipped, open_bytes, read_bytes
+from uge_core.datasets.foreign import refuse_foreign
 from uge_core.datasets.quotes import Faults, Watched
+from uge_core.datasets.stray_rows import without_stray_rows
 from uge_core.errors import GraphError
 from uge_core.graph.graph import Message
 
@@ -36,14 +47,8 @@ _FEW = 2_000
 MOST_COLUMNS = 20_000
 """Each column costs about a millisecond, however short it is."""
 _SHOWN = 3
+_LOST_DIGITS = r"[+-]?\d(?:[.,]\d+)?[eE]\+\d{2,3}|[+-]?\d{16,}\.0*"
 _FEW_LINES = 50
-_SURVEY_TITLES = {
-    "responseid": "response id",
-    "startdate": "start date",
-    "enddate": "end date",
-    "recordeddate": "recorded date",
-}
-"""Columns of Qualtrics, and what its second line says under them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +112,7 @@ def read_table(
     header: bool | None = True,
     columns: Sequence[str] | None = None,
     comments: bool | None = None,
+    rows_above: int = 0,
 ) -> Table:
     """Reads a table of separated values.
 
@@ -126,6 +132,7 @@ def read_table(
         header: whether the first line names the columns; None: unless it is like the lines below it.
         columns: names that the user gives the columns.
         comments: whether lines at the start may be comments; None: where all cells are text and the form is free.
+        rows_above: how many rows of where the file comes from stand above its first line.
 
     Returns:
         The table.
@@ -134,10 +141,13 @@ def read_table(
         GraphError: not what its name says, not text, no rows, a row with too many cells, a quotation mark that
             is closed far away, or a column name that stands twice.
     """
+    refuse_foreign(path)
     start = begin(path, encoding, comments=names is None and text is None if comments is None else comments)
     # Of rows that are somebody each, a single column may hold names of several words.
-    guessed = most_frequent(start.lines[0]) if in_place else separator_of(start.lines)
-    sep = start.sep or (guessed if sep is None else sep)
+    given = start.sep or sep
+    sep = given or separator_of(start.lines, blanks=not in_place)
+    if given is None and names is None:
+        refuse_other_separator(path, start.lines, sep)
     blanks = sep == " " and names is None
     called, used, messages, headless = (
         (list(names), 0, (), True) if names is not None else header_of(path, start, sep, header, columns)
@@ -148,6 +158,11 @@ def read_table(
             f"{MOST_COLUMNS:,} columns, keep those you need"
         )
     repeated = [h for h, n in Counter(called).items() if n > 1]
+    if repeated == [""]:
+        raise GraphError(
+            f"{path.name}: line {start.skipped + 1} has {called.count('')} columns without a name; name them, or remove "
+            "the lines above the header if this is a title"
+        )
     if repeated:
         raise GraphError(
             f"{path.name}: column {repeated[0]!r} stands twice in the header; rename one of the two, "
@@ -167,7 +182,7 @@ def read_table(
     if used > 1:
         Faults(path, encoding, sep, len(called), start.skipped).check()
     skipped = start.skipped + used
-    fault = Faults(path, encoding, sep, len(called), skipped if quoted else None)
+    fault = Faults(path, encoding, sep, len(called), skipped if quoted else None, start.lines[used:])
     if names is None and len(record(path, start.lines[used:], sep)[0]) > width + 1:
         raise fault.too_long(skipped + 1)  # pandas would cut this row to the header's length
     options: dict[str, Any] = {
@@ -187,12 +202,12 @@ def read_table(
     is_text = [keep is None or h.lower() in keep or known.lower() in keep for h, known in named]
     options["dtype"] = str if all(is_text) else {step * i: str for i, t in enumerate(is_text) if t} | {width: str}
     parts: list[pd.DataFrame] = []
-    line = 1 + skipped
+    line = 1 + skipped + rows_above
     rows_read = 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            if path.suffix == ".gz":
+            if is_zipped(path):
                 check_gzip(path)
             # The parser needs up to ninety times what it reads (a line of nothing): it gets a piece at a time.
             with (
@@ -206,6 +221,8 @@ def read_table(
                         raise fault.too_long(line)
                     rows_read += len(piece)
                     piece = piece.iloc[:, [step * i for i in range(len(called))]]
+                    if sep == "|" and names is None:
+                        piece = piece.apply(_without_padding)
                     parts.append(piece if in_place or len(called) == 1 else _without_blank_rows(piece))
     except pd.errors.EmptyDataError:
         parts = [pd.DataFrame(columns=range(len(called)), index=pd.RangeIndex(0), dtype="str")]
@@ -231,6 +248,7 @@ def read_table(
             header=header,
             columns=columns,
             comments=comments,
+            rows_above=rows_above,
         )
     frame = pd.concat(parts)
     frame.index += line
@@ -240,10 +258,13 @@ def read_table(
         raise GraphError(f"{path.name}: there are no rows under the header; one row per node or edge is needed")
     if blanks:
         _refuse_short(path, frame)
-    if not headless:
-        frame, more = without_survey_rows(path.name, frame)
-        messages += more
-    return Table(path.name, frame, messages, headless)
+    table = Table(path.name, frame, messages, headless)
+    return table if names is not None else without_stray_rows(table)
+
+
+def _without_padding(cells: pd.Series) -> pd.Series:
+    """Cells without the blanks behind them, with which databases fill them up between upright strokes."""
+    return cells if cells.dtype.kind in "iufb" else cells.str.rstrip(" ").replace("", None)
 
 
 def _refuse_short(path: Path, frame: pd.DataFrame) -> None:
@@ -268,8 +289,9 @@ def first_rows(path: Path, encoding: str = "utf-8-sig", *, comments: bool = True
     Raises:
         GraphError: not what its name says, or not text.
     """
+    refuse_foreign(path)
     start = begin(path, encoding, comments=comments)
-    sep = start.sep or most_frequent(start.lines[0])
+    sep = start.sep or separator_of(start.lines, blanks=False)
     few = [line for line in start.lines[:_FEW_LINES] if line.strip()]
     return sep, [[cell.strip() for cell in split(path, line, sep)] for line in few]
 
@@ -282,9 +304,10 @@ def read_lines(path: Path, encoding: str) -> list[str]:
     """
     begin(path, encoding)
     try:
-        return read_bytes(path, _LONGEST_LIST).decode(encoding).splitlines()
+        lines = LINE_END.split(read_bytes(path, _LONGEST_LIST).decode(encoding))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
         raise GraphError(f"{path.name}: {reason(path, e, encoding)}") from None
+    return lines if lines[-1] else lines[:-1]
 
 
 def read_array(path: Path, what: str) -> IntArray:
@@ -375,6 +398,28 @@ def refuse_numbers_as_header(table: Table, header: str, *columns: str) -> None:
         refuse_headless(table, cells[:_SHOWN], header)
 
 
+def refuse_lost_digits(table: Table, column: str) -> None:
+    """Refuses ids of which a program kept the first digits alone: 7.65612E+16, or a float beyond 2^53.
+
+    Args:
+        table: the file.
+        column: ids, of nodes or at the ends of edges.
+
+    Raises:
+        GraphError: there are such cells.
+    """
+    cells = table.frame[column]
+    if cells.dtype.kind in "iub":
+        return
+    lost = cells.astype("str").str.fullmatch(_LOST_DIGITS, na=False).to_numpy(dtype=bool)
+    if lost.any():
+        raise GraphError(
+            f"{table.file}: {count(lost, 'id')} of column {column!r} {'has' if lost.sum() == 1 else 'have'} lost digits, "
+            f"first: {table.first_lines(lost, column)}, as Excel and pandas write long numbers; export the ids again as "
+            "text (in Excel format the column as text before the numbers come in, in pandas read it with dtype=str)"
+        )
+
+
 def refuse_headless(table: Table, cells: Sequence[str], header: str) -> None:
     """The error about a file whose first line holds data.
 
@@ -412,28 +457,6 @@ def _finite(cells: pd.Series) -> npt.NDArray[np.float64]:
 def _sort(dtype: Any) -> str:
     """Number, text or truth value: what the cells of a column must be throughout."""
     return "number" if dtype.kind in "iuf" else str(dtype.kind)
-
-
-def without_survey_rows(file: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[Message, ...]]:
-    """A table without the two rows that Qualtrics writes under the header: question texts and import ids."""
-    top = frame.head(_SHOWN)
-    ids = [all(str(c).startswith('{"ImportId"') for c in row if not pd.isna(c)) for row in top.itertuples(index=False)]
-    titles = [
-        str(cell).strip().lower() == _SURVEY_TITLES[name.lower()]
-        for name, cell in zip(map(str, frame.columns), top.iloc[0], strict=True)
-        if name.lower() in _SURVEY_TITLES
-    ]
-    # Other tables have at most an empty row here.
-    rows = max((i + 1 for i, yes in enumerate(ids) if yes and top.iloc[i].notna().any()), default=0)
-    rows = rows or int(bool(titles) and all(titles))
-    if not rows:
-        return frame, ()
-    lines = ", ".join(map(str, frame.index[:rows]))
-    text = f"{file}: {counted(rows, 'row')} under the header (line {lines}) left out: question texts and import ids of "
-    text += "Qualtrics, no people"
-    shown = tuple(str(row[0])[:40] for row in top.iloc[:rows].itertuples(index=False))
-    remedy = "nothing to do; remove these rows to be rid of this warning"
-    return frame.iloc[rows:], (Message("warning", "survey-rows", text, rows, shown, remedy),)
 
 
 def _without_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:

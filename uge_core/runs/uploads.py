@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,6 +41,7 @@ class Upload:
         files: the names of its files, sorted.
         size: of all its files, in bytes.
         created: when it came, seconds since 1970.
+        written: the names that its files got, in the order in which they were given; empty for one that is listed.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Upload:
     files: tuple[str, ...]
     size: int
     created: float
+    written: tuple[str, ...] = ()
 
     @property
     def spec(self) -> str:
@@ -85,14 +87,16 @@ def save_upload(name: str, files: Sequence[tuple[str, BinaryIO]], store: RunStor
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".new-", suffix=f".{os.getpid()}", dir=root))
         try:
+            written = []
             for called, (given, content) in zip(_called([given for given, _ in files]), files, strict=True):
-                _write(temporary / _free(temporary, called), given, content)
+                written.append(_free(temporary, called))
+                _write(temporary / written[-1], given, content)
             target = root / _named(root, name or files[0][0])
             temporary.rename(target)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-        return _look(target)
+        return replace(_look(target), written=tuple(written))
 
 
 def list_uploads(store: RunStore) -> tuple[Upload, ...]:
