@@ -198,7 +198,10 @@ REFUSED = {
         {"nodes.csv": 'id,g\n1,"a\n2,b\n', "edges.csv": EDGES},
         "nodes.csv: line 2: a quotation mark is opened and never closed",
     ),
-    "a folder as a file": ({"edges.csv": EDGES}, "{folder}: nodes.csv[.gz] or nodes.tsv[.gz] or nodes.parquet or nodes.xlsx is missing"),
+    "a folder as a file": (
+        {"edges.csv": EDGES},
+        "{folder}: nodes.csv[.gz] or nodes.tsv[.gz] or nodes.parquet or nodes.xlsx is missing",
+    ),
 }
 
 

@@ -5,6 +5,9 @@ The sheets are known by their names: edges or links, and nodes or people. `table
 
 from __future__ import annotations
 
+import re
+import zipfile
+from html import unescape
 from pathlib import Path
 
 from uge_core.datasets.excel import read_excel, sheet_names
@@ -15,6 +18,8 @@ from uge_core.graph.graph import AttributedGraph
 
 _EDGES = ("edges", "links", "edge", "link")
 _NODES = ("nodes", "people", "users", "members", "node", "persons", "vertices")
+_SHEET = re.compile(rb"<(?:\w+:)?sheet\s[^>]*?\bname=\"([^\"]*)\"")
+_PEEK = 2**20
 
 
 def _named(path: Path) -> tuple[str, str] | None:
@@ -24,11 +29,14 @@ def _named(path: Path) -> tuple[str, str] | None:
     return (edges[0], nodes[0]) if len(edges) == len(nodes) == 1 else None
 
 
-def _begins(path: Path) -> bool:
+def _begins(path: Path) -> bool | None:
+    """Whether the list of sheets names both; reading it takes no cells."""
     try:
-        return _named(path) is not None
-    except GraphError:  # damaged; whoever reads it says how
-        return not path.stem.lower().endswith(("edges", "nodes"))
+        with zipfile.ZipFile(path) as book, book.open("xl/workbook.xml") as sheets:
+            names = [unescape(n.decode("utf-8", "replace")) for n in _SHEET.findall(sheets.read(_PEEK))]
+    except Exception:  # damaged or locked, which shows in many ways; whoever reads it says how
+        return False if path.stem.lower().endswith(("edges", "nodes")) else None
+    return all(any(n.strip().lower() in called for n in names) for called in (_EDGES, _NODES))
 
 
 def _read(found: Found, asked: Asked) -> AttributedGraph:
