@@ -1,5 +1,7 @@
 """Errors a user can cause. Each message says what was found, what is allowed and what to do."""
 
+from __future__ import annotations
+
 import re
 
 
@@ -22,6 +24,9 @@ class TooManyGroups(ConfigError):
         super().__init__(message)
         self.num_groups = num_groups
 
+    def __reduce__(self) -> tuple[type[TooManyGroups], tuple[str, int]]:
+        return type(self), (str(self), self.num_groups)
+
 
 class GraphError(UgeError):
     """The data that came in cannot be made into an attributed graph."""
@@ -42,6 +47,9 @@ class NotRecognised(GraphError):
     def __init__(self, found: str, next_step: str) -> None:
         self.found, self.next_step = (re.sub(r"[\r\n]+", " ", text) for text in (found, next_step))
         super().__init__(f"{self.found}\n{self.next_step}")
+
+    def __reduce__(self) -> tuple[type[NotRecognised], tuple[str, str]]:
+        return type(self), (self.found, self.next_step)
 
 
 class EmbeddingError(UgeError):

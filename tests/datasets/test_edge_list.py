@@ -46,3 +46,37 @@ def test_refused(write, files, text):
     with pytest.raises(GraphError) as error:
         load(folder)
     assert str(error.value).startswith(text.format(folder=folder)) and "\n" not in str(error.value)
+
+
+def test_columns_that_are_not_used_are_said(write):
+    rows = "30 7 {'weight': 3}\n12 7 {'weight': 5}\n12 5 {'weight': 7}\n"
+    for text, remedy in ((rows, "write_weighted_edgelist"), ("30 7 3\n12 7 5\n12 5 7\n", "weight: '3'")):
+        graph = load(write({"town.txt": text, "nodes.csv": NODES}))
+        assert graph.edges.tolist() == EDGES and not graph.weighted
+        (note,) = [m for m in graph.messages if m.code == "columns-not-used"]
+        assert remedy in note.remedy
+    card = "edges: {file: town.txt, source: '1', target: '2', weight: '3'}\nnodes: nodes.csv\n"
+    assert load(write({"dataset.yaml": card})).edge_weights.tolist() == [3, 5, 7]
+
+
+def test_a_line_that_counts_nodes_and_edges_is_asked_for(write):
+    nodes = "id,g\n1,x\n2,y\n3,x\n4,y\n"
+    rows = "4 2\n1 2\n2 3\n"
+    with pytest.raises(GraphError, match=r"town.txt: its first line \(4 2\) seems to say how many nodes and edges"):
+        load(write({"town.txt": rows, "nodes.csv": nodes}))
+    assert load(write({"town.txt": "source target\n" + rows, "nodes.csv": nodes})).num_edges == 3
+    assert load(write({"town.txt": rows[4:], "nodes.csv": nodes})).num_edges == 2
+
+
+@pytest.mark.parametrize("name", ["town.txt", "town.ncol", "TOWN.TXT"])
+@pytest.mark.parametrize("weight", ["", " 2"])
+def test_names_as_igraph_writes_them(write, name, weight):
+    rows = f"Ann Bob{weight}\nCy Bob{weight}\nCy Dee{weight}\n"
+    graph = load(write({name: rows, "nodes.csv": "id,g\nAnn,x\nBob,y\nCy,x\nDee,y\n"}))
+    assert (graph.layout, graph.edges.tolist()) == ("edge-list", EDGES)
+
+
+def test_embeddings_are_no_edges(write):
+    tables = {"edges.csv": "source,target\n30,7\n12,7\n12,5\n", "nodes.csv": NODES}
+    vectors = "4 2\n30 0.5 0.25\n7 0.5 -0.25\n12 0.5 0.75\n5 0.5 0.75\n"
+    assert load(write({**tables, "emb.txt": vectors, "train.txt": ROWS})).layout == "tables"

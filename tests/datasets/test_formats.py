@@ -85,6 +85,39 @@ def test_parquet_numbers_keep_their_meaning(write):
     assert graph.features[2, 0] == 2.25
 
 
+@pytest.mark.parametrize("index", ["unnamed", "text", "named", "counting and named"])
+def test_an_index_of_pandas_says_whose_a_row_is(write, index):
+    order = [3, 0, 2, 1, 4]
+    names = [f"p{i}" for i in order] if index == "text" else order
+    frame = pd.DataFrame({"seat": [1, 2, 0, 4, 3], "g": ["a", "b", "a", "b", "a"]}, index=names)
+    if index == "named":
+        frame = frame.rename_axis("person")
+    if index == "counting and named":
+        frame = frame.set_index(pd.RangeIndex(5, name="person"))
+    ids = [str(i) for i in frame.index]
+    edges = pd.DataFrame({"source": ids[:-1], "target": ids[1:]})
+    frame = frame.drop(columns="seat")
+    graph = load(write({"nodes.parquet": parquet(frame), "edges.parquet": parquet(edges)}))
+    g = graph.attribute("g")
+    assert dict(zip(graph.ids(slice(None)), (g.labels[c] for c in g.codes), strict=True)) == dict(
+        zip(ids, frame["g"], strict=True)
+    )
+
+
+def test_an_index_beside_another_column_of_ids_is_asked_for(write):
+    order = [3, 0, 2, 1, 4]
+    frame = pd.DataFrame({"seat": [1, 2, 0, 4, 3], "g": ["a", "b", "a", "b", "a"]}, index=order)
+    edges = "source,target\n0,1\n1,2\n2,3\n3,4\n"
+    with pytest.raises(GraphError, match=r"nodes.parquet: the ends of edges fit '' and 'seat' alike"):
+        load(write({"nodes.parquet": parquet(frame), "edges.csv": edges}))
+    levels = frame.set_index(pd.MultiIndex.from_arrays([order, order]))
+    with pytest.raises(GraphError, match=r"nodes.parquet: its index has 2 levels without names; call reset_index"):
+        load(write({"nodes.parquet": parquet(levels), "edges.csv": edges}))
+    plain = frame.reset_index(drop=True).assign(id=order)[["id", "g"]]
+    graph = load(write({"nodes.parquet": parquet(plain), "edges.csv": edges}))
+    assert [c.name for c in graph.columns] == ["id", "g", "source", "target"]
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
@@ -266,7 +299,7 @@ def test_an_attribute_called_id_stays_one(write):
         ("g.graphml", "<a/>", "g.graphml: cannot be read as GraphML"),
         ("g.gml", "graph [ node [ id 1 ] node [ id 1 ] ]", "g.gml: cannot be read as GML"),
         ("g.gml", "graph [ " * 5000, "g.gml: cannot be read as GML"),
-        ("g.gml", b"\xff\xfe\x00", "g.gml: cannot be read as GML"),
+        ("g.gml", b"\xff\xfe\x00", "g.gml: is UTF-16 text; save it as UTF-8"),
         ("g.gml", "graph [ ]", "g.gml: the graph has no nodes"),
         ("g.gml", "graph [ node [ id 1 ] ]", "made: the graph has no edge between its nodes"),
         ("g.gml.gz", b"graph", "g.gml.gz: is not gzip data"),
@@ -686,3 +719,158 @@ def test_people_in_gml_are_called_by_their_labels(labels, warned, tmp_path):
 def test_labels_in_gml_that_call_two_nodes_alike_are_no_ids(tmp_path):
     (tmp_path / "t.gml").write_text(gml(["a", "a", "b", "b"]))
     assert sorted(load(tmp_path).ids(slice(None))) == ["0", "1", "2", "3"]
+
+
+ORDER = [(7 * i + 3) % M for i in range(M)]
+"""Another numbering of the people than 0, 1, 2."""
+
+
+def numbered(kind: str, key: str, ids: list[str], values: list[str]) -> str:
+    """The ring with `ids`, and another number of each person as the value of `key`."""
+    pairs = [(ids[i], ids[(i + 1) % M]) for i in range(M)]
+    if kind == "gexf":
+        own = f'<attribute id="1" title="{key}" type="string"/>' if key != "label" else ""
+        value = '<attvalue for="1" value="{v}"/>' if own else ""
+        label = "" if own else 'label="{v}"'
+        node = f'<node id="{{i}}" {label}><attvalues><attvalue for="0" value="{{r}}"/>{value}</attvalues></node>'
+        nodes = [node.format(i=i, v=v, r="NS"[n % 2]) for n, (i, v) in enumerate(zip(ids, values, strict=True))]
+        return gexf(nodes, [f'<edge source="{a}" target="{b}"/>' for a, b in pairs], head=own)
+    keys = REGION + f'<key id="k" for="node" attr.name="{key}" attr.type="string"/>'
+    node = '<node id="{i}"><data key="r">{r}</data><data key="k">{v}</data></node>'
+    nodes = [node.format(i=i, v=v, r="NS"[n % 2]) for n, (i, v) in enumerate(zip(ids, values, strict=True))]
+    return graphml(*nodes, *(f'<edge source="{a}" target="{b}"/>' for a, b in pairs), keys=keys)
+
+
+@pytest.mark.parametrize("kind", ["graphml", "gexf"])
+@pytest.mark.parametrize("key", ["label", "name", "old"])
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("flaw", [False, True])
+def test_another_numbering_of_the_same_people_is_said_and_no_feature(write, kind, key, start, flaw):
+    values = [str(i + start) for i in ORDER]
+    if flaw:
+        values[5] = ""
+    graph = right(write, f"g.{kind}", numbered(kind, key, [str(i) for i in range(M)], values))
+    assert graph.ids([0, 7]) == ["0", "7"] and not graph.feature_names
+    (warning,) = [m for m in graph.messages if m.code == "labels-and-ids"]
+    assert warning.level == "warning" and f"{key!r} holds the values of the ids" in warning.text
+
+
+def test_names_that_igraph_gives_its_numbers_are_the_ids(write):
+    numbers = [f"n{i}" for i in range(M)]
+    graph = right(write, "g.graphml", numbered("graphml", "name", numbers, [str(i) for i in ORDER]))
+    assert graph.ids([0, 1]) == ["3", "10"] and "labels-and-ids" not in codes(graph)
+    graph = right(write, "g.graphml", numbered("graphml", "id", numbers, [f"{i}.0" for i in ORDER]))
+    assert graph.ids([0]) == ["n0"] and "labels-and-ids" in codes(graph)
+    graph = right(write, "g.graphml", numbered("graphml", "person", numbers, numbers))
+    assert not {"labels-and-ids", "identifier-column"} & set(codes(graph))
+    names = " ".join(f'node [ id {i} name "{ORDER[i]}" region "{"NS"[i % 2]}" ]' for i in range(M))
+    graph = right(write, "g.gml", f"graph [ {names} {' '.join(ring('gml'))} ]")
+    assert graph.ids([0]) == ["3"] and "labels-and-ids" in codes(graph)
+
+
+def test_groups_of_gephi_and_yed_are_refused_and_the_remedy_works(write):
+    for own, inside in (('pid="g"', ""), ("", '<parents><parent for="g"/></parents>')):
+        nodes = people("gexf", own=own, inside=inside)
+        group = '<node id="g" label="a group"/>'
+        text = refused(write, "g.gexf", gexf([group, *nodes], ring("gexf")))
+        assert "1 graph nested in others, first in node 'g' (40 nodes)" in text
+        right(write, "g.gexf", gexf(nodes, ring("gexf")))
+    nodes = people("gml", inside="gid 99")
+    text = refused(write, "g.gml", f"graph [ node [ id 99 isGroup 1 ] {' '.join([*nodes, *ring('gml')])} ]")
+    assert "1 graph nested in others, first in node 99" in text
+    right(write, "g.gml", f"graph [ {' '.join([*nodes, *ring('gml')])} ]")
+
+
+def test_attributes_with_one_name_are_refused(write):
+    head = '<attribute id="1" title="{}" type="string"/>'
+    more = [n.replace("</attvalues>", '<attvalue for="1" value="z"/></attvalues>') for n in people("gexf")]
+    text = refused(write, "g.gexf", gexf(more, ring("gexf"), head=head.format("region")))
+    assert "two <attribute> elements of class 'node' are called 'region'" in text
+    text = refused(write, "g.gexf", gexf(more, ring("gexf"), head=head.format("label")))
+    assert "node 'p0' has the label 'person 0' and an attribute titled 'label' with the value 'z'" in text
+    text = refused(write, "g.gexf", gexf(more, ring("gexf"), head=head.format("region ")))
+    assert "the attributes 'region' and 'region ' differ in blanks alone" in text
+    right(write, "g.gexf", gexf(more, ring("gexf"), head=head.format("Region2")))
+    key = '<key id="q" for="node" attr.name="{}" attr.type="string"/>'
+    half = [n.replace('key="r"', 'key="q"') if i < 9 else n for i, n in enumerate(people("graphml"))]
+    text = refused(write, "g.graphml", graphml(*half, *ring("graphml"), keys=REGION + key.format("region")))
+    assert "two <key> elements are called 'region' (q and r), and nodes have values of both" in text
+    text = refused(write, "g.graphml", graphml(*half, *ring("graphml"), keys=REGION + key.format(" region")))
+    assert "the attributes ' region' and 'region' differ in blanks alone" in text
+    text = refused(write, "g.graphml", graphml(*half, *ring("graphml"), keys=REGION + REGION))
+    assert "two <key> elements have the id 'r'" in text
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_key_of_nodes_may_have_the_id_of_one_of_edges(write, order):
+    """As APOC of Neo4j writes them."""
+    keys = [REGION, '<key id="r" for="edge" attr.name="weight" attr.type="double"><default>9</default></key>']
+    keys += ['<key id="r" for="graph" attr.name="title" attr.type="string"/>']
+    edges = [e.replace("/>", f'><data key="r">{1 + (i == 2)}</data></edge>') for i, e in enumerate(ring("graphml"))]
+    inside = '<data key="r">a club</data>'
+    graph = right(write, "g.graphml", graphml(inside, *people("graphml"), *edges, keys="".join(keys[::order])))
+    assert sorted(graph.edge_weights.tolist()) == [1] * (M - 1) + [2]
+
+
+def test_keys_inside_the_graph_and_values_on_lines_of_their_own(write):
+    nodes = [n.replace(">N<", ">\n   N\n  <") for n in people("graphml")]
+    right(write, "g.graphml", graphml(REGION, *nodes, *ring("graphml"), keys=""))
+
+
+def test_values_that_are_elements_are_said(write):
+    inside = '<data key="a"><v>x</v></data>'
+    graph = right(
+        write,
+        "g.graphml",
+        graphml(*people("graphml", inside=inside), *ring("graphml"), keys=REGION + AGE.format("string", "")),
+    )
+    (warning,) = [m for m in graph.messages if m.code == "nested-values"]
+    assert (warning.level, warning.count) == ("warning", M) and "'age' holds elements and no text" in warning.text
+
+
+@pytest.mark.parametrize("name", ["G.GRAPHML", "g.GraphML", "g.xml", "g.gml", "g.gexf", "g.XML.gz"])
+def test_graphml_under_other_names(write, name):
+    right(write, name, graphml(*people("graphml"), *ring("graphml")))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("g.net", "<graphml/>", "g.net: is XML and no network of Pajek's; rename it to end in .graphml"),
+        ("g.graphml", gzip.compress(b"<graphml/>"), "g.graphml: is gzip data; rename it to g.graphml.gz"),
+        ("g.graphml", "graph [ node [ id 1 ] ]", "g.graphml: cannot be read as GraphML: it looks like GML; rename it"),
+        ("g.gml", 'graph [ node [ id 1 label "\xe9" ] ]'.encode("latin-1"), "g.gml: is not UTF-8 text (first: line 1)"),
+        ("g.gml", 'graph [ node [ id 1 label "&#55296;" ] ]', "g.gml: holds "),
+    ],
+)
+def test_files_that_are_not_what_their_names_say(write, name, content, text):
+    with pytest.raises(GraphError) as error:
+        load(folder(write, {name: content}))
+    assert str(error.value).startswith(text)
+
+
+def test_other_xml_is_no_graph(write):
+    right(write, "g.graphml", graphml(*people("graphml"), *ring("graphml")))
+    made = write({"settings.xml": "<settings><graphmlish/></settings>"})
+    assert load(made).num_nodes == M
+    with pytest.raises(GraphError, match="not a file of a recognised layout"):
+        load(made / "settings.xml")
+
+
+def test_a_quotation_mark_in_a_comment_of_gml(write):
+    comment = '# what "we made [\n'
+    right(write, "g.gml", f"{comment}graph [\n{comment}{' '.join([*people('gml'), *ring('gml')])}\n{comment}]")
+
+
+def test_a_weight_that_is_none_names_its_edge(write):
+    edges = " ".join(f"edge [ source {a} target {(a + 1) % M} weight {-(a == 3)} ]" for a in range(M))
+    text = refused(write, "g.gml", f"graph [ {' '.join(people('gml'))} {edges} ]")
+    assert "1 edge without a usable weight in 'weight', first: 3 - 4 ('-1'); allowed" in text
+    right(write, "g.gml", f"graph [ {' '.join(people('gml'))} {edges.replace('weight', 'sign')} ]")
+
+
+def test_more_attributes_than_a_table_may_have(write, monkeypatch):
+    monkeypatch.setattr("uge_core.datasets.records.MOST_COLUMNS", 30)
+    nodes = " ".join(n.replace(" ]", f" k{i} 1 ]") for i, n in enumerate(people("gml")))
+    text = refused(write, "g.gml", f"graph [ {nodes} {' '.join(ring('gml'))} ]")
+    assert "its 40 nodes have more than 30 attributes; allowed: 30" in text

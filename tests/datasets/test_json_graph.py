@@ -113,7 +113,6 @@ def test_other_json_files_are_no_graphs(write):
             "g.json: 1 link with a target that is no node, first: item 3",
         ),
         (text(links=[{"source": "a"}]), "g.json: item 0 in links has no target"),
-        (text(links=[{"source": 0, "target": 1}]), "g.json: 1 link with a source that is no node"),
         (
             text([{"g": 1}, {"g": 2}], [{"source": 0, "target": 2}]),
             "g.json: item 0 in links has the target '2', and no node",
@@ -132,3 +131,120 @@ def test_too_large(write, monkeypatch):
     monkeypatch.setenv("UGE_MAX_UNPACKED", "100")
     with pytest.raises(GraphError, match=r"g.json: has more than the 100 bytes"):
         load(write({"g.json": text()}))
+
+
+M = 12
+ORDER = [(5 * i + 3) % M for i in range(M)]
+RING = [(i, (i + 1) % M) for i in range(M)]
+
+
+def ring(write, ids, ends, key="id", links="links", **more):
+    """The graph of people who are called by `key`, and the pairs of rows that its edges join."""
+    nodes = [{key: ident, "g": "xy"[i % 2], **{k: v[i] for k, v in more.items()}} for i, ident in enumerate(ids)]
+    graph = load(write({"g.json": text(nodes, [{"source": ends[a], "target": ends[b]} for a, b in RING], links)}))
+    assert graph.attribute("g").codes.tolist() == [i % 2 for i in range(M)]
+    return graph, [tuple(e) for e in graph.edges.T.tolist()]
+
+
+ROWS = sorted((min(e), max(e)) for e in RING)
+
+
+@pytest.mark.parametrize(
+    ("ids", "ends"),
+    [
+        ([f"p{i}" for i in ORDER], list(range(M))),
+        ([str(i) for i in range(M)], list(range(M))),
+        ([str(i + 100) for i in ORDER], [i + 100 for i in ORDER]),
+        ([float(i + 1) for i in ORDER], [i + 1 for i in ORDER]),
+        ([i + 1 for i in ORDER], [str(i + 1) for i in ORDER]),
+    ],
+)
+def test_links_name_ids_or_else_positions(write, ids, ends):
+    graph, rows = ring(write, ids, ends)
+    assert sorted(rows) == ROWS and graph.ids([0]) == [str(ids[0]).removesuffix(".0")]
+    assert ("positions" in {m.code for m in graph.messages}) == (str(ids[0]).startswith("p"))
+
+
+@pytest.mark.parametrize("key", ["ID", "key", "name", "person", "nr"])
+@pytest.mark.parametrize("values", [[f"p{i}" for i in ORDER], [i + 1 for i in ORDER], [100 + i for i in ORDER]])
+def test_links_may_name_another_column(write, key, values):
+    graph, rows = ring(write, values, values, key, "edges")
+    assert sorted(rows) == ROWS and graph.ids(slice(None)) == [str(v) for v in values]
+    assert "ids-by-values" in {m.code for m in graph.messages} and key not in graph.feature_names
+
+
+@pytest.mark.parametrize("flaw", [None, 7, ""])
+def test_positions_and_values_that_both_fit_are_asked_for_and_the_remedies_work(write, flaw):
+    values = [flaw if flaw is not None and i == 3 else v for i, v in enumerate(ORDER)]
+    with pytest.raises(GraphError) as error:
+        ring(write, values, list(range(M)), "key")
+    assert "no node has an id, and the ends of links are values of 'key'" in str(error.value)
+    assert "or positions, counted from 0" in str(error.value)
+    assert sorted(ring(write, ORDER, ORDER)[1]) == ROWS  # called id
+    assert sorted(ring(write, list(range(M)), list(range(M)), nr=values)[1]) == ROWS  # positions as ids
+
+
+def test_text_ids_and_positions_that_both_fit_are_asked_for(write):
+    with pytest.raises(
+        GraphError, match="both the positions of the nodes, counted from 0, and ids that are written as"
+    ):
+        ring(write, [str(i) for i in ORDER], list(range(M)))
+    assert sorted(ring(write, [str(i) for i in ORDER], [str(i) for i in ORDER])[1]) == ROWS
+
+
+def test_positions_beside_ids_counted_from_1_are_said(write):
+    with pytest.raises(GraphError) as error:
+        ring(write, [i + 1 for i in range(M)], list(range(M)))
+    assert "all links fit as positions, counted from 0" in str(error.value) and "remove" not in str(error.value)
+    with pytest.raises(GraphError, match="they are values of 'name': call that id"):
+        ring(write, list(range(M)), [f"p{i}" for i in range(M)], name=[f"p{i}" for i in range(M)])
+
+
+def test_what_a_simulation_of_d3_leaves_in_nodes(write):
+    more = {k: [i * 1.5 for i in range(M)] for k in ("x", "y", "vx", "vy", "fx", "fy")}
+    graph, _ = ring(write, [f"p{i}" for i in ORDER], [f"p{i}" for i in ORDER], index=list(range(M)), **more)
+    assert not graph.feature_names and [a.name for a in graph.attributes] == ["g"]
+
+
+def test_another_numbering_is_said(write):
+    graph, _ = ring(write, list(range(M)), list(range(M)), label=ORDER)
+    assert "labels-and-ids" in {m.code for m in graph.messages} and not graph.feature_names
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_encodings_that_json_may_have(write, encoding):
+    assert load(write({"g.json": text().encode(encoding)})).num_edges == 3
+
+
+def test_numbers_are_written_in_one_way(write):
+    ages = [1.0 if i % 4 else 1 for i in range(M)]
+    ages[:3] = [2.0, 2.5, 2]
+    graph, _ = ring(write, list(range(M)), list(range(M)), age=ages)
+    assert graph.attribute("age").labels == ("1", "2", "2.5")
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (gzip.compress(text().encode()), "g.json: is gzip data; rename it to g.json.gz"),
+        (text([{"id": "\ud800"}], []), "g.json: holds '\\ud800', half of a character"),
+        (text(links=[{"source": "a", "target": None}]), "g.json: item 0 in links: its target is empty; every edge"),
+        (text(links=[{"source": "a", "target": True}]), "g.json: 1 link with a target that is no node"),
+    ],
+)
+def test_more_that_is_refused(write, content, error):
+    with pytest.raises(GraphError) as caught:
+        load(write({"g.json": content}))
+    assert str(caught.value).startswith(error)
+
+
+def test_an_object_of_many_names_with_one_twice_is_refused_at_once(write):
+    names = ",".join(f'"k{i}":1' for i in range(100_000))
+    with pytest.raises(GraphError, match="'k0' stands twice in one object"):
+        load(write({"g.json": '{"nodes":[{' + names + ',"k0":2}],"links":[]}'}))
+
+
+def test_values_that_are_records_are_said(write):
+    graph = load(write({"g.json": text([{**n, "attributes": {"age": 3}} for n in NODES])}))
+    (note,) = [m for m in graph.messages if m.code == "nested-values"]
+    assert "1 attribute of lists or records ignored: attributes" in note.text

@@ -73,7 +73,7 @@ def test_other_files_called_out(write):
         ({"out.town": "% sym unweighted\n1\n2\n"}, "out.town: found 1 field a line"),
         ({"ent.town.person.gender": "f\nm\n"}, "ent.town.person.gender: has 2 lines, but out.town has 4 nodes"),
         ({"ent.town.person.gender": b"f\nm\n\xfc\nm\n"}, "ent.town.person.gender: is not UTF-8 text (first: line 3)"),
-        ({"nodes.csv": NODES}, "out.town: nodes.csv and ent.town.person.gender describe the nodes both"),
+        ({"nodes.csv": NODES}, "out.town: both nodes.csv and ent.town.person.gender describe the nodes"),
     ],
 )
 def test_refused(write, change, text):

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from uge_core.datasets import load
 from uge_core.datasets.layouts import all_layouts
-from uge_core.errors import DatasetMissing, GraphError, NotRecognised
+from uge_core.errors import DatasetMissing, GraphError, NotRecognised, TooManyGroups
 
 NODES = "id,city\n1,A\n2,B\n3,A\n"
 EDGES = "source,target\n1,2\n2,3\n"
@@ -204,8 +205,6 @@ def test_no_pickle_is_ever_loaded(write, tmp_path):
     sens = np.array([Bomb()], dtype=object)
     buffer = io.BytesIO()
     np.save(buffer, sens, allow_pickle=True)
-    import pickle
-
     raw = pickle.dumps(Bomb())
     for content in (buffer.getvalue(), raw):
         folder = write({"a_edges.npy": npy([[0], [1]]), "a_sens.npy": content})
@@ -217,3 +216,85 @@ def test_no_pickle_is_ever_loaded(write, tmp_path):
 def test_layout_names_are_unique():
     names = [layout.name for layout in all_layouts()]
     assert len(set(names)) == len(names)
+
+
+def graph_file(ending: str, edges: int = 2) -> str:
+    pairs = [("0", "1"), ("1", "2")][:edges]
+    if ending == "json":
+        links = ", ".join(f'{{"source": "{a}", "target": "{b}"}}' for a, b in pairs)
+        return f'{{"nodes": [{{"id": "0"}}, {{"id": "1"}}, {{"id": "2"}}], "links": [{links}]}}'
+    nodes = "".join(f'<node id="{i}"/>' for i in range(3))
+    links = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in pairs)
+    if ending == "gexf":
+        return f"<gexf><graph><nodes>{nodes}</nodes><edges>{links}</edges></graph></gexf>"
+    return f'<graphml><graph edgedefault="undirected">{nodes}{links}</graph></graphml>'
+
+
+TABLES = {"edges.csv": "source,target\n0,1\n", "nodes.csv": "id,g\n0,x\n1,y\n2,x\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [
+        ({"t.graphml": graph_file("graphml"), "t.gexf": graph_file("gexf", 1)}, {"t.graphml": 2, "t.gexf": 1}),
+        ({"t.graphml": graph_file("graphml"), "t.graphml.gz": graph_file("graphml", 1)}, {"t.graphml.gz": 1}),
+        ({"t.graphml": graph_file("graphml"), "u.json": graph_file("json", 1)}, {"t.graphml": 2, "u.json": 1}),
+        ({**TABLES, "t.graphml": graph_file("graphml")}, {"edges.csv": 1, "t.graphml": 2}),
+        ({**TABLES, "edges.tsv": "source\ttarget\n0\t1\n1\t2\n"}, {"edges.csv": 1, "edges.tsv": 2}),
+        ({**TABLES, "nodes.tsv": "id\tg\n0\tx\n1\ty\n2\tx\n3\ty\n"}, {"edges.csv": 1, "nodes.csv": 1}),
+        ({**TABLES, "Nodes.CSV": "id,g\n0,x\n1,y\n"}, {"nodes.csv": 1}),
+        (
+            {**TABLES, "a.mtx": "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"},
+            {"edges.csv": 1, "a.mtx": 2},
+        ),
+    ],
+)
+def test_several_files_of_one_graph_are_asked_for_and_each_can_be_named(write, files, read):
+    folder = write(files)
+    with pytest.raises(GraphError) as error:
+        load(folder)
+    assert f"{folder}: holds 2 files that may be the graph: " in str(error.value)
+    assert any(name in str(error.value) for name in read)
+    for name, edges in read.items():
+        assert load(folder / name).num_edges == edges
+
+
+def test_files_that_are_no_graph_do_not_stand_in_the_way(write):
+    beside = {
+        "notes.xlsx": b"PK damaged",
+        "report.json": '{"nodes": 3, "edges": 2, "auc": 0.5}',
+        "emb.pt": b"PK damaged",
+        "broken.json.gz": b"\x1f\x8b damaged",
+        "about.xml": "<about/>",
+    }
+    assert load(write({**TABLES, **beside})).layout == "tables"
+    assert load(write({})).num_nodes == 3
+
+
+@pytest.mark.parametrize("name", ["g.graphml", "g.json"])
+def test_tables_beside_a_graph_file_are_said(write, name):
+    folder = write({name: graph_file(name[2:]), "nodes.csv": TABLES["nodes.csv"], "emb.csv": "id,a\n"})
+    (warning,) = [m for m in load(folder).messages if m.code == "files-not-read"]
+    assert warning.level == "warning" and "nodes.csv lies beside the graph and was not read" in warning.text
+    with pytest.raises(
+        GraphError, match=r"unknown column 'g'; what was read has no column .*nodes.csv beside it was not"
+    ):
+        load(folder, attributes="g")
+    (folder / "nodes.csv").unlink()
+    assert "files-not-read" not in {m.code for m in load(folder).messages}
+
+
+def test_endings_in_capitals(write):
+    folder = write({"T.GEXF": graph_file("gexf")})
+    assert load(folder / "T.GEXF").num_edges == load(folder).num_edges == 2
+    assert (
+        load(write({"EDGES.CSV": TABLES["edges.csv"], "Nodes.csv": TABLES["nodes.csv"]}) / "EDGES.CSV").num_edges == 1
+    )
+    with pytest.raises(GraphError, match=r"write the ending of t.NPZ in small letters"):
+        load(write({"t.NPZ": b"PK"}) / "t.NPZ")
+
+
+@pytest.mark.parametrize("error", [NotRecognised("found", "next"), TooManyGroups("many", 5)])
+def test_errors_go_through_other_processes(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), vars(again)) == (str(error), vars(error))

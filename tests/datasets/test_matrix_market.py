@@ -131,3 +131,9 @@ def test_too_large(write, monkeypatch):
     monkeypatch.setenv("UGE_MAX_UNPACKED", "60")
     with pytest.raises(GraphError, match=r"g.mtx: has more than the 60 bytes"):
         load(write({"nodes.csv": NODES, "g.mtx": SYMMETRIC}))
+
+
+def test_a_byte_order_mark(write):
+    matrix = b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"
+    graph = load(write({"a.mtx": b"\xef\xbb\xbf" + matrix, "nodes.csv": "g\nx\ny\nx\n"}))
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]

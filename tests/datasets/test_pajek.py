@@ -113,8 +113,8 @@ def test_partitions_of_several_networks(write):
         ({"g.net": net("*Edges\n1 2 -1\n")}, "g.net: 1 edge without a usable weight"),
         ({"g.net": net("*Edges\n1 2 1 [1-3]\n")}, "g.net: line 7 ('1 2 1 [1-3]') has a time"),
         (
-            {"g.net": net('*Arcs :2 "likes"\n1 2\n')},
-            "g.net: line 6 ('*Arcs :2 \"likes\"') begins one of several relations",
+            {"g.net": net('*Arcs :1 "knows"\n1 2\n*Arcs :2 "likes"\n1 2\n')},
+            "g.net: line 8 ('*Arcs :2 \"likes\"') begins one of several relations",
         ),
         ({"g.net": net("*Arcslist\n1 -2\n")}, "g.net: line 7 ('1 -2') names the vertex '-2'"),
         ({"g.net": net("*Edges\n1 2\n*Vertices 3\n")}, "g.net: line 8 ('*Vertices 3') begins a second network"),
@@ -145,3 +145,25 @@ def test_too_large(write, monkeypatch):
     monkeypatch.setenv("UGE_MAX_UNPACKED", "60")
     with pytest.raises(GraphError, match=r"g.net: has more than the 60 bytes"):
         load(write({"g.net": NET}))
+
+
+def test_letters_that_pajek_writes_as_numbers(write):
+    graph = load(write({"g.net": NET.replace("Ann", "Zo&#235; &#26085;").replace("Dee", "&#9999999;")}))
+    assert graph.ids([0, 3]) == ["Zoë 日", "&#9999999;"]
+
+
+@pytest.mark.parametrize("name", ["G.NET", "g.Net.gz"])
+def test_one_relation_comments_and_capitals(write, name):
+    body = '/* made */\n*Arcs :1 "knows"\n1 2\n2 3\n*Edges :1 "knows"\n3 4\n'
+    graph = load(write({name: net(body), f"{name[0]}_job.CLU": CLU}))
+    assert graph.edges.tolist() == EDGES and [a.name for a in graph.attributes] == ["job"]
+
+
+def test_files_of_other_kinds_are_said(write):
+    more = {"town_age.vec": "*Vertices 4\n1.0\n2\n3\n4\n", "town.per": "*Vertices 4\n2\n1\n3\n4\n"}
+    graph = load(write({"town.net": NET, **more}))
+    (warning,) = [m for m in graph.messages if m.code == "files-not-read"]
+    assert (
+        warning.level == "warning"
+        and "2 files of Pajek's beside it were not read: town.per, town_age.vec" in warning.text
+    )

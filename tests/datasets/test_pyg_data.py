@@ -219,3 +219,52 @@ def test_no_object_is_loaded_among_several_kinds(write, tmp_path):
     with pytest.raises(GraphError, match="never loaded"):
         load(write({"g.pt": saved(made)}))
     assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize("name", ["edge_weight", "edge_attr"])
+def test_one_number_is_no_weight_of_edges(write, name):
+    graph = load(write({"g.pt": saved(data(**{name: torch.tensor(1.0)}))}))
+    assert not graph.weighted and {c.name: c.role for c in graph.columns}[name] == "ignored"
+
+
+@pytest.mark.parametrize("more", [{}, {"num_nodes": N}])
+def test_a_label_of_the_whole_graph_is_not_one_of_nodes(write, more):
+    graph = load(write({"g.pt": saved(Data(edge_index=RING, y=torch.tensor([1]), s=torch.arange(N) % 2, **more))}))
+    assert graph.num_nodes == N and [a.name for a in graph.attributes] == ["s"]
+
+
+@pytest.mark.parametrize("name", ["train_idx", "test_index", "perm", "n_indices"])
+def test_lists_of_nodes_do_not_say_how_many_there_are(write, name):
+    made = Data(edge_index=RING, s=torch.arange(N + 2) % 2, **{name: torch.arange(N)})
+    graph = load(write({"g.pt": saved(made)}))
+    assert graph.num_nodes == N + 2 and graph.attribute("s").codes.tolist() == [i % 2 for i in range(N + 2)]
+    made = Data(edge_index=RING, s=torch.arange(N + 2) % 2, other=torch.arange(N) % 2)
+    with pytest.raises(GraphError, match=r"g.pt: how many nodes there are cannot be told, .* \(s 62, other 60\)"):
+        load(write({"g.pt": saved(made)}))
+    made.num_nodes = N + 2
+    assert load(write({"g.pt": saved(made)})).num_nodes == N + 2
+
+
+def test_edges_that_a_split_took_out_are_said(write):
+    train, _, _ = transforms.RandomLinkSplit(num_val=0.2, num_test=0.2, is_undirected=True)(data())
+    graph = load(write({"g.pt": saved(train)}))
+    (warning,) = [m for m in graph.messages if m.code == "other-edges"]
+    assert warning.level == "warning" and "edge_label_index holds edges as well" in warning.text
+
+
+@pytest.mark.parametrize("name", ["n_id", "node_id", "anything"])
+@pytest.mark.parametrize("start", [0, 1])
+def test_another_numbering_of_nodes_is_no_feature(write, name, start):
+    order = torch.tensor([(7 * i + 3) % N + start for i in range(N)])
+    graph = load(write({"g.pt": saved(data(**{name: order}))}))
+    assert name not in graph.feature_names and "labels-and-ids" in {m.code for m in graph.messages}
+
+
+def test_numbers_of_nodes_in_another_graph_are_no_feature(write):
+    graph = load(write({"g.pt": saved(data(n_id=torch.arange(N) * 1000 + 500))}))
+    assert graph.feature_names == ("x0", "x1")
+
+
+def test_an_embedding_beside_a_graph(write):
+    folder = write({"a_vectors.pt": saved(torch.rand(N, 4)), "g.pt": saved(data())})
+    assert load(folder).num_edges == N

@@ -1,12 +1,13 @@
 """Reading graphs: `load` recognises a folder's layout and returns an `AttributedGraph`.
 
-Each layout is one file of `uge_core.datasets.layouts`; the first with all its files wins. A layout of which only some
-files are there gives its own error. ``pyg:NAME`` is fetched when it is first named, and is the only thing that reaches
+Each layout is one file of `uge_core.datasets.layouts`. A folder with files of several graphs, or of one graph in several
+forms, is refused unless one of its files is named. A layout of which only some files are there gives its own error. ``pyg:NAME`` is fetched when it is first named, and is the only thing that reaches
 another host. No pickle is ever loaded.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +21,7 @@ from uge_core.datasets.layouts.pyg_names import PREFIX
 from uge_core.datasets.layouts.pyg_names import locate as locate_pyg
 from uge_core.datasets.layouts.sample import folder as sample_folder
 from uge_core.errors import DatasetMissing, GraphError, NotReadYet, NotRecognised
-from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.graph import AttributedGraph, Message
 from uge_core.progress import OnProgress
 from uge_core.registry import unknown_name
 
@@ -39,8 +40,24 @@ _REFUSED = {
     ): "is an archive, which is not opened: unpack it into a folder of its own",
     (".pkl", ".pickle", ".joblib", ".gpickle"): "is a pickle, which is never loaded",
     (".xls", ".xlsb", ".ods"): "is a spreadsheet: save it as .xlsx, or each sheet as CSV UTF-8",
+    (".bz2", ".xz", ".zst", ".lz4"): "is packed otherwise than by gzip: unpack it",
+    (".graphmlz",): "is packed GraphML: rename it to end in .graphml.gz",
+    (".paj",): "is a project of Pajek's: save its network as .net and its partitions as .clu",
+    (".pth",): "may be a file of torch: rename it to end in .pt",
+    (
+        ".lgl",
+    ): "lists neighbours under the name of each node: write a line with two ids for each edge (igraph: write_ncol)",
 }
 _LONGEST_SPEC = 200
+_DECIDES = ("sample", "dataset-yaml")
+"""Layouts whose files say what the other files of the folder are."""
+_ALONE = ("graph-file", "json", "konect", "pajek", "pyg-data", "workbook")
+"""Layouts that read no table beside them, but for KONECT's nodes."""
+_TABLE = re.compile(
+    r"(?:.*[_.\- ])?(?:nodes?|vertices|people|persons?|users?|members?|attributes?|edges?|links?)"
+    r"\.(?:csv|tsv|xlsx|parquet)(?:\.gz)?",
+    re.IGNORECASE,
+)
 REWRITE = "write the graph as edges.csv (source,target) and nodes.csv (id and the attributes)"
 
 
@@ -85,16 +102,17 @@ def load(
                 "the Data page"
             )
         dataset = replace(dataset, tensors=place)
+    unread = _unread(layout, dataset)
     if attributes is None:
-        return layout.read(dataset, None)
+        return _with_unread(layout.read(dataset, None), unread)
     listed = attributes.split(",") if isinstance(attributes, str) else attributes
     asked = [name for a in listed if (name := a.strip())]
     if not asked:
         raise GraphError(f"{dataset.name}: attributes names no column; name at least one, or leave it out")
     graph = layout.read(dataset, frozenset(a.lower() for a in asked))
     for name in asked:
-        _check_asked(graph, name)
-    return graph
+        _check_asked(graph, name, unread)
+    return _with_unread(graph, unread)
 
 
 def locate(
@@ -147,28 +165,55 @@ def _shown(spec: str) -> str:
 
 def _choose(folder: Folder, wanted: str | Path | None) -> tuple[Layout, Found]:
     """The layout and the graph to read."""
-    present = [(layout, dataset) for layout in all_layouts() for dataset in layout.find(folder)]
-    complete = [(layout, dataset) for layout, dataset in present if not dataset.missing]
-    if isinstance(wanted, Path):
-        return _by_file(folder, wanted, present)
+    file = wanted if isinstance(wanted, Path) else None
+    present = [(layout, dataset) for layout in all_layouts() for dataset in layout.find(folder, file)]
+    if file is not None:
+        return _by_file(folder, file, present)
     if wanted is not None:
         named = [(layout, dataset) for layout, dataset in present if dataset.name == wanted]
         if not named and present:
-            raise GraphError(
-                f"{folder.path}: " + unknown_name("graph", wanted, [f.name for _, f in complete or present])
-            )
+            complete = [dataset.name for _, dataset in present if not dataset.missing]
+            names = complete or [dataset.name for _, dataset in present]
+            raise GraphError(f"{folder.path}: " + unknown_name("graph", str(wanted), list(dict.fromkeys(names))))
         present = named
-        complete = [(layout, dataset) for layout, dataset in named if not dataset.missing]
-    if complete:
-        first = complete[0][0]
-        graphs = [dataset for layout, dataset in complete if layout is first]
-        if len(graphs) > 1:
-            listed = ", ".join(f"{folder.path}:{g.name}" for g in graphs)
-            raise GraphError(f"{folder.path}: {len(graphs)} graphs in one folder; name one of: {listed}")
-        return first, _titled(graphs[0], folder, alone=wanted is None)
+    complete_ones = [(layout, dataset) for layout, dataset in present if not dataset.missing]
+    if complete_ones:
+        layout, dataset = _only(folder, complete_ones)
+        return layout, _titled(dataset, folder, alone=wanted is None)
     if present:
         raise _incomplete(folder, *present[0])
     raise _unrecognised(folder)
+
+
+def _only(folder: Folder, complete: list[tuple[Layout, Found]]) -> tuple[Layout, Found]:
+    """The graph of the first layout, where there is no other.
+
+    Raises:
+        GraphError: the folder holds several graphs, or one in several forms.
+    """
+    graphs = [(layout, dataset) for layout, dataset in complete if dataset.sure] or complete
+    first, dataset = graphs[0]
+    alike = [other for layout, other in graphs if layout is first]
+    if first.name in _DECIDES:
+        return first, dataset
+    taken = set(dataset.files.values())
+    others = [other for layout, other in graphs if layout is not first and not taken.issuperset(other.telling)]
+    if len(alike) > 1 and not others and not any(other.rivals for other in alike):
+        listed = ", ".join(f"{folder.path}:{other.name}" for other in alike)
+        raise GraphError(f"{folder.path}: {len(alike)} graphs in one folder; name one of: {listed}")
+    _refuse_rivals(folder, [*alike, *others])
+    return first, dataset
+
+
+def _refuse_rivals(folder: Folder, graphs: list[Found]) -> None:
+    """Refuses several files that hold a graph each, where none of them was named."""
+    files = dict.fromkeys(path.name for found in graphs for path in found.rivals or found.telling[:1])
+    if len(files) > 1:
+        shown = ", ".join(list(files)[:10]) + ", ..." * (len(files) > 10)
+        raise GraphError(
+            f"{folder.path}: holds {len(files)} files that may be the graph: {shown}; name the one that is meant, as "
+            f"{folder.path / next(iter(files))}, or move the others elsewhere"
+        )
 
 
 def _by_file(folder: Folder, path: Path, present: list[tuple[Layout, Found]]) -> tuple[Layout, Found]:
@@ -176,20 +221,23 @@ def _by_file(folder: Folder, path: Path, present: list[tuple[Layout, Found]]) ->
     members = [
         (layout, dataset) for layout, dataset in present if any(f.name == path.name for f in dataset.files.values())
     ]
-    for layout, dataset in members:
-        if not dataset.missing:
-            return layout, dataset
+    complete = [(layout, dataset) for layout, dataset in members if not dataset.missing]
+    telling = [(layout, dataset) for layout, dataset in complete if any(f.name == path.name for f in dataset.telling)]
+    if complete:
+        layout, dataset = telling[0] if telling else _only(folder, complete)
+        _refuse_rivals(folder, [dataset])
+        return layout, dataset
     if members:
         raise _incomplete(folder, *members[0])
     reason = why_refused(path.name)
     if reason:
         raise GraphError(f"{path}: {reason}; {REWRITE}")
-    raise NotRecognised(f"{path}: not a file of a recognised layout", _next_step(folder))
+    raise NotRecognised(f"{path}: not a file of a recognised layout{_in_capitals(path.name)}", _next_step(folder))
 
 
 def _titled(dataset: Found, folder: Folder, *, alone: bool) -> Found:
     """A folder's only graph is called like the folder."""
-    return Found(folder.path.resolve().name, dataset.files) if alone else dataset
+    return replace(dataset, name=folder.path.resolve().name) if alone else dataset
 
 
 def _incomplete(folder: Folder, layout: Layout, dataset: Found) -> DatasetMissing:
@@ -207,6 +255,7 @@ def _unrecognised(folder: Folder) -> NotRecognised:
     if len(folder.files) > 10:
         shown += f" and {len(folder.files) - 10} more"
     hint = next((f"; {f} {why}" for f in folder.files if (why := why_refused(f))), "")
+    hint += next(filter(None, map(_in_capitals, folder.files)), "")
     return NotRecognised(f"{folder.path}: no recognised layout. Found: {shown}{hint}", _next_step(folder))
 
 
@@ -223,7 +272,36 @@ def why_refused(name: str) -> str | None:
     return next((why for endings, why in _REFUSED.items() if name.lower().endswith(endings)), None)
 
 
-def _check_asked(graph: AttributedGraph, name: str) -> None:
+def _in_capitals(name: str) -> str:
+    """What is to be done about a file whose ending is known in small letters alone."""
+    ending = name.rpartition(".")[2]
+    small = ending.lower() in ("gz", "npy", "npz", "parquet") and not ending.islower()
+    return f"; write the ending of {name} in small letters" if small else ""
+
+
+def _unread(layout: Layout, dataset: Found) -> tuple[str, ...]:
+    """Tables beside a file that holds the whole graph; nobody reads them."""
+    if layout.name not in _ALONE:
+        return ()
+    own = {path.name for path in dataset.files.values()}
+    beside = Folder.open(next(iter(dataset.files.values())).parent).files
+    return tuple(name for name in beside if name not in own and _TABLE.fullmatch(name))
+
+
+def _with_unread(graph: AttributedGraph, unread: tuple[str, ...]) -> AttributedGraph:
+    """The graph with a warning about files that were not read."""
+    if not unread:
+        return graph
+    text = (
+        f"{graph.name}: {', '.join(unread[:5])}{', ...' * (len(unread) > 5)} "
+        f"{'lies' if len(unread) == 1 else 'lie'} beside the graph and {'was' if len(unread) == 1 else 'were'} not read"
+    )
+    remedy = "nothing to do if the graph's own file says all; to use a table of nodes, write the edges as edges.csv beside it"
+    message = Message("warning", "files-not-read", text, len(unread), unread[:5], remedy)
+    return replace(graph, messages=(*graph.messages, message))
+
+
+def _check_asked(graph: AttributedGraph, name: str, unread: tuple[str, ...]) -> None:
     """Refuses a name asked for that did not become an attribute."""
     lower = name.lower()
     if any(lower in (a.name.lower(), *(x.lower() for x in a.aliases)) for a in graph.attributes):
@@ -235,6 +313,11 @@ def _check_asked(graph: AttributedGraph, name: str) -> None:
                 "choose a column that describes nodes"
             )
     nodes = [c.name for c in graph.columns if c.role not in ("id", "source", "target", "weight")]
+    if not nodes:
+        beside = f", and {unread[0]} beside it was not read: write the edges as edges.csv to use it" if unread else ""
+        raise GraphError(
+            f"{graph.name}: unknown column {name!r}; what was read has no column that describes nodes{beside}"
+        )
     raise GraphError(f"{graph.name}: " + unknown_name("column", name, nodes))
 
 

@@ -16,9 +16,18 @@ _ALWAYS = re.compile(
     r"|label ?(?:[xyz]|pos|position|size|colou?r|font|anchor|cex|dist|degree|family)"
     r"|(?:node|vertex|font|border|frame|outline|fill|line|background) ?(?:size|colou?r|width|shape|style|opacity)"
 )
-_TOGETHER = (("r", "g", "b"), ("x", "y"))
+_TOGETHER = (("r", "g", "b"), ("x", "y"), ("vx", "vy"), ("fx", "fy"))
 """Single letters may be anything; together they are a color or a position."""
-_BESIDE = {"a": {"r", "g", "b"}, "z": {"x", "y"}, "width": {"x", "y", "height"}, "height": {"x", "y", "width"}}
+_BESIDE = {
+    "a": {"r", "g", "b"},
+    "z": {"x", "y"},
+    "width": {"x", "y", "height"},
+    "height": {"x", "y", "width"},
+    "fx": {"x", "y"},
+    "fy": {"x", "y"},
+    "vz": {"vx", "vy"},
+    "index": {"vx", "vy"},  # D3 writes it with the speeds
+}
 
 
 def drawn(names: Sequence[str]) -> list[str]:

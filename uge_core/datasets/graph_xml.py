@@ -1,153 +1,179 @@
-"""GraphML and GEXF before networkx builds the graph: what it would read wrong without a word is put right or refused.
+"""GraphML and GEXF as plain lists of nodes and edges: what other readers take wrong without a word is put right or refused.
 
 Several graphs or nested ones are refused; namespaces are those of any version; values are brought into
 one way of writing, and those that are not given are missing; values over time are read where each node
-has one; how a drawing looks is left out.
+has one; how a drawing looks is left out. Of edges the weights alone are read.
 """
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NoReturn
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
 from xml.etree import ElementTree
 
 from uge_core.datasets.assemble import WEIGHTS
 from uge_core.datasets.columns import NodeColumns
 from uge_core.datasets.drawing import DRAWN
 from uge_core.datasets.findings import says_not_given
+from uge_core.datasets.records import OF_EDGES
 from uge_core.datasets.tables import counted
 from uge_core.errors import GraphError
 from uge_core.graph.graph import Column, Message
 
 Element = ElementTree.Element
-_GRAPHML = "http://graphml.graphdrawing.org/xmlns"
-_GEXF = "http://www.gexf.net/1.2draft"
+_SPACES = {"GraphML": "http://graphml.graphdrawing.org/xmlns", "GEXF": "http://www.gexf.net/1.2draft"}
 _KNOWN = {
-    _GRAPHML: re.compile(r"https?://(?:www\.)?graphml\.graphdrawing\.org(?:/.*)?", re.IGNORECASE),
-    _GEXF: re.compile(r"https?://(?:www\.)?(?:gexf\.net|gephi\.org/gexf)(?:/.*)?", re.IGNORECASE),
+    "GraphML": re.compile(r"https?://(?:www\.)?graphml\.graphdrawing\.org(?:/.*)?", re.IGNORECASE),
+    "GEXF": re.compile(r"https?://(?:www\.)?(?:gexf\.net|gephi\.org/gexf)(?:/.*)?", re.IGNORECASE),
 }
 _TRUTHS = {"true": "true", "1": "true", "false": "false", "0": "false"}
 _WHOLE = ("int", "integer", "long", "short", "byte", "biginteger")
 _NUMBER = ("float", "double", "bigdecimal")
 _BOOLEAN = ("boolean", "bool")
+_TYPED = frozenset(_WHOLE + _NUMBER + _BOOLEAN)
 _NOT_GIVEN = ("", "nan", "na", "n/a", "#n/a", "null", "nil", "none", "-", "--", "?", ".")
-_TIMES = ("start", "end", "startopen", "endopen", "timestamp", "timestamps", "intervals")
+_TIMES = frozenset(("start", "end", "startopen", "endopen", "timestamp", "timestamps", "intervals"))
 _FIRST = 3
 
 
-def read_graphml(file: str, data: bytes) -> tuple[Any, NodeColumns]:
-    """The graph of a GraphML file as networkx has it, and what is to be said about it.
+@dataclass(frozen=True)
+class Parsed:
+    """A graph as its file has it.
+
+    Attributes:
+        ids: of the nodes.
+        nodes: their values.
+        ends: of each edge, two ids.
+        edges: the values of each edge.
+        directed: edges run from the first end to the second.
+        about: what is to be said about the file.
+    """
+
+    ids: list[str]
+    nodes: list[dict[str, str]]
+    ends: list[tuple[str, str]]
+    edges: list[Mapping[str, str]]
+    directed: bool
+    about: NodeColumns
+
+
+@dataclass
+class _Key:
+    """An attribute as its file declares it.
+
+    Attributes:
+        name: what it is called.
+        kind: its type.
+        default: the value of nodes or edges that have none, or empty.
+        looks: it says how a drawing looks.
+    """
+
+    name: str
+    kind: str
+    default: str = ""
+    looks: bool = False
+
+    @property
+    def weighs(self) -> bool:
+        return self.name.lower() in WEIGHTS
+
+
+def read_graphml(file: str, root: Element) -> Parsed:
+    """The graph of a GraphML file.
 
     Raises:
         GraphError: it holds several graphs, nested ones, or values that are not of their key's type.
     """
-    from networkx.readwrite.graphml import GraphMLReader
-
-    root = _root(file, data, "graphml", _GRAPHML)
-    graph = _only_graph(file, root, _GRAPHML)
-    nodes, edges = (graph.findall(_tag(_GRAPHML, kind)) for kind in ("node", "edge"))
-    if graph.find(_tag(_GRAPHML, "hyperedge")) is not None:
+    _without_spaces(file, root, "GraphML")
+    graph = _only_graph(file, root)
+    nodes, edges = graph.findall("node"), graph.findall("edge")
+    if graph.find("hyperedge") is not None:
         raise GraphError(
             f"{file}: holds <hyperedge> elements, which join more than two nodes and are not read; write an <edge> for "
             "each pair of nodes that they join"
         )
-    _check_ids(file, nodes, edges)
-    _set_direction(graph, edges, graph, "edgedefault", "directed", ("true", "false"))
+    ids = _check_ids(file, nodes, edges)
     values = _Values(file)
-    keys = _graphml_keys(root, values)
-    for kind, elements in (("node", nodes), ("edge", edges)):
-        for element in elements:
-            _graphml_values(file, kind, element, keys, values)
-    for element in graph.findall(_tag(_GRAPHML, "data")):  # of the graph as a whole
-        graph.remove(element)
-    reader = GraphMLReader()
-    found, defaults = reader.find_graphml_keys(root)
-    read = reader.make_graph(graph, found, defaults)
-    for key, value in defaults.items():
-        if found[key]["for"] in (None, "all"):  # "all" is what a key is for unless it says so
-            read.graph["node_default"].setdefault(found[key]["name"], value)
-            read.graph["edge_default"].setdefault(found[key]["name"], value)
-    return read, NodeColumns(messages=values.messages())
+    keys = _graphml_keys(file, root, values)
+    rows, said = _graphml_nodes(file, nodes, keys, values)
+    ends, places, directed = _ends(edges, graph.get("edgedefault"), "directed", ("true", "false"))
+    weights, names = _graphml_weights(file, edges, keys, values)
+    return Parsed(
+        ids,
+        rows,
+        ends,
+        [weights[i] for i in places],
+        directed,
+        NodeColumns.join([said, _of_edges(file, names), NodeColumns(messages=values.messages())]),
+    )
 
 
-def read_gexf(file: str, data: bytes) -> tuple[Any, NodeColumns]:
-    """The graph of a GEXF file as networkx has it, and what is to be said about it.
+def read_gexf(file: str, root: Element) -> Parsed:
+    """The graph of a GEXF file.
 
     Raises:
         GraphError: it holds several graphs, nested ones, or values that are not of their attribute's type.
     """
-    from networkx.readwrite.gexf import GEXFReader
-
-    root = _root(file, data, "gexf", _GEXF)
-    graph = _only_graph(file, root, _GEXF)
-    nodes, edges = (_gathered(graph, kind) for kind in ("node", "edge"))
-    _check_ids(file, nodes, edges)
-    _set_direction(
-        graph, edges, graph.find(_tag(_GEXF, "edges")), "defaultedgetype", "type", ("directed", "undirected")
+    _without_spaces(file, root, "GEXF")
+    graph = _only_graph(file, root)
+    nodes, edges = (
+        [e for group in graph.findall(f"{kind}s") for e in group.findall(kind)] for kind in ("node", "edge")
     )
-    said = [_without_drawing(file, [*nodes, *edges]), _without_times(file, nodes, edges)]
+    ids = _check_ids(file, nodes, edges)
+    _refuse_groups(file, nodes, set(ids))
     values = _Values(file)
-    for kind, elements in (("node", nodes), ("edge", edges)):
-        said.append(_gexf_values(file, kind, graph, elements, values))
-    for edge in edges:
-        edge.attrib.pop("id", None)  # edges with one id would become one edge
-        if "weight" in edge.attrib:
-            edge.set("weight", values.of_type("double", edge.get("weight"), "edge", _named(edge), "weight"))
-    reader = GEXFReader()
-    return reader.make_graph(graph), NodeColumns.join([*said, NodeColumns(messages=values.messages())])
-
-
-def _tag(space: str, name: str) -> str:
-    """How ElementTree calls an element of a namespace."""
-    return f"{{{space}}}{name}"
-
-
-def _local(element: Element) -> str:
-    """The name of an element without its namespace."""
-    return element.tag.rpartition("}")[2]
+    rows, of_nodes = _gexf_values(file, "node", graph, nodes, values)
+    _add_labels(file, nodes, rows)
+    weights, of_edges = _gexf_values(file, "edge", graph, edges, values)
+    ends, places, directed = _ends(edges, graph.get("defaultedgetype"), "type", ("directed", "undirected"))
+    said = [_drawing(file, [*nodes, *edges]), _times(file, nodes, edges), of_nodes, of_edges]
+    return Parsed(
+        ids,
+        rows,
+        ends,
+        [weights[i] for i in places],
+        directed,
+        NodeColumns.join([*said, NodeColumns(messages=values.messages())]),
+    )
 
 
 def _named(element: Element) -> str:
     """What an element is called in messages."""
-    if _local(element) == "node":
+    if element.tag == "node":
         return repr(element.get("id"))
     return f"{element.get('source')} - {element.get('target')}"
 
 
-def _root(file: str, data: bytes, name: str, space: str) -> Element:
-    """The outermost element, with every namespace of the format's versions written as `space`."""
-    kind = "GraphML" if space == _GRAPHML else "GEXF"
-    root = ElementTree.fromstring(data)
-    found = root.tag[1:].partition("}")[0] if root.tag.startswith("{") else ""
-    if _local(root).lower() != name:
+def _without_spaces(file: str, root: Element, kind: str) -> None:
+    """Calls the elements of all versions of a format by their names alone, and those of drawings viz:NAME."""
+    space = root.tag[1:].partition("}")[0] if root.tag.startswith("{") else ""
+    name = root.tag.rpartition("}")[2]
+    if space and not _KNOWN[kind].fullmatch(space):
         raise GraphError(
-            f"{file}: cannot be read as {kind} (its outermost element is <{_local(root)}>, not <{name}>); export it "
-            "again, or as edges.csv and nodes.csv"
+            f"{file}: cannot be read as {kind}: its namespace {space!r} is none of {kind}'s; allowed: {_SPACES[kind]} and "
+            f'other versions of it; write <{name} xmlns="{_SPACES[kind]}">'
         )
-    if found and not _KNOWN[space].fullmatch(found):
-        raise GraphError(
-            f"{file}: cannot be read as {kind}: its namespace {found!r} is none of {kind}'s; allowed: {space} and "
-            f'other versions of it; write <{name} xmlns="{space}">'
-        )
+    plain: dict[str, str] = {}
     for element in root.iter():
-        own, _, local = element.tag.rpartition("}")
-        if not own:
-            element.tag = _tag(space, local)
-        elif _KNOWN[space].fullmatch(own[1:]):
-            element.tag = f"viz:{local}" if own.rstrip("/").endswith("/viz") else _tag(space, local)
-    return root
+        if element.tag not in plain:
+            own, _, local = element.tag.rpartition("}")
+            known = not own or _KNOWN[kind].fullmatch(own[1:])
+            drawing = own.rstrip("/").endswith("/viz")
+            plain[element.tag] = (f"viz:{local}" if drawing else local) if known else element.tag
+        element.tag = plain[element.tag]
 
 
-def _only_graph(file: str, root: Element, space: str) -> Element:
+def _only_graph(file: str, root: Element) -> Element:
     """The one graph of the file, which holds no other."""
 
     def contents(of: Element) -> str:
-        nodes, edges = (sum(e is not of for e in of.iter(_tag(space, kind))) for kind in ("node", "edge"))
+        nodes, edges = (sum(e is not of for e in of.iter(kind)) for kind in ("node", "edge"))
         return f"{counted(nodes, 'node')}, {counted(edges, 'edge')}"
 
-    graphs = root.findall(_tag(space, "graph"))
+    graphs = root.findall("graph")
     if not graphs:
         raise GraphError(f"{file}: holds no <graph> element; export it again, or as edges.csv and nodes.csv")
     if len(graphs) > 1:
@@ -157,55 +183,86 @@ def _only_graph(file: str, root: Element, space: str) -> Element:
             "from a file: save each as a file of its own, or leave only one <graph> element in it"
         )
     (graph,) = graphs
-    inner = [g for g in graph.iter(_tag(space, "graph")) if g is not graph]
-    owners = [n for n in graph.iter(_tag(space, "node")) if any(_local(c) in ("graph", "nodes", "edges") for c in n)]
+    inner = sum(1 for _ in graph.iter("graph")) - 1
+    owners = [n for n in graph.iter("node") if any(c.tag in ("graph", "nodes", "edges") for c in n)]
     if inner or owners:
         first = f", first in node {owners[0].get('id')!r} ({contents(owners[0])})" if owners else ""
-        raise GraphError(
-            f"{file}: {counted(max(len(inner), len(owners)), 'graph')} nested in others{first}; nested graphs are not "
-            "read: ungroup them in the program that made the file, or move all <node> and <edge> elements into the "
-            "outer graph and remove the nodes that stood for groups"
-        )
+        raise _nested(file, max(inner, len(owners)), first)
     return graph
 
 
-def _check_ids(file: str, nodes: Sequence[Element], edges: Sequence[Element]) -> None:
-    """Refuses nodes without an id or with the same one, and edges to nodes that are not there."""
-    ids: set[str | None] = set()
+def _nested(file: str, count: int, first: str) -> GraphError:
+    """The error about groups of nodes."""
+    return GraphError(
+        f"{file}: {counted(count, 'graph')} nested in others{first}; nested graphs are not "
+        "read: ungroup them in the program that made the file, or move all <node> and <edge> elements into the "
+        "outer graph and remove the nodes that stood for groups"
+    )
+
+
+def _refuse_groups(file: str, nodes: Sequence[Element], ids: set[str]) -> None:
+    """Refuses nodes that stand for groups of others, which say so by pid or <parents>."""
+    members: dict[str, int] = defaultdict(int)
+    for node in nodes:
+        above = [node.get("pid"), *(p.get("for") for c in node if c.tag == "parents" for p in c)]
+        for group in above:
+            if group is not None and group in ids and group != node.get("id"):
+                members[group] += 1
+    if members:
+        group, size = next(iter(members.items()))
+        raise _nested(file, len(members), f", first in node {group!r} ({counted(size, 'node')})")
+
+
+def _check_ids(file: str, nodes: Sequence[Element], edges: Sequence[Element]) -> list[str]:
+    """The ids of the nodes, or of the edges' ends where there are no nodes.
+
+    Raises:
+        GraphError: nodes without an id or with the same one, and edges to nodes that are not there.
+    """
+    ids: dict[str | None, None] = {}
     for node in nodes:
         own = node.get("id")
         if own is None:
             raise GraphError(f"{file}: a <node> has no id; give each node its own")
         if own in ids:
             raise GraphError(f"{file}: the id {own!r} stands twice; each node needs its own")
-        ids.add(own)
+        ids[own] = None
+    if not nodes:
+        ids = dict.fromkeys(end for e in edges for end in (e.get("source"), e.get("target")))
+        ids.pop(None, None)
     lost = [e for e in edges if e.get("source") not in ids or e.get("target") not in ids]
-    if lost and nodes:
+    if lost:
         first = ", ".join(f"{e.get('source')} - {e.get('target')}" for e in lost[:_FIRST])
         raise GraphError(
             f"{file}: {counted(len(lost), 'edge')} with an end that no <node> describes, first: {first}; add a <node> "
             "for it or remove the edge"
         )
+    return [str(own) for own in ids]
 
 
-def _set_direction(
-    graph: Element, edges: list[Element], parent: Element | None, whole: str, own: str, words: tuple[str, str]
-) -> None:
-    """Writes the direction of edges at the graph alone; among directed edges one without direction runs both ways."""
-    default = (graph.get(whole) or "").strip().lower() == "directed"
-    plain: list[Element] = []
-    for edge in edges:
-        word = (edge.attrib.pop(own, None) or "").strip().lower()
-        if not (word == words[0] or (default and word not in (words[1], "mutual"))):
-            plain.append(edge)
-    directed = len(plain) < len(edges) or (default and not edges)
-    graph.set(whole, "directed" if directed else "undirected")
-    if directed and parent is not None:
-        for edge in plain:
-            back = copy.deepcopy(edge)
-            back.attrib["source"], back.attrib["target"] = edge.attrib["target"], edge.attrib["source"]
-            parent.append(back)
-            edges.append(back)
+def _ends(
+    edges: Sequence[Element], default: str | None, own: str, words: tuple[str, str]
+) -> tuple[list[tuple[str, str]], list[int], bool]:
+    """The ends of the edges, which edge each pair is of, and whether pairs have a direction.
+
+    Among directed edges one without direction runs both ways.
+    """
+    by_default = (default or "").strip().lower() == "directed"
+    ends = [(e.attrib["source"], e.attrib["target"]) for e in edges]
+    given = [(e.get(own) or "").strip().lower() for e in edges]
+    one_way = [w == words[0] or (by_default and w not in (words[1], "mutual")) for w in given]
+    places = list(range(len(edges)))
+    directed = any(one_way) or (by_default and not edges)
+    if directed:
+        both = [i for i, alone in enumerate(one_way) if not alone and ends[i][0] != ends[i][1]]
+        ends += [ends[i][::-1] for i in both]
+        places += both
+    return ends, places, directed
+
+
+def _of_edges(file: str, names: Mapping[str, None]) -> NodeColumns:
+    """The values of edges that are not used."""
+    return NodeColumns(columns=tuple(Column(file, name, "ignored", OF_EDGES) for name in names))
 
 
 def _truth(text: str) -> str | None:
@@ -218,7 +275,7 @@ def _number(text: str, whole: bool) -> str | None:
     try:
         number = float(text)
         if whole and number.is_integer():
-            return str(int(text) if re.fullmatch(r"[+-]?\d+", text) else int(number))
+            return str(int(text) if text.lstrip("+-").isdecimal() else int(number))
     except ValueError:
         return None
     return None if number != number else str(number)
@@ -232,34 +289,32 @@ class _Values:
         self.count = 0
         self.first: list[str] = []
 
-    def of_type(self, kind: str, text: str | None, owner: str, named: str, key: str) -> str:
+    def of_type(self, kind: str, text: str | None, owner: Element | None, key: str) -> str:
         """The value as text, empty where it is not given.
 
         Args:
             kind: the type in the file.
             text: the value in the file.
-            owner: node, edge or default.
-            named: what the node or edge is called.
+            owner: the node or edge that has it; None: it is a default.
             key: the name of the attribute.
 
         Raises:
             GraphError: it is not of the type.
         """
-        if kind not in _WHOLE + _NUMBER + _BOOLEAN:
-            return text or ""
+        if kind not in _TYPED:
+            return text.strip() if text and "\n" in text else text or ""  # line ends are the writer's
         text = (text or "").strip()
         written = _truth(text) if kind in _BOOLEAN else _number(text, kind in _WHOLE)
-        weighs = owner == "edge" and key.lower() in WEIGHTS  # other values of edges are not used
-        if written is None and text.lower() not in _NOT_GIVEN and not says_not_given(text):
-            if owner != "edge" or weighs:
-                self._refuse(kind, text, f"{owner} {named}".strip(), key)
-        elif written is None and weighs:
-            self._refuse(kind, text, f"{owner} {named}", key)
-        if written is None and owner == "node":
+        if written is not None:
+            return written
+        where = "default" if owner is None else f"{owner.tag} {_named(owner)}"
+        if where.startswith("edge") or (text.lower() not in _NOT_GIVEN and not says_not_given(text)):
+            self._refuse(kind, text, where, key)
+        if owner is not None:
             self.count += 1
             if len(self.first) < _FIRST:
-                self.first.append(f"node {named}, {key}: {text!r}")
-        return written or ""
+                self.first.append(f"{where}, {key}: {text!r}")
+        return ""
 
     def _refuse(self, kind: str, text: str, where: str, key: str) -> NoReturn:
         needed = "true or false" if kind in _BOOLEAN else "a whole number" if kind in _WHOLE else "a number"
@@ -277,76 +332,159 @@ class _Values:
         return (Message("note", "values-not-given", text, self.count, tuple(self.first), remedy),)
 
 
-def _graphml_keys(root: Element, values: _Values) -> dict[str, tuple[str, str]]:
-    """The name and type of each key; in the file all become text, as values are checked here."""
-    keys: dict[str, tuple[str, str]] = {}
-    for key in root.findall(_tag(_GRAPHML, "key")):
-        own = key.get("id")
+def _graphml_keys(file: str, root: Element, values: _Values) -> dict[str, dict[str, _Key]]:
+    """The keys of nodes and those of edges, by id: one id may stand for two keys, one of each."""
+    keys: dict[str, dict[str, _Key]] = {"node": {}, "edge": {}}
+    wider: dict[str, _Key] = {}
+    for element in root.iter("key"):
+        own, owner = element.get("id"), (element.get("for") or "all").strip().lower()
         if own is None:
-            root.remove(key)
             continue
-        name = key.get("yfiles.type") or key.get("attr.name") or own
-        kind = (key.get("attr.type") or "string").strip().lower()
-        keys[own] = name, kind
-        key.set("attr.name", name)
-        key.set("attr.type", "string")
-        default = key.find(_tag(_GRAPHML, "default"))
-        if default is not None:
-            default.text = values.of_type(kind, default.text, "default", "", name)
-            if not default.text.strip():
-                key.remove(default)
+        if own in keys.get(owner, wider if owner == "all" else {}):
+            raise GraphError(f"{file}: two <key> elements have the id {own!r}; give each an id of its own")
+        drawing = element.get("yfiles.type")
+        name = drawing or element.get("attr.name") or own
+        kind = (element.get("attr.type") or "string").strip().lower()
+        default = element.find("default")
+        text = "" if default is None else values.of_type(kind, default.text, None, name)
+        key = _Key(name, kind, text, looks=drawing is not None)
+        if owner in keys:
+            keys[owner][own] = key
+        else:  # "all" is what a key is for unless it says so
+            wider[own] = key if owner == "all" else _Key(name, kind, looks=key.looks)
+    other = {**keys["edge"], **keys["node"]}
+    for owner, own_keys in keys.items():
+        keys[owner] = {
+            **{i: _Key(k.name, k.kind, looks=k.looks) for i, k in other.items()},  # a key for nodes, used by an edge
+            **wider,
+            **own_keys,
+        }
     return keys
 
 
-def _graphml_values(file: str, kind: str, element: Element, keys: dict[str, tuple[str, str]], values: _Values) -> None:
-    """Checks the values of a node or an edge."""
-    if kind == "edge":
-        element.attrib.pop("id", None)  # edges with one id would become one edge
-    given: dict[str, str | None] = {}
-    for data in element.findall(_tag(_GRAPHML, "data")):
-        if len(data) or data.get("key") not in keys:
-            continue
-        name, of_type = keys[data.attrib["key"]]
-        data.text = values.of_type(of_type, data.text, kind, _named(element), name)
-        if given.setdefault(name, data.text) != data.text:
-            raise GraphError(
-                f"{file}: {kind} {_named(element)} has two values of {name!r}: {given[name]!r} and {data.text!r}; "
-                "leave one, or give the keys names of their own"
-            )
+def _given(file: str, kind: str, element: Element, keys: Mapping[str, _Key]) -> Iterator[tuple[str, _Key, Element]]:
+    """The <data> of a node or an edge, with its key."""
+    for data in element:
+        if data.tag == "data":
+            own = data.get("key") or ""
+            if own not in keys:
+                raise GraphError(
+                    f"{file}: {kind} {_named(element)} has <data> for {own!r}, which no <key> declares; add that <key> or "
+                    "remove the value"
+                )
+            yield own, keys[own], data
 
 
-def _gathered(graph: Element, kind: str) -> list[Element]:
-    """All nodes or edges of a GEXF graph, moved into one list where it has several."""
-    lists = graph.findall(_tag(_GEXF, f"{kind}s"))
-    for more in lists[1:]:
-        lists[0].extend(list(more))
-        graph.remove(more)
-    return lists[0].findall(_tag(_GEXF, kind)) if lists else []
+def _graphml_nodes(
+    file: str, nodes: Sequence[Element], keys: Mapping[str, Mapping[str, _Key]], values: _Values
+) -> tuple[list[dict[str, str]], NodeColumns]:
+    """The values of the nodes."""
+    known = keys["node"]
+    defaults = {k.name: k.default for k in known.values() if k.default.strip()}
+    used: dict[str, str] = {}
+    inner: dict[str, list[str]] = {}
+    beside: dict[str, None] = {}
+    rows = []
+    for node in nodes:
+        given: dict[str, str] = {}
+        for own, key, data in _given(file, "node", node, known):
+            if len(data):
+                if key.looks or any("yworks" in child.tag for child in data):
+                    given |= _yed(data)
+                else:
+                    inner.setdefault(key.name, []).append(_named(node))
+                continue
+            text = values.of_type(key.kind, data.text, node, key.name)
+            if given.setdefault(key.name, text) != text:
+                raise GraphError(
+                    f"{file}: node {_named(node)} has two values of {key.name!r}: {given[key.name]!r} and {text!r}; "
+                    "leave one, or give the keys names of their own"
+                )
+            if used.setdefault(key.name, own) != own:
+                raise GraphError(
+                    f"{file}: two <key> elements are called {key.name!r} ({used[key.name]} and {own}), and nodes have "
+                    "values of both; give each a name of its own (attr.name)"
+                )
+        rows.append(defaults | given)
+        if len(node.attrib) > 1:
+            beside |= dict.fromkeys(node.attrib)
+    columns = [
+        Column(file, name, "ignored", "an attribute of <node> elements; values are read from <data>")
+        for name in beside
+        if name != "id" and not name.startswith(("{", "yfiles.", "parse."))
+    ]
+    columns += [Column(file, name, "ignored", "holds elements") for name in inner]
+    messages = tuple(
+        Message(
+            "warning",
+            "nested-values",
+            f"{file}: {name!r} holds elements and no text for {counted(len(named), 'node')}, and these are not read",
+            len(named),
+            tuple(named[:_FIRST]),
+            "write each value as the text of its <data>",
+        )
+        for name, named in inner.items()
+    )
+    return rows, NodeColumns(columns=tuple(columns), messages=messages)
 
 
-def _without_drawing(file: str, elements: Iterable[Element]) -> NodeColumns:
-    """Removes what says how nodes and edges are drawn."""
+def _yed(data: Element) -> dict[str, str]:
+    """What yEd's drawing of a node says: its label, its place and its shape."""
+    looks: dict[str, str] = {}
+    for element in data.iter():
+        local = element.tag.rpartition("}")[2]
+        if local == "Geometry":
+            looks |= {axis: element.attrib[axis] for axis in "xy" if axis in element.attrib}
+        elif local == "Shape" and "type" in element.attrib:
+            looks.setdefault("shape_type", element.attrib["type"])
+        elif local == "NodeLabel" and (element.text or "").strip():
+            looks.setdefault("label", str(element.text).strip())
+    return looks
+
+
+def _graphml_weights(
+    file: str, edges: Sequence[Element], keys: Mapping[str, Mapping[str, _Key]], values: _Values
+) -> tuple[list[Mapping[str, str]], dict[str, None]]:
+    """The weight of each edge where it has one, and what their other values are called."""
+    known = keys["edge"]
+    defaults = {k.name: k.default for k in known.values() if k.weighs and k.default.strip()}
     names: dict[str, None] = {}
-    for element in elements:
-        for child in [c for c in element if c.tag.startswith("viz:")]:
-            names[child.tag] = None
-            element.remove(child)
+    rows: list[Mapping[str, str]] = []
+    for edge in edges:
+        if not len(edge):
+            rows.append(defaults)
+            continue
+        given: dict[str, str] = {}
+        for _, key, data in _given(file, "edge", edge, known):
+            if not key.weighs:
+                names[key.name] = None
+                continue
+            text = values.of_type(key.kind, data.text, edge, key.name)
+            if given.setdefault(key.name, text) != text:
+                raise GraphError(
+                    f"{file}: edge {_named(edge)} has two values of {key.name!r}: {given[key.name]!r} and {text!r}; "
+                    "leave one, or give the keys names of their own"
+                )
+        rows.append(defaults | given if given else defaults)
+    return rows, names
+
+
+def _drawing(file: str, elements: Sequence[Element]) -> NodeColumns:
+    """What says how nodes and edges are drawn."""
+    names = dict.fromkeys(child.tag for element in elements for child in element if child.tag.startswith("viz:"))
     return NodeColumns(columns=tuple(Column(file, n, "ignored", DRAWN) for n in names))
 
 
-def _without_times(file: str, nodes: Sequence[Element], edges: Sequence[Element]) -> NodeColumns:
-    """Removes when nodes and edges exist."""
-    timed: list[Element] = []
-    for element in (*nodes, *edges):
-        spans = [c for c in element if _local(c) in ("spells", "slices")]
-        own = [name for name in _TIMES if element.attrib.pop(name, None) is not None]
-        for span in spans:
-            element.remove(span)
-        if spans or own:
-            timed.append(element)
+def _times(file: str, nodes: Sequence[Element], edges: Sequence[Element]) -> NodeColumns:
+    """What is to be said about nodes and edges that exist at some times."""
+    timed = [
+        element
+        for element in (*nodes, *edges)
+        if not _TIMES.isdisjoint(element.attrib) or any(c.tag in ("spells", "slices") for c in element)
+    ]
     if not timed:
         return NodeColumns()
-    number = sum(_local(e) == "node" for e in timed)
+    number = sum(e.tag == "node" for e in timed)
     both = f"{counted(number, 'node')} and {counted(len(timed) - number, 'edge')}"
     text = f"{file}: {both} with times at which they exist; times are not read, and all count as if always there"
     remedy = "export the graph of one time if you mean that one"
@@ -355,53 +493,91 @@ def _without_times(file: str, nodes: Sequence[Element], edges: Sequence[Element]
     return NodeColumns(columns=(Column(file, "start, end", "ignored", "times are not read"),), messages=(message,))
 
 
-def _gexf_values(file: str, kind: str, graph: Element, elements: Sequence[Element], values: _Values) -> NodeColumns:
-    """Checks the values of nodes or of edges; an attribute with several values for one is left out, and said."""
-    keys: dict[str, tuple[str, str]] = {"weight": ("weight", "double")} if kind == "edge" else {}
-    for group in graph.findall(_tag(_GEXF, "attributes")):
-        if group.get("class") not in ("node", "edge"):
-            graph.remove(group)
-        if group.get("class") != kind:
-            continue
-        group.set("mode", "static")
-        for attribute in group.findall(_tag(_GEXF, "attribute")):
+def _add_labels(file: str, nodes: Sequence[Element], rows: Sequence[dict[str, str]]) -> None:
+    """The label of each node, which stands beside its values."""
+    for node, row in zip(nodes, rows, strict=True):
+        label = node.get("label")
+        if label is not None and row.setdefault("label", label) != label:
+            raise GraphError(
+                f"{file}: node {_named(node)} has the label {label!r} and an attribute titled 'label' with the value "
+                f"{row['label']!r}; give that <attribute> another title"
+            )
+
+
+def _gexf_keys(file: str, kind: str, graph: Element, values: _Values) -> dict[str, _Key]:
+    """The attributes of nodes or of edges, by id."""
+    keys: dict[str, _Key] = {}
+    titles: dict[str, str] = {}
+    for group in graph.findall("attributes"):
+        for attribute in group.findall("attribute") if group.get("class") == kind else ():
             own = attribute.get("id") or attribute.get("title") or ""
             title, of_type = attribute.get("title") or own, (attribute.get("type") or "string").strip().lower()
-            keys[own] = title, of_type
-            attribute.attrib.update(id=own, title=title, type="string")
-            default = attribute.find(_tag(_GEXF, "default"))
-            if default is not None:
-                default.text = values.of_type(of_type, default.text, "default", "", title)
-                if not default.text.strip():
-                    attribute.remove(default)
+            if (titles.setdefault(title, own) != own or own in keys) and (kind == "node" or title.lower() in WEIGHTS):
+                raise GraphError(
+                    f"{file}: two <attribute> elements of class {kind!r} are called {title!r}; give each an id and a title "
+                    "of its own"
+                )
+            default = attribute.find("default")
+            text = "" if default is None else values.of_type(of_type, default.text, None, title)
+            keys[own] = _Key(title, of_type, text)
+    return keys
+
+
+def _gexf_values(
+    file: str, kind: str, graph: Element, elements: Sequence[Element], values: _Values
+) -> tuple[list[dict[str, str]], NodeColumns]:
+    """The values of nodes, or the weights of edges; an attribute with several values for one is left out, and said."""
+    keys = _gexf_keys(file, kind, graph, values)
+    if kind == "edge":
+        keys.setdefault("weight", _Key("weight", "double"))
+    asked = {own for own, key in keys.items() if kind == "node" or key.weighs}
+    defaults = {keys[own].name: keys[own].default for own in asked if keys[own].default.strip()}
     several: dict[str, list[str]] = {}
+    others: dict[str, None] = {}
+    rows = []
     for element in elements:
-        given: dict[str, list[Element]] = {}
-        for held in element.findall(_tag(_GEXF, "attvalues")):
-            for value in list(held):
-                own = value.get("for") or value.get("id") or ""
-                if own not in keys:
-                    _refuse_unknown(file, kind, element, own)
-                value.set("for", own)
-                text = values.of_type(keys[own][1], value.get("value"), kind, _named(element), keys[own][0])
-                value.set("value", text)
-                given.setdefault(own, []).append(value)
-        for own, found in given.items():
-            texts = list(dict.fromkeys(filter(None, (v.attrib["value"] for v in found))))
-            found[-1].set("value", texts[0] if texts else "")  # networkx takes the last
+        given: dict[str, list[str]] = {}
+        for own, value in _attvalues(element):
+            if own not in keys:
+                _refuse_unknown(file, kind, element, own)
+            key = keys[own]
+            if own in asked:
+                text = values.of_type(key.kind, value, element, key.name)
+                given.setdefault(key.name, []).append(text)
+            else:
+                others[key.name] = None
+        row = dict(defaults)
+        if kind == "edge" and "weight" in element.attrib:
+            weight = values.of_type("double", element.get("weight"), element, "weight")
+            given.setdefault("weight", []).append(weight)
+        for name, all_texts in given.items():
+            texts = list(dict.fromkeys(filter(None, all_texts)))
+            row[name] = texts[0] if texts else ""
             if len(texts) > 1:
-                several.setdefault(own, []).append(f"{_named(element)}: {', '.join(texts[:5])}")
-    _leave_out(graph, kind, elements, several)
+                several.setdefault(name, []).append(f"{_named(element)}: {', '.join(texts[:5])}")
+        rows.append(row)
+    for row in rows if several else ():
+        for name in several:
+            row.pop(name, None)
     messages = []
-    for own, named in several.items():
+    for name, named in several.items():
         text = (
-            f"{file}: {keys[own][0]!r} has several values for {counted(len(named), kind)}; values over time are not "
+            f"{file}: {name!r} has several values for {counted(len(named), kind)}; values over time are not "
             "read, and it is left out"
         )
         remedy = f"leave one <attvalue> of it for each {kind}, for instance the last, and load the file again"
         messages.append(Message("warning", "values-over-time", text, len(named), tuple(named[:_FIRST]), remedy))
-    columns = tuple(Column(file, keys[k][0], "ignored", "values over time are not read") for k in several)
-    return NodeColumns(columns=columns, messages=tuple(messages))
+    columns = tuple(Column(file, name, "ignored", "values over time are not read") for name in several)
+    said = NodeColumns(columns=columns, messages=tuple(messages))
+    return rows, NodeColumns.join([said, _of_edges(file, others)])
+
+
+def _attvalues(element: Element) -> Iterator[tuple[str, str | None]]:
+    """The values of a node or an edge, with the ids of their attributes."""
+    for child in element:
+        for value in child if child.tag == "attvalues" else (child,):
+            if value.tag == "attvalue":
+                yield value.get("for") or value.get("id") or "", value.get("value")
 
 
 def _refuse_unknown(file: str, kind: str, element: Element, own: str) -> NoReturn:
@@ -409,18 +585,3 @@ def _refuse_unknown(file: str, kind: str, element: Element, own: str) -> NoRetur
         f"{file}: {kind} {_named(element)} has an <attvalue> for {own!r}, which no <attribute> of class {kind!r} "
         "declares; add that <attribute> or remove the value"
     )
-
-
-def _leave_out(graph: Element, kind: str, elements: Sequence[Element], left_out: Collection[str]) -> None:
-    """Removes the values and the defaults of the attributes in `left_out`."""
-    if not left_out:
-        return
-    for element in elements:
-        for held in element.findall(_tag(_GEXF, "attvalues")):
-            for value in [v for v in held if v.get("for") in left_out]:
-                held.remove(value)
-    for group in graph.findall(_tag(_GEXF, "attributes")):
-        for attribute in group if group.get("class") == kind else ():
-            if attribute.get("id") in left_out:
-                for default in list(attribute):
-                    attribute.remove(default)

@@ -20,6 +20,7 @@ from uge_core.errors import GraphError
 _OLDEST = 15
 """Before pyarrow 14.0.1 a file could carry a pickle that was loaded."""
 _EXACT = 2.0**53
+_UNNAMED = "__index_level_"
 
 
 def read_parquet(path: Path) -> Table:
@@ -28,17 +29,19 @@ def read_parquet(path: Path) -> Table:
     Raises:
         GraphError: pyarrow is missing or old, the file is no Parquet, or a column is no plain value.
     """
-    frame = pd.DataFrame(read_columns(path), copy=False)
+    frame = pd.DataFrame(read_columns(path, index=True), copy=False)
     frame.index = pd.RangeIndex(1, len(frame) + 1)
     return Table(path.name, frame)
 
 
-def read_columns(path: Path, *, text: Collection[str] | None = None) -> dict[str, pd.Series]:
+def read_columns(path: Path, *, text: Collection[str] | None = None, index: bool = False) -> dict[str, pd.Series]:
     """The columns by name.
 
     Args:
         path: the file.
         text: columns to read as text (lower case); numbers stay numbers in the others. None: all are text.
+        index: whether pandas' index is a first column, without a name where it has none; one that counts the rows and
+            has no name is left out.
 
     Raises:
         GraphError: pyarrow is missing or old, the file is no Parquet, or a column is no plain value.
@@ -76,10 +79,30 @@ def read_columns(path: Path, *, text: Collection[str] | None = None) -> dict[str
     twice = [n for n, count in Counter(names).items() if count > 1]
     if twice:
         raise GraphError(f"{path.name}: column {twice[0]!r} stands twice; rename one of the two")
-    kept = [i for i, n in enumerate(names) if not n.startswith("__index_level_")]
+    unnamed = [i for i, n in enumerate(names) if n.startswith(_UNNAMED)]
+    kept = {n: cells[i] for i, n in enumerate(names) if i not in unnamed}
     if not kept or not table.num_rows:
         raise GraphError(f"{path.name}: there are no rows; one row per node or edge is needed")
-    return {names[i]: cells[i] for i in kept}
+    if not index:
+        return kept
+    if len(unnamed) > 1:
+        raise GraphError(
+            f"{path.name}: its index has {len(unnamed)} levels without names; call reset_index() before it is written"
+        )
+    counting = _named_range(schema, table.num_rows)
+    first = counting or {"": cells[i] for i in unnamed[:1]}  # noqa: B035
+    return {n: c for n, c in first.items() if n not in kept} | kept
+
+
+def _named_range(schema: Any, rows: int) -> dict[str, pd.Series]:
+    """An index that counts and has a name, of which pandas keeps the first number and the step alone."""
+    held = (schema.pandas_metadata or {}).get("index_columns", [])
+    ranges = [i for i in held if isinstance(i, dict) and i.get("kind") == "range" and i.get("name")]
+    try:
+        counts = {str(i["name"]).strip(): range(i["start"], i["stop"], i["step"]) for i in ranges}
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return {n: pd.Series(list(map(str, c)), dtype="str") for n, c in counts.items() if len(c) == rows}
 
 
 def _is_number(kind: Any) -> bool:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uge_core.errors import DatasetMissing
+from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph.graph import AttributedGraph
 
 Asked = frozenset[str] | None
 """The lower-case names of the columns that are to be the attributes; None: the layout's or the values' choice."""
 _NEVER_ZIPPED = (".npy", ".npz", ".parquet", ".pt", ".xlsx", ".yaml")
+_AS_WRITTEN = (".npy", ".npz", ".parquet")
+"""Endings by which readers tell tables apart, and so in small letters; others may be in capitals, as older programs write."""
 _DROPPINGS = {"thumbs.db", "ehthumbs.db", "desktop.ini"}
 
 
@@ -43,12 +46,18 @@ class Found:
         name: how it is addressed.
         files: the path of each part that is there.
         missing: one sentence per part that is not.
+        rivals: files of which each could be one part.
+        telling: the files by which the layout was recognised.
+        sure: these files begin as those of the layout do, or are called so.
         tensors: a copy of the tensors of a file of torch, which is read in its place; None: torch reads the file.
     """
 
     name: str
     files: Mapping[str, Path]
     missing: tuple[str, ...] = ()
+    rivals: tuple[Path, ...] = ()
+    telling: tuple[Path, ...] = ()
+    sure: bool = True
     tensors: Path | None = None
 
 
@@ -62,7 +71,8 @@ class Layout:
         parts: its files.
         read: makes the graph from the files, given the attribute names asked for.
         named: the graph's name, with ``{}`` for what the patterns have there.
-        begins: whether a file begins as this layout's telling ones do, where their names alone do not say so.
+        begins: whether a file begins as this layout's telling ones do, where their names alone do not say so; None where
+            that cannot be told, so that any other graph in the folder is taken before.
     """
 
     name: str
@@ -70,7 +80,7 @@ class Layout:
     parts: tuple[Part, ...]
     read: Callable[[Found, Asked], AttributedGraph]
     named: str = "{}"
-    begins: Callable[[Path], bool] | None = None
+    begins: Callable[[Path], bool | None] | None = None
 
     @property
     def summary(self) -> str:
@@ -78,32 +88,70 @@ class Layout:
         needed = " + ".join(" or ".join(p.patterns).replace("{}", "NAME") for p in self.parts if not p.optional)
         return needed.replace("region_jobNAME", "region_job*")
 
-    def find(self, folder: Folder) -> list[Found]:
-        """The graphs of `folder` in this layout, complete or with what they miss."""
+    def find(self, folder: Folder, wanted: Path | None = None) -> list[Found]:
+        """The graphs of `folder` in this layout, complete or with what they miss.
+
+        Args:
+            folder: the folder.
+            wanted: one of its files, taken where several could be one part.
+        """
         telling = [pattern for p in self.parts if p.telling and not p.optional for pattern in p.patterns]
         stems = sorted({stem for pattern in telling for stem in folder.stems(pattern)})
-        return [self._gather(folder, stem) for stem in stems if self._tells(folder, stem)]
+        gathered = (self._gather(folder, stem, wanted) for stem in stems)
+        return [found for found in gathered if found is not None]
 
-    def _tells(self, folder: Folder, stem: str) -> bool:
-        """Whether one of the telling files begins as such a file does."""
+    def _says(self, path: Path) -> bool | None:
+        """What the beginning of a file says."""
         if self.begins is None:
             return True
-        names = [p.format(stem) for part in self.parts if part.telling and not part.optional for p in part.patterns]
-        return any(self.begins(path) for path in map(folder.file, names) if path is not None)
+        try:
+            return self.begins(path)
+        except (OSError, EOFError, zlib.error, GraphError):  # whoever reads it says how it is damaged
+            return None
 
-    def _gather(self, folder: Folder, stem: str) -> Found:
+    def _gather(self, folder: Folder, stem: str, wanted: Path | None) -> Found | None:
+        """The graph called `stem`, or None where no file begins as those of the layout do."""
         files: dict[str, Path] = {}
         missing = []
+        telling: list[Path] = []
+        rivals: list[Path] = []
+        sure = True
         for part in self.parts:
-            options = [pattern.format(stem) for pattern in part.patterns]
-            path = next((p for p in map(folder.file, options) if p is not None), None)
-            if path is not None:
-                files[part.key] = path
+            there = list(dict.fromkeys(path for p in part.patterns for path in folder.named(p, stem)))
+            if part.telling and not part.optional:
+                said = {path: self._says(path) for path in there}
+                there = [path for path in there if said[path] is not False]
+                sure = sure and all(said[path] for path in there)
+            if there:
+                alike = _picked(there, wanted)
+                files[part.key] = alike[0]
+                rivals += alike if len(alike) > 1 else []
+                telling += [files[part.key]] if part.telling and not part.optional else []
             elif not part.optional:
+                options = [pattern.format(stem) for pattern in part.patterns]
                 endings = " or ".join(o if o.endswith(_NEVER_ZIPPED) else f"{o}[.gz]" for o in options)
                 missing.append(f"{endings} is missing; it must hold {part.contents.replace('{}', stem)}")
+        if not telling:
+            return None
         fixed = all("{}" not in pattern for part in self.parts for pattern in part.patterns)
-        return Found(folder.path.resolve().name if fixed else self.named.format(stem), files, tuple(missing))
+        name = folder.path.resolve().name if fixed else self.named.format(stem)
+        return Found(name, files, tuple(missing), tuple(rivals), tuple(telling), sure)
+
+
+def _picked(there: Sequence[Path], wanted: Path | None) -> list[Path]:
+    """The file that is a part of the graph, and those with its stem that could be it as well."""
+    if wanted is not None:
+        named = [p for p in there if p.name == wanted.name]
+        alike = named or [p for p in there if _split(p.name)[1] == _split(wanted.name)[1]]
+        if len(alike) == 1:
+            return alike
+    return [p for p in there if _split(p.name)[0] == _split(there[0].name)[0]]
+
+
+def _split(name: str) -> tuple[str, str]:
+    """A file's name without its ending, in small letters, and the ending with .gz."""
+    stem, _, ending = name.lower().removesuffix(".gz").rpartition(".")
+    return stem, ending + ".gz" * name.endswith(".gz")
 
 
 @dataclass(frozen=True)
@@ -130,15 +178,23 @@ class Folder:
         except OSError as e:
             raise DatasetMissing(f"{path}: the folder cannot be read ({e.strerror or e})") from None
 
-    def file(self, name: str) -> Path | None:
-        """The file `name`, or ``name.gz``."""
-        return next((self.path / n for n in (name, f"{name}.gz") if n in self.files), None)
+    def named(self, pattern: str, stem: str) -> list[Path]:
+        """The files that match `pattern`, plain and gzipped, with `stem` in the place of ``{}``."""
+        rule = _rule(pattern, re.escape(stem))
+        return [self.path / n for n in self.files if rule.fullmatch(n)]
 
     def stems(self, pattern: str) -> list[str]:
         """What stands for ``{}`` in the names of the files that match `pattern`, such as ``{}_edge.csv``."""
-        rule = re.compile(re.escape(pattern).replace(r"\{\}", "(.*)") + r"(?:\.gz)?")
+        rule = _rule(pattern, "(.*)")
         matches = (rule.fullmatch(n) for n in self.files)
         return sorted({m.group(1) if "{}" in pattern else "" for m in matches if m})
+
+
+def _rule(pattern: str, stem: str) -> re.Pattern[str]:
+    """What the names of files match that are called as `pattern` says."""
+    around = map(re.escape, pattern.split("{}"))
+    case = "" if pattern.endswith(_AS_WRITTEN) else "i"
+    return re.compile(stem.join(f"(?{case}:{text})" for text in around) + r"(?:\.gz)?")
 
 
 def _is_dropping(name: str) -> bool:

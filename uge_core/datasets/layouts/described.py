@@ -19,6 +19,7 @@ from uge_core.datasets.ids import ASK, add_unknown, by_id, drop_unknown, node_in
 from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
 from uge_core.datasets.layouts.tables import check_headers, read_any
 from uge_core.datasets.sparse import read_sparse
+from uge_core.datasets.stray_rows import refuse_odd_ids
 from uge_core.datasets.tables import Table, as_numbers, counted, usable_names
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph.graph import AttributedGraph, Column, Defaults, Message
@@ -216,6 +217,7 @@ class _Reader:
         )
         id_column, ends = found.id, found.ends
         self.check_headers("nodes", nodes, edges, id_column, ends)
+        refuse_odd_ids(nodes, id_column, pd.concat([edges.frame[end] for end in ends]))
         fixed, ids = {id_column.lower(): Role("id")}, node_index(nodes, id_column)
         source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
         allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text"
@@ -267,6 +269,7 @@ class _Reader:
         ends = self.named_ends(edges) or two_sides(users, items, edges, self.column(users, "users.id"))
         user_column, item_column = self.side_id("users", users, edges, ends[0]), ""
         self.check_headers("users", users, edges, user_column, ends)
+        refuse_odd_ids(users, user_column, edges.frame[ends[0]])
         user_ids = node_index(users, user_column)
         if items is not None:
             item_column = self.side_id("items", items, edges, ends[1])

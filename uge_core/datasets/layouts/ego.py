@@ -9,7 +9,7 @@ With ``ID.egofeat`` the ego is a person as well, joined to all others, which is 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     names = _names(found.files["featnames"])
     ids, flags = _flags(path, names, with_id=True)
     people = len(ids)
-    ego = path.name.removesuffix(".gz").removesuffix(".feat")
+    ego = path.name.removesuffix(".gz")[: -len(".feat")]
     about: list[NodeColumns] = []
     if "egofeat" in found.files:
         own = found.files["egofeat"]
@@ -65,7 +65,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
             )
         ids, flags = [*ids, ego], [*flags, *of_ego]
         about.append(_about_ego(own.name, ego, people))
-    nodes, features = _table(path.name, ids, flags, names)
+    nodes, features, held = _table(path.name, ids, flags, names)
     index = node_index(nodes, _ID)
     edges = read_table(found.files["edges"], sep=" ", header=False)
     if len(edges.names) != 2:
@@ -83,7 +83,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     if "circles" in found.files:
         text = "lists that the ego made, which describe no one alone"
         about.append(NodeColumns(columns=(Column(found.files["circles"].name, "circles", "ignored", text),)))
-    columns = NodeColumns.join([_groups(nodes, names, flags, asked), features, *about, described])
+    columns = NodeColumns.join([_groups(nodes, held, asked), features, *about, described])
     return finish(found.name, "ego", source, target, len(ids), columns, node_ids=index)
 
 
@@ -145,8 +145,10 @@ def _flags(path: Path, names: _Names, *, with_id: bool) -> tuple[list[str], list
     return ids, flags
 
 
-def _table(file: str, ids: Sequence[str], flags: Sequence[Sequence[int]], names: _Names) -> tuple[Table, NodeColumns]:
-    """People and their values in each group, the best known group first; and the features that are in no group."""
+def _table(
+    file: str, ids: Sequence[str], flags: Sequence[Sequence[int]], names: _Names
+) -> tuple[Table, NodeColumns, dict[str, list[set[str]]]]:
+    """People and their values in each group, the best known group first; the features in no group; all values by group."""
     group_of = {place: group for group, places in names.groups.items() for place in places}
     held: dict[str, list[set[str]]] = {group: [set() for _ in ids] for group in names.groups}
     free = [place for place in range(len(names.names)) if place not in group_of]
@@ -163,22 +165,14 @@ def _table(file: str, ids: Sequence[str], flags: Sequence[Sequence[int]], names:
     frame = pd.DataFrame({_ID: ids} | {g: cells[g] for g in ordered}, index=pd.RangeIndex(1, len(ids) + 1), dtype="str")
     used = tuple(names.names[place] for place in free)
     columns = tuple(Column(names.file, name, "feature") for name in used)
-    return Table(file, frame), NodeColumns(features=matrix if free else None, feature_names=used, columns=columns)
+    features = NodeColumns(features=matrix if free else None, feature_names=used, columns=columns)
+    return Table(file, frame), features, held
 
 
-def _groups(nodes: Table, names: _Names, flags: Sequence[Sequence[int]], asked: Asked) -> NodeColumns:
+def _groups(nodes: Table, held: Mapping[str, Sequence[set[str]]], asked: Asked) -> NodeColumns:
     """The roles of the groups; of one that is a list of many values, none unless the user names it."""
-    some: dict[str, int] = {}
-    several: dict[str, int] = {}
-    group_of = {place: group for group, places in names.groups.items() for place in places}
-    for own in flags:
-        held: dict[str, set[str]] = {}
-        for place in own:
-            if place in group_of:
-                held.setdefault(group_of[place], set()).add(names.values[place])
-        for group, values in held.items():
-            some[group] = some.get(group, 0) + 1
-            several[group] = several.get(group, 0) + (len(values) > 1)
+    some = {group: sum(map(bool, values)) for group, values in held.items()}
+    several = {group: sum(len(v) > 1 for v in values) for group, values in held.items()}
     lists = {g: n for g, n in several.items() if n > _MANY * some[g]}
     roles = {
         g.lower(): Role("ignored", detail=f"several values for {n:,} of {some[g]:,} people, a list and no group")

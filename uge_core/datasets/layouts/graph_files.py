@@ -1,168 +1,173 @@
 """A graph in one file: GraphML, GEXF or GML, plain or gzipped.
 
-networkx reads them and is loaded only then. The attributes of the nodes get their roles by the
-same rules as a table's columns. GraphML and GEXF are XML: a file with a document type declaration
-is refused before anything is parsed, so that no entity, inner or outer, is ever resolved.
+What a file is its beginning says, as GraphML is also called .xml and .gml. The attributes of the nodes get their roles
+by the same rules as a table's columns. GraphML and GEXF are XML: a file with a document type declaration is refused
+before anything else is parsed, so that no entity, inner or outer, is ever resolved. GML is parsed by networkx, which is
+loaded only then.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from xml.etree import ElementTree
 from xml.parsers import expat
 
 import numpy as np
-import pandas as pd
 
-from uge_core.arrays import IntArray
-from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
-from uge_core.datasets.bounded import is_gzip, read_bytes, unpacked_limit
-from uge_core.datasets.columns import NodeColumns, Role, assign
-from uge_core.datasets.drawing import DRAWN, drawn
-from uge_core.datasets.graph_xml import read_gexf, read_graphml
+from uge_core.datasets.beginnings import begin, reason
+from uge_core.datasets.bounded import open_bytes
+from uge_core.datasets.columns import NodeColumns
+from uge_core.datasets.graph_xml import Parsed, read_gexf, read_graphml
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
-from uge_core.datasets.tables import Table, counted
+from uge_core.datasets.records import Records, graph_bytes, labels_as_ids, text_of
+from uge_core.datasets.tables import counted
 from uge_core.errors import GraphError
-from uge_core.graph.graph import AttributedGraph, Column, Message
+from uge_core.graph.graph import AttributedGraph
 
-MOST_BYTES = 2**28
-"""networkx needs some twenty times a file's size in memory."""
-_KINDS = {".graphml": "GraphML", ".gexf": "GEXF", ".gml": "GML"}
-_GML_GRAPH = re.compile(r'"[^"]*"|#[^\n]*|\b(graph)\s*\[')
+_READERS = {"graphml": read_graphml, "gexf": read_gexf}
+_KINDS = {".graphml": "GraphML", ".xml": "GraphML", ".gexf": "GEXF", ".gml": "GML"}
+_PEEK = 2**14
+_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<")
+_ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:graphml|gexf)[\s>]")
+_LIKE_GML = re.compile(rb"\bgraph\s*\[", re.IGNORECASE)
+_GML_GRAPH = re.compile(r'"[^"]*"|\b(graph)\s*\[')
+_GML_COMMENT = re.compile(r'("[^"]*")|#[^\n]*')
 _GML_NAN = re.compile(r"^(\s*\w+\s+)nan(?=\s*$)", re.IGNORECASE | re.MULTILINE)
-_ENDS = ("source", "target")
 
 
 def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     """The graph."""
     path = dataset.files["graph"]
-    graph, about = _parse(path)
-    if not graph.number_of_nodes():
+    data = graph_bytes(path)
+    gml = _XML.match(data) is None
+    parsed = _of_gml(path, data) if gml else _of_xml(path, data)
+    if not parsed.ids:
         raise GraphError(f"{path.name}: the graph has no nodes; at least one edge between two nodes is needed")
-    number = {node: i for i, node in enumerate(graph.nodes)}
-    links = list(graph.edges(data=True))
-    source = np.array([number[u] for u, _, _ in links], dtype=np.int64)
-    target = np.array([number[v] for _, v, _ in links], dtype=np.int64)
-    records = Records(
-        path,
-        pd.Index([str(n) for n in graph.nodes], dtype=object),
-        [graph.graph.get("node_default", {}) | data for _, data in graph.nodes(data=True)],
-        source,
-        target,
-        [graph.graph.get("edge_default", {}) | data for _, _, data in links],
-        graph.is_directed(),
-        about,
-    )
+    place = {node: i for i, node in enumerate(parsed.ids)}
+    ends = np.array([(place[a], place[b]) for a, b in parsed.ends], dtype=np.int64).reshape(-1, 2)
+    ids, called = _called(path.name, parsed, gml=gml)
+    about = NodeColumns.join([parsed.about, called])
+    records = Records(path, ids, parsed.nodes, ends[:, 0], ends[:, 1], parsed.edges, parsed.directed, about)
     return records.graph(dataset.name, "graph-file", asked)
 
 
-@dataclass(frozen=True, eq=False)
-class Records:
-    """A graph whose nodes and edges have values by name.
+def _called(file: str, parsed: Parsed, *, gml: bool) -> tuple[list[str], NodeColumns]:
+    """What the nodes are called.
 
-    Attributes:
-        path: its file.
-        ids: (N,) of the nodes.
-        nodes: (N,) their values.
-        source: (M,) the position of one end of each edge.
-        target: (M,) the position of the other.
-        edges: (M,) their values.
-        directed: edges run from source to target.
-        about: what is to be said besides.
+    In GML it is their labels, where each has one of its own: networkx writes what people call their nodes as labels, and
+    0, 1, 2 as ids. Elsewhere it is their ids, or igraph's names where it numbered the nodes 0, 1 or n0, n1; names that
+    are partly the same as such numbers stay an attribute.
     """
-
-    path: Path
-    ids: pd.Index
-    nodes: Sequence[Mapping[str, Any]]
-    source: IntArray
-    target: IntArray
-    edges: Sequence[Mapping[str, Any]]
-    directed: bool
-    about: NodeColumns
-
-    def graph(self, name: str, layout: str, asked: Asked) -> AttributedGraph:
-        """The graph, values that describe nodes having roles as a table's columns have.
-
-        Raises:
-            GraphError: an id that stands twice, or weights that are none.
-        """
-        ids = self.ids
-        if ids.has_duplicates:
-            raise GraphError(
-                f"{self.path.name}: the id {ids[ids.duplicated()][0]!r} stands twice; each node needs its own"
-            )
-        nodes, nested = _table(self.path, self.nodes)
-        parts = [
-            NodeColumns(columns=(Column(self.path.name, "(node)", "id"), *nested)),
-            self.about,
-            _people(nodes, nested, asked),
-            _edges(self.path, ids, self.source, self.target, self.edges),
-            NodeColumns(directed=self.directed),
-        ]
-        described = NodeColumns.join(parts)
-        return finish(name, layout, self.source, self.target, len(ids), described, node_ids=ids)
+    key, labels = "label", [text_of(row.get("label")) for row in parsed.nodes]
+    if not gml or not any(labels):
+        key, labels = "name", [text_of(row.get("name")) for row in parsed.nodes]
+        numbers = [str(i) for i in range(len(labels))]
+        if parsed.ids != numbers and parsed.ids != [f"n{i}" for i in numbers]:
+            return parsed.ids, NodeColumns()
+        if not gml and not set(parsed.ids).isdisjoint(filter(None, labels)):
+            return parsed.ids, NodeColumns()
+    taken = labels_as_ids(file, parsed.ids, labels, f"{key}s")
+    if taken is None:
+        return parsed.ids, NodeColumns()
+    for row in parsed.nodes:
+        del row[key]
+    return taken
 
 
-def _people(nodes: Table, nested: tuple[Column, ...], asked: Asked) -> NodeColumns:
-    """The roles of the nodes' attributes; those of a drawing are none unless the user names them."""
-    looks = drawn(nodes.names)
-    part = assign(nodes, {n.lower(): Role("ignored", detail=DRAWN) for n in looks}, Role("auto"), asked)
-    ignored = [c.name for c in (*nested, *part.columns) if c.role == "ignored" and c.detail.startswith(DRAWN)]
-    if not ignored:
-        return part
-    text = (
-        f"{nodes.file}: {counted(len(ignored), 'column')} ignored that {'says' if len(ignored) == 1 else 'say'} how a "
-        f"drawing looks: {', '.join(ignored[:10])}{', ...' * (len(ignored) > 10)}"
-    )
-    remedy = "nothing to do; name one with --attributes if it describes people"
-    message = Message("note", "drawing-columns", text, len(ignored), tuple(ignored[:5]), remedy)
-    return NodeColumns.join([part, NodeColumns(messages=(message,))])
-
-
-def _parse(path: Path) -> tuple[Any, NodeColumns]:
-    """The file as networkx has it, and what is to be said about it."""
+def _of_xml(path: Path, data: bytes) -> Parsed:
+    """The graph of a GraphML or a GEXF file."""
+    kind = _KINDS[_ending(path)]
+    _refuse_dtd(path, kind, data)
     try:
-        import networkx  # noqa: F401
+        root = ElementTree.fromstring(data)
+    except (ElementTree.ParseError, ValueError, LookupError) as e:
+        raise _damaged(path, kind, e) from None
+    name = root.tag.rpartition("}")[2]
+    if name.lower() not in _READERS:
+        wanted = "graphml" if kind == "GML" else kind.lower()
+        raise GraphError(
+            f"{path.name}: cannot be read as {kind} (its outermost element is <{name}>, not <{wanted}>); export it "
+            "again, or as edges.csv and nodes.csv"
+        )
+    return _READERS[name.lower()](path.name, root)
+
+
+def _refuse_dtd(path: Path, kind: str, data: bytes) -> None:
+    """Refuses XML that declares a document type, which it can before its first element alone."""
+
+    class Begun(Exception):
+        """The first element is reached."""
+
+    def declared(*_: object) -> NoReturn:
+        raise GraphError(
+            f"{path.name}: holds a document type declaration (DTD), whose entities are never resolved; "
+            "remove the <!DOCTYPE ...> part"
+        )
+
+    def begun(*_: object) -> NoReturn:
+        raise Begun
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = declared
+    parser.StartElementHandler = begun
+    try:
+        parser.Parse(data, True)
+    except Begun:
+        return
+    except (expat.ExpatError, ValueError, LookupError) as e:
+        raise _damaged(path, kind, e) from None
+
+
+def _damaged(path: Path, kind: str, error: Exception) -> GraphError:
+    return GraphError(f"{path.name}: is damaged XML ({error}); export it as {kind} again")
+
+
+def _of_gml(path: Path, data: bytes) -> Parsed:
+    """The graph of a GML file."""
+    ending = _ending(path)
+    if ending != ".gml":
+        found = "it does not begin like XML; export it again, or as edges.csv and nodes.csv"
+        if _LIKE_GML.search(data[:_PEEK]):
+            found = "it looks like GML; rename it to end in .gml"
+        raise GraphError(f"{path.name}: cannot be read as {_KINDS[ending]}: {found}")
+    begin(path, "utf-8-sig")
+    try:
+        import networkx as nx
     except ImportError:
         raise GraphError(
             f"{path.name}: reading this file needs networkx; install it, or write edges.csv and nodes.csv"
         ) from None
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
-    kind = _KINDS[suffix]
-    try:
-        if path.suffix == ".gz" and not is_gzip(path):
-            raise GraphError(f"{path.name}: is not gzip data although its name ends in .gz; rename it or compress it")
-        data = read_bytes(path, min(MOST_BYTES, unpacked_limit()))
-    except (OSError, EOFError, zlib.error):
-        raise GraphError(f"{path.name}: the file cannot be read, or its gzip data are damaged") from None
-    if suffix != ".gml":
-        _refuse_dtd(path, kind, data)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if suffix == ".graphml":
-                return _by_name(path.name, *read_graphml(path.name, data))
-            if suffix == ".gexf":
-                return read_gexf(path.name, data)
-            return _by_label(path.name, _gml(path.name, data.decode("utf-8-sig")))
+            graph = _gml(nx, path.name, data.decode("utf-8-sig"))
     except GraphError:
         raise
-    except Exception as e:  # whatever a damaged file makes of networkx's readers
-        reason = (str(e).strip().splitlines() or [type(e).__name__])[0].rstrip(".")
+    except UnicodeDecodeError as e:
+        raise GraphError(f"{path.name}: {reason(path, e, 'utf-8-sig')}") from None
+    except Exception as e:  # whatever a damaged file makes of networkx's reader
+        said = (str(e).strip().splitlines() or [type(e).__name__])[0].rstrip(".")
         raise GraphError(
-            f"{path.name}: cannot be read as {kind} ({reason}); export it again, or as edges.csv and nodes.csv"
+            f"{path.name}: cannot be read as GML ({said}); export it again, or as edges.csv and nodes.csv"
         ) from None
+    links = list(graph.edges(data=True))
+    return Parsed(
+        list(map(str, graph.nodes)),
+        [dict(values) for _, values in graph.nodes(data=True)],
+        [(str(a), str(b)) for a, b, _ in links],
+        [values for _, _, values in links],
+        graph.is_directed(),
+        NodeColumns(),
+    )
 
 
-def _gml(file: str, text: str) -> Any:
+def _gml(nx: Any, file: str, text: str) -> Any:
     """The graph of a GML file as networkx has it; an edge may stand several times."""
-    import networkx as nx
-
+    if "#" in text:
+        text = _GML_COMMENT.sub(lambda m: m[1] or "", text)
     try:
         graph = nx.parse_gml(text.splitlines(), label=None)
     except nx.NetworkXError as e:
@@ -176,7 +181,14 @@ def _gml(file: str, text: str) -> Any:
         if told == text:
             raise
         graph = nx.parse_gml(told.splitlines(), label=None)
-    groups = [n for n, data in graph.nodes(data=True) if isinstance(data.get("graph"), dict | list)]
+    above = {values.get("gid") for _, values in graph.nodes(data=True)}  # yEd's groups
+    groups = [
+        n
+        for n, values in graph.nodes(data=True)
+        if isinstance(values.get("graph"), dict | list)
+        or n in above
+        or str(values.get("isGroup", 0)) not in ("0", "0.0")
+    ]
     if groups:
         raise GraphError(
             f"{file}: {counted(len(groups), 'graph')} nested in others, first in node {groups[0]}; nested graphs are "
@@ -186,103 +198,16 @@ def _gml(file: str, text: str) -> Any:
     return graph
 
 
-def _by_label(file: str, graph: Any) -> tuple[Any, NodeColumns]:
-    """A graph of GML with the nodes' labels as ids, where each has one of its own: writers number nodes anew.
-
-    networkx writes what people call their nodes as labels, and 0, 1, 2 as ids.
-    """
-    import networkx as nx
-
-    labels = {n: _cell(data.get("label")) for n, data in graph.nodes(data=True)}
-    if set(labels.values()) == {None}:
-        return _by_name(file, graph, NodeColumns())
-    if None in labels.values() or len(set(labels.values())) < len(labels):
-        return graph, NodeColumns()
-    for _, data in graph.nodes(data=True):
-        del data["label"]
-    ids = set(map(str, labels))
-    moved = sum(str(n) != label for n, label in labels.items())
-    if not moved:
-        return graph, NodeColumns()
-    column = Column(file, "id", "ignored", "numbers of the file's writer; labels are the ids")
-    messages: tuple[Message, ...] = ()
-    if ids & set(labels.values()):
-        text = (
-            f"{file}: ids and labels are partly the same names, but of {counted(moved, 'node')} they differ; labels are "
-            "taken, so rows of an embedding must be keyed by the label"
-        )
-        remedy = "if your embedding is keyed by id, remove the labels from the file"
-        messages = (Message("warning", "labels-and-ids", text, moved, remedy=remedy),)
-    return nx.relabel_nodes(graph, labels), NodeColumns(columns=(column,), messages=messages)
+def _ending(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def _by_name(file: str, graph: Any, about: NodeColumns) -> tuple[Any, NodeColumns]:
-    """The same with igraph's names as ids, where its nodes are numbered n0, n1, or 0, 1, and each has a name of its own."""
-    import networkx as nx
-
-    names = {n: _cell(data.get("name")) for n, data in graph.nodes(data=True)}
-    if not names or None in names.values() or len(set(names.values())) < len(names):
-        return graph, about
-    counted_ids = [str(n).removeprefix("n") for n in names]
-    if counted_ids != [str(i) for i in range(len(names))] or list(map(str, names)) == list(names.values()):
-        return graph, about
-    for _, data in graph.nodes(data=True):
-        del data["name"]
-    column = Column(file, "id", "ignored", "numbers of the file's writer; names are the ids")
-    return nx.relabel_nodes(graph, names), NodeColumns.join([about, NodeColumns(columns=(column,))])
-
-
-def _refuse_dtd(path: Path, kind: str, data: bytes) -> None:
-    """Refuses XML that is damaged or declares a document type."""
-
-    def declared(*_: object) -> None:
-        raise GraphError(
-            f"{path.name}: holds a document type declaration (DTD), whose entities are never resolved; "
-            "remove the <!DOCTYPE ...> part"
-        )
-
-    parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = declared
-    try:
-        parser.Parse(data, True)
-    except (expat.ExpatError, ValueError, LookupError) as e:
-        raise GraphError(f"{path.name}: is damaged XML ({e}); export it as {kind} again") from None
-
-
-def _table(path: Path, rows: Sequence[Mapping[str, Any]]) -> tuple[Table, tuple[Column, ...]]:
-    """Attributes as a table of text, one row per node or edge; those that are lists or records are left out."""
-    names = list(dict.fromkeys(str(k) for row in rows for k in row))
-    nested = {str(k) for row in rows for k, v in row.items() if isinstance(v, dict | list | tuple | set)}
-    kept = {n: [_cell(row.get(n)) for row in rows] for n in names if n not in nested}
-    frame = pd.DataFrame(kept, index=pd.RangeIndex(1, len(rows) + 1), dtype="str")
-    frame.columns = pd.Index([re.sub(r"\s+", " ", n).strip() for n in kept], dtype=object)
-    frame = frame.loc[:, ~frame.columns.duplicated()]
-    looks = set(drawn(names))
-    return Table(path.name, frame), tuple(
-        Column(path.name, n, "ignored", DRAWN if n in looks else "holds records") for n in sorted(nested)
-    )
-
-
-def _cell(value: object) -> str | None:
-    """One value as text; an empty one is missing."""
-    if value is None or value == "" or value != value:
-        return None
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _edges(path: Path, ids: pd.Index, source: Any, target: Any, rows: Sequence[Mapping[str, Any]]) -> NodeColumns:
-    """The roles of the edges' own attributes.
-
-    An edge without a weight among others that have one weighs 1, as in GEXF.
-    """
-    table, nested = _table(path, rows)
-    own = table.frame.drop(columns=[c for c in table.names if c.lower() in _ENDS])
-    weight = table.column(*WEIGHTS)
-    if weight is not None and own[weight].notna().any():
-        own[weight] = own[weight].fillna("1")
-    ends = pd.DataFrame({"source": ids[source], "target": ids[target]}, index=own.index, dtype="str")
-    described = edge_columns(Table(path.name, pd.concat([ends, own], axis=1)), _ENDS)
-    return NodeColumns.join([described, NodeColumns(columns=nested)])
+def _begins(path: Path) -> bool:
+    """Whether a file is a graph by its name, or, where it is called .xml, by its first elements."""
+    if _ending(path) != ".xml":
+        return True
+    with open_bytes(path) as file:
+        return _ROOT.search(file.read(_PEEK).replace(b"\0", b"")) is not None
 
 
 POSITION = 100
@@ -290,7 +215,8 @@ LAYOUTS = (
     Layout(
         "graph-file",
         "a graph file",
-        (Part("graph", ("{}.graphml", "{}.gexf", "{}.gml"), "nodes with attributes, and edges"),),
+        (Part("graph", ("{}.graphml", "{}.gexf", "{}.gml", "{}.xml"), "nodes with attributes, and edges"),),
         _read,
+        begins=_begins,
     ),
 )

@@ -1,38 +1,44 @@
 """A graph in one JSON file, ``NAME.json``: nodes and links (or edges), as networkx's node_link_data and D3 write them.
 
-A link names its ends by the nodes' ids. Where no node has an id, as in older files of D3's, links name positions,
-counted from 0. Both readings of one file are never mixed.
+A link names its ends by the nodes' ids; where nodes have none, by the values of another column if all its ends are there,
+else by positions, counted from 0. Text ids beside links of whole numbers are positions as well, as networkx 1 and D3 3
+wrote them. Where two of these readings fit and differ, the file is refused.
 """
 
 from __future__ import annotations
 
 import json
-import zlib
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from uge_core.arrays import IntArray
-from uge_core.datasets.bounded import is_gzip, open_bytes, read_bytes, unpacked_limit
+from uge_core.datasets.bounded import is_gzip, open_bytes
 from uge_core.datasets.columns import NodeColumns
+from uge_core.datasets.drawing import drawn
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
-from uge_core.datasets.layouts.graph_files import MOST_BYTES, Records
-from uge_core.datasets.tables import count, counted
+from uge_core.datasets.records import Records, graph_bytes, text_of
+from uge_core.datasets.tables import counted
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph, Message
 
 _PEEK = 2**16
-_MARKS = (b'"nodes"', b'"links"', b'"edges"', b'"multigraph"', b'"adjacency"', b'"elements"')
+_MARKS = re.compile(rb'"(?:nodes|links|edges|multigraph|adjacency|elements)"')
+_LISTS = re.compile(rb'"(?:nodes|links|edges)"\s*:\s*[\[{]|"(?:adjacency|elements)"\s*:')
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _EXPECTED = '{"directed": false, "nodes": [{"id": 1}, ..], "links": [{"source": 1, "target": 2}, ..]}'
 _OTHERS = {
     "adjacency": "networkx's adjacency_data; write it by node_link_data",
     "elements": "Cytoscape's; export GraphML there",
     "children": "a tree; write it by node_link_data",
 }
+_BOTH = ("source", "target")
+_MOST = 0.9  # share of the ends that a column must have for links to mean it, though some name nobody
+
+Pair = tuple[Any, Any]
 
 
 def _read(found: Found, asked: Asked) -> AttributedGraph:
@@ -47,35 +53,36 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     if not nodes:
         raise GraphError(f"{path.name}: the graph has no nodes; at least one edge between two nodes is needed")
     with_id = ["id" in node for node in nodes]
-    if any(with_id):
-        if not all(with_id):
-            raise GraphError(
-                f"{path.name}: {counted(with_id.count(False), 'node')} without an id, first: node {with_id.index(False)}; "
-                "every node needs an id"
-            )
-        ids = pd.Index([_id(path, "node", i, node["id"]) for i, node in enumerate(nodes)], dtype=object)
-        source, target = (_ends(path, key, links, end, ids) for end in ("source", "target"))
-        about = _about_positions(path, ids, nodes, links)
+    if any(with_id) and not all(with_id):
+        raise GraphError(
+            f"{path.name}: {counted(with_id.count(False), 'node')} without an id, first: node {with_id.index(False)}; "
+            "every node needs an id"
+        )
+    if all(with_id):
+        taken = "id"
+        ids = [_id(path, i, node["id"]) for i, node in enumerate(nodes)]
+        ends, about = _by_id(path, key, nodes, ids, [_ends(path, key, i, link, "id") for i, link in enumerate(links)])
     else:
-        ids = pd.Index([str(i) for i in range(len(nodes))], dtype=object)
-        source, target = (_positions(path, key, links, end, len(nodes)) for end in ("source", "target"))
-        text = f"{path.name}: no node has an id, so that links name positions, counted from 0, which are the ids"
-        remedy = "nothing to do; write an id into every node, and ids into the links, to call them otherwise"
-        about = NodeColumns(messages=(Message("warning", "positions", text, remedy=remedy),))
-    people = [{k: v for k, v in node.items() if k != "id"} for node in nodes]
-    return Records(path, ids, people, source, target, links, directed, about).graph(found.name, "json", asked)
+        taken, ids, ends, about = _without_ids(path, key, nodes, links)
+    people = [{k: v for k, v in node.items() if k != taken} for node in nodes]
+    pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
+    said = NodeColumns(messages=about)
+    return Records(path, ids, people, pairs[:, 0], pairs[:, 1], links, directed, said).graph(found.name, "json", asked)
 
 
 def _parse(path: Path) -> dict[str, Any]:
     """The object that the file holds."""
+    raw = graph_bytes(path)
     try:
-        if path.suffix == ".gz" and not is_gzip(path):
-            raise GraphError(f"{path.name}: is not gzip data although its name ends in .gz; rename it or compress it")
-        raw = read_bytes(path, min(MOST_BYTES, unpacked_limit()))
-    except (OSError, EOFError, zlib.error):
-        raise GraphError(f"{path.name}: the file cannot be read, or its gzip data are damaged") from None
-    try:
-        data = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_once)
+        text = raw.decode("utf-8-sig" if json.detect_encoding(raw) == "utf-8" else json.detect_encoding(raw))
+        data = json.loads(text, object_pairs_hook=_once)
+        if _SURROGATE.search(raw):
+            json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as e:
+        raise GraphError(
+            f"{path.name}: holds {e.object[e.start]!a}, half of a character that is written in two parts; write the text "
+            "again"
+        ) from None
     except UnicodeDecodeError:
         raise GraphError(f"{path.name}: is not UTF-8 text; save the whole file as UTF-8") from None
     except (ValueError, RecursionError) as e:
@@ -99,8 +106,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object, in which each name stands once."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"{twice[:40]!r} stands twice in one object")
     return made
 
@@ -118,83 +124,169 @@ def _objects(path: Path, data: Mapping[str, Any], key: str) -> list[Mapping[str,
     return found
 
 
-def _id(path: Path, what: str, place: int, value: object) -> str:
+def _id(path: Path, place: int, value: object) -> str:
     """An id as text."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or value != value or value == "":
+    text = None if isinstance(value, bool) or not isinstance(value, str | int | float) else text_of(value)
+    if text is None:
         shown = "empty" if value in (None, "") else repr(value)[:40]
-        raise GraphError(f"{path.name}: {what} {place} has the id {shown}; allowed: text and numbers")
-    return str(value)
+        raise GraphError(f"{path.name}: node {place} has the id {shown}; allowed: text and numbers")
+    return text
 
 
-def _ends(path: Path, key: str, links: Sequence[Mapping[str, Any]], end: str, ids: pd.Index) -> IntArray:
-    """(M,) the node that each link names."""
-    named = [
-        _id(path, f"{end} of item {i} in {key}:", i, _end(path, key, i, link, end)) for i, link in enumerate(links)
-    ]
-    number = {ident: i for i, ident in enumerate(ids)}
-    found = np.array([number.get(name, -1) for name in named], dtype=np.int64)
-    wrong = found < 0
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        remedy = "add the node or remove the link"
-        if all(isinstance(link.get(e), int) for link in links for e in ("source", "target")) and wrong.all():
-            remedy = "if links name positions, as networkx 1 and D3 3 wrote them, write the ids in their place"
-        raise GraphError(
-            f"{path.name}: {count(wrong, 'link')} with a {end} that is no node, first: item {first} in {key} "
-            f"({named[first][:40]!r}); allowed: the {len(ids):,} ids of the nodes; {remedy}"
+def _ends(path: Path, key: str, place: int, link: Mapping[str, Any], named: str) -> Pair:
+    """Both ends as they are written; D3 puts the node itself there once it has drawn it."""
+    ends = []
+    for end in _BOTH:
+        value = link.get(end)
+        if isinstance(value, dict) and named in value:
+            value = value[named]
+        if value is None or value == "":
+            fault = f"its {end} is empty" if end in link else f"has no {end}"
+            raise GraphError(
+                f"{path.name}: item {place} in {key}{':' * (end in link)} {fault}; every edge needs a source and a target"
+            )
+        ends.append(value)
+    return ends[0], ends[1]
+
+
+def _by_id(
+    path: Path, key: str, nodes: Sequence[Mapping[str, Any]], ids: list[str], ends: Sequence[Pair]
+) -> tuple[list[tuple[int, int]], tuple[Message, ...]]:
+    """The nodes that the links name, and what is to be said about it."""
+    place = {ident: i for i, ident in enumerate(ids)}
+    named = [(_place(place, a), _place(place, b)) for a, b in ends]
+    lost = [i for i, pair in enumerate(named) if min(pair) < 0]
+    as_positions = _are_positions(ends, len(nodes))
+    positions = [(int(a), int(b)) for a, b in ends] if as_positions else []
+    whole = all(isinstance(node["id"], int | float) for node in nodes)
+    if not lost:
+        if not as_positions or positions == named:
+            return named, ()
+        if not whole:
+            raise GraphError(
+                f"{path.name}: links hold whole numbers, which are both the positions of the nodes, counted from 0, and ids "
+                f"that are written as text, and each would join other nodes; write the ids into the {key} as text, or take "
+                "the ids out of the nodes if positions are meant"
+            )
+        text = (
+            f"{path.name}: links were taken to name ids, as networkx writes them since version 2; as positions, which "
+            "version 1 wrote, they would join other nodes"
         )
-    return found
-
-
-def _positions(path: Path, key: str, links: Sequence[Mapping[str, Any]], end: str, size: int) -> IntArray:
-    """(M,) the position that each link names."""
-    named = [_end(path, key, i, link, end) for i, link in enumerate(links)]
-    wrong = next(
-        (i for i, at in enumerate(named) if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at < size), None
-    )
-    if wrong is not None:
-        raise GraphError(
-            f"{path.name}: item {wrong} in {key} has the {end} {str(named[wrong])[:40]!r}, and no node has an id; allowed: "
-            f"0 to {size - 1}, the positions of the nodes; or write an id into every node"
+        remedy = "nothing to do if the file is newer than 2018; else write ids into the links"
+        return named, (Message("warning", "ids-or-positions", text, len(ends), remedy=remedy),)
+    if as_positions and not whole and len(lost) == len(ends):
+        text = (
+            f"{path.name}: ids are text and links whole numbers, so that these were taken for positions, counted from 0"
         )
-    return np.array(named, dtype=np.int64)
-
-
-def _end(path: Path, key: str, place: int, link: Mapping[str, Any], end: str) -> Any:
-    """One end as it is written; D3 puts the node itself there once it has drawn it."""
-    if end not in link:
-        raise GraphError(f"{path.name}: item {place} in {key} has no {end}; every edge needs a source and a target")
-    value = link[end]
-    return value["id"] if isinstance(value, dict) and "id" in value else value
-
-
-def _about_positions(
-    path: Path, ids: pd.Index, nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
-) -> NodeColumns:
-    """A warning where links could name positions as well, and would then join other nodes."""
-    size = len(ids)
-    whole = all(isinstance(v, int) for v in [*(n["id"] for n in nodes), *(link[e] for link in links for e in _BOTH)])
-    if not whole or list(ids) == [str(i) for i in range(size)]:
-        return NodeColumns()
-    if not all(0 <= link[e] < size for link in links for e in _BOTH):
-        return NodeColumns()
-    text = (
-        f"{path.name}: links were taken to name ids, as networkx writes them since version 2; as positions, which "
-        "version 1 wrote, they would join other nodes"
+        remedy = "nothing to do if networkx 1 or D3 3 wrote the file; else write ids into the links"
+        return positions, (Message("warning", "positions", text, len(ends), remedy=remedy),)
+    first = lost[0]
+    end = _BOTH[named[first][0] >= 0]
+    where = f"item {first} in {key} ({str(ends[first][named[first][0] >= 0])[:40]!r})"
+    remedy = "add the node or remove the link"
+    if as_positions:
+        remedy = (
+            "all links fit as positions, counted from 0, as networkx 1 and D3 3 wrote them: if these are meant, take the "
+            "ids out of the nodes or write them into the links"
+        )
+    else:
+        others = (c for c in _scalar_columns(nodes) if c != "id" and _names_ends(nodes, c, ends))
+        other = next(others, None)
+        remedy = f"they are values of {other!r}: call that id in the nodes" if other else remedy
+    raise GraphError(
+        f"{path.name}: {counted(len(lost), 'link')} with a {end} that is no node, first: {where}; allowed: the "
+        f"{len(ids):,} ids of the nodes; {remedy}"
     )
-    remedy = "nothing to do if the file is newer than 2018; else write ids into the links"
-    return NodeColumns(messages=(Message("warning", "ids-or-positions", text, len(links), remedy=remedy),))
 
 
-_BOTH = ("source", "target")
+def _without_ids(
+    path: Path, key: str, nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
+) -> tuple[str, list[str], list[tuple[int, int]], tuple[Message, ...]]:
+    """What the nodes are called where none has an id: the column, the ids, the links' ends and what is to be said."""
+    size = len(nodes)
+    naming: dict[str, list[tuple[int, int]]] = {}
+    flawed: list[str] = []
+    for column in _scalar_columns(nodes):
+        ends = [_ends(path, key, i, link, column) for i, link in enumerate(links)]
+        if _names_ends(nodes, column, ends):
+            texts = [text_of(node.get(column)) for node in nodes]
+            place = {text: i for i, text in enumerate(texts) if text is not None}
+            naming[column] = [(_place(place, a), _place(place, b)) for a, b in ends]
+            if None in texts or len(place) < size or any(min(pair) < 0 for pair in naming[column]):
+                flawed.append(column)
+    ends = [_ends(path, key, i, link, "index") for i, link in enumerate(links)]
+    readings = {f"values of {column!r}": pairs for column, pairs in naming.items()}
+    if _are_positions(ends, size):
+        readings["positions, counted from 0"] = [(int(a), int(b)) for a, b in ends]
+    listed = list(readings)
+    if any(pairs != readings[listed[0]] for pairs in readings.values()) or (flawed and len(flawed) == len(listed)):
+        flaws = f" ({', '.join(map(repr, flawed))} with empty or repeated cells, or without some ends)" * bool(flawed)
+        raise GraphError(
+            f"{path.name}: no node has an id, and the ends of links are {', or '.join(listed)}{flaws}"
+            f"{', each of which would join other nodes' if len(listed) > 1 else ''}; call the column that links name id, or "
+            "write an id into every node and ids into the links"
+        )
+    if naming:
+        column = next(iter(naming))
+        text = f"{path.name}: no node has an id, and links name values of {column!r}, which are the ids"
+        remedy = "nothing to do; call it id in the nodes to be rid of this note"
+        note = Message("note", "ids-by-values", text, size, remedy=remedy)
+        return column, [str(text_of(node[column])) for node in nodes], naming[column], (note,)
+    if not readings:
+        first, end = next(
+            (i, e) for i, pair in enumerate(ends) for e, v in zip(_BOTH, pair, strict=True) if not _is_position(v, size)
+        )
+        raise GraphError(
+            f"{path.name}: item {first} in {key} has the {end} {str(links[first][end])[:40]!r}, and no node has an id; "
+            f"allowed: 0 to {size - 1}, the positions of the nodes; or write an id into every node"
+        )
+    text = f"{path.name}: no node has an id, so that links name positions, counted from 0, which are the ids"
+    remedy = "nothing to do; write an id into every node, and ids into the links, to call them otherwise"
+    warning = Message("warning", "positions", text, remedy=remedy)
+    return "", [str(i) for i in range(size)], readings["positions, counted from 0"], (warning,)
 
 
-def _begins(path: Path) -> bool:
+def _scalar_columns(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns that nearly all nodes have, and that say nothing about a drawing."""
+    names = list(dict.fromkeys(name for node in nodes for name in node))
+    looks = set(drawn(names))
+    few = nodes[:: max(len(nodes) // 100, 1)]
+    return [n for n in names if n not in looks and sum(n in node for node in few) >= _MOST * len(few)]
+
+
+def _names_ends(nodes: Sequence[Mapping[str, Any]], column: str, ends: Sequence[Pair]) -> bool:
+    """Whether a column tells the nodes apart and holds nearly all of the links' ends."""
+    values = {text_of(v) for node in nodes if not isinstance(v := node.get(column), dict | list | bool)}
+    if len(values) < _MOST * len(nodes):
+        return False
+    wanted = {text_of(end) for pair in ends for end in pair if not isinstance(end, dict | list)}
+    return bool(wanted) and len(wanted & values) >= _MOST * len(wanted)
+
+
+def _place(place: Mapping[str, int], end: object) -> int:
+    """The node that an end names, -1 where it names none."""
+    text = None if isinstance(end, bool | dict | list) else text_of(end)
+    return -1 if text is None else place.get(text, -1)
+
+
+def _is_position(end: object, size: int) -> bool:
+    return isinstance(end, int) and not isinstance(end, bool) and 0 <= end < size
+
+
+def _are_positions(ends: Sequence[Pair], size: int) -> bool:
+    """Whether all ends are positions of nodes, counted from 0."""
+    return bool(ends) and all(_is_position(end, size) for pair in ends for end in pair)
+
+
+def _begins(path: Path) -> bool | None:
     """Whether a file may hold a graph: other JSON files lie beside graphs of all kinds."""
-    with suppress(OSError, EOFError, zlib.error, GraphError), open_bytes(path) as f:
-        head = f.read(_PEEK)
-        return any(mark in head for mark in _MARKS)
-    return False
+    if path.suffix != ".gz" and is_gzip(path):
+        return None
+    with open_bytes(path) as f:
+        head = f.read(_PEEK).replace(b"\0", b"")  # of UTF-16
+    if _MARKS.search(head) is None:
+        return False
+    return True if _LISTS.search(head) else None
 
 
 POSITION = 102

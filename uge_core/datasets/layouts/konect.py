@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -47,8 +46,8 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
         )
     if head[1] == "bip":
         raise GraphError(
-            f"{path.name}: joins two kinds of nodes (bip), whose numbers count apart; write edges.csv and tables of users "
-            "and items, named in dataset.yaml"
+            f"{path.name}: joins two kinds of nodes (bip), each numbered from 1; write edges.csv and tables of users and "
+            "items, named in dataset.yaml"
         )
     if head[2] not in _STRENGTHS:
         raise GraphError(
@@ -61,8 +60,8 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     if "nodes" in found.files:
         if attributes:
             raise GraphError(
-                f"{path.name}: {found.files['nodes'].name} and {attributes[0][1].name} describe the nodes both; take one "
-                "of them away"
+                f"{path.name}: both {found.files['nodes'].name} and {attributes[0][1].name} describe the nodes; take one of "
+                "them away"
             )
         nodes = read_any(found.files["nodes"])
         return joined(found.name, "konect", nodes, edges, asked, ends=_ENDS, directed=directed)
@@ -127,8 +126,8 @@ def _is_sizes(comment: str) -> bool:
 
 def _entity_files(path: Path) -> list[tuple[str, Path]]:
     """The files with a value for each node, by the attribute's name."""
-    stem = re.sub(r"\.gz$", "", path.name).removeprefix("out.")
-    rule = re.compile(rf"ent\.{re.escape(stem)}\.(.+?)(?:\.gz)?")
+    stem = re.sub(r"\.gz$", "", path.name)[len("out.") :]
+    rule = re.compile(rf"(?i:ent)\.{re.escape(stem)}\.(.+?)(?:\.gz)?")
     files = [(m[1], path.parent / f) for f in Folder.open(path.parent).files if (m := rule.fullmatch(f))]
     short = [name.rpartition(".")[2] for name, _ in files]
     return [(end if short.count(end) == 1 else name, file) for end, (name, file) in zip(short, files, strict=True)]
@@ -167,9 +166,8 @@ def _lines(file: Path) -> list[str]:
 
 def _begins(path: Path) -> bool:
     """Whether a file begins as KONECT's do; others are called out.NAME as well."""
-    with suppress(OSError, EOFError, zlib.error, GraphError), open_bytes(path) as f:
+    with open_bytes(path) as f:
         return _HEAD.match(f.readline(200).decode("latin-1").removeprefix("\xef\xbb\xbf")) is not None
-    return False
 
 
 POSITION = 96

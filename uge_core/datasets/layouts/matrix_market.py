@@ -6,6 +6,7 @@ some edges stand one way only is directed.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -90,7 +91,6 @@ def _entries(path: Path) -> tuple[IntArray, IntArray, npt.NDArray[Any], int, boo
         if symmetry == "symmetric":
             target, source = target[source >= target], source[source >= target]
         values = _numbers(path, body, len(source), 0)[0]
-        source, target, values = source[values != 0], target[values != 0], values[values != 0]
     else:
         first, second, *more = _numbers(path, body, entries, 2, 3 - (field == "pattern"))
         source, target = first.astype(np.int64) - 1, second.astype(np.int64) - 1
@@ -113,10 +113,9 @@ def _refuse_both_halves(path: Path, source: IntArray, target: IntArray, size: in
     twice = keys[times > 1]
     if len(twice):
         first, second = divmod(int(twice[0]), size)
-        pairs = int((twice // size >= twice % size).sum())
         raise GraphError(
-            f"{path.name}: the matrix is called symmetric, but {counted(pairs, 'pair')} of nodes "
-            f"{'stands' if pairs == 1 else 'stand'} in it more than once, first: {first + 1} {second + 1}; which weight "
+            f"{path.name}: the matrix is called symmetric, but {counted(len(twice), 'pair')} of nodes "
+            f"{'stands' if len(twice) == 1 else 'stand'} in it more than once, first: {first + 1} {second + 1}; which weight "
             "counts cannot be told: call it general if both halves are written, or keep one entry of each pair"
         )
 
@@ -129,6 +128,7 @@ def _bytes(path: Path) -> bytes:
         data = read_bytes(path, unpacked_limit())
     except (OSError, EOFError, zlib.error):
         raise GraphError(f"{path.name}: the file cannot be read, or its gzip data are damaged") from None
+    data = data.removeprefix(codecs.BOM_UTF8)
     if data[: len(_BANNER)].lower() != _BANNER.lower():
         raise GraphError(
             f"{path.name}: does not begin with {_BANNER.decode()}, which says how the matrix is written; expected "

@@ -4,37 +4,39 @@ Vertices are called by their labels where each has one of its own, else by their
 each vertex and is one attribute, called like the file; the one called like the graph alone is ``partition``. Keys and
 values behind a vertex, as networkx writes them, are attributes; coordinates, shapes and colors are a drawing's. Arcs
 have a direction, edges run both ways. What this form may hold besides (several relations, times, two kinds of vertices)
-is refused.
+is refused, and files of other kinds beside it (.vec, .per) are said.
 """
 
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from uge_core.datasets.beginnings import begin, reason
-from uge_core.datasets.bounded import read_bytes, unpacked_limit
 from uge_core.datasets.columns import NodeColumns
 from uge_core.datasets.drawing import DRAWN
 from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
-from uge_core.datasets.layouts.graph_files import MOST_BYTES, Records
+from uge_core.datasets.records import Records, graph_bytes, labels_as_ids
 from uge_core.datasets.tables import counted
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph, Column, Message
 
 _TOKEN = re.compile(r'"([^"]*)"|(\S+)')
 _LINE = re.compile(r'(?:\s*(?:"[^"]*"|[^\s"]+)(?=\s|$))*')
+_COMMENT = re.compile(r"/\*.*\*/")
+_ENTITY = re.compile(r"&#(\d{1,7});")
+_OTHERS = re.compile(r"\.(?:vec|per|cls|hie)(?:\.gz)?", re.IGNORECASE)
+"""Endings of Pajek's vectors, permutations, clusters and hierarchies."""
 _DIGITS = re.compile(r"[0-9]{1,12}")
 _SHAPES = {"ellipse", "box", "diamond", "triangle", "cross", "empty", "house", "man", "woman", "circle"}
 _LOOKS = {"ic", "bc", "bw", "lc", "la", "lr", "lphi", "fos", "font", "x_fact", "y_fact", "s_size", "phi", "r", "q"}
 """Keys by which Pajek says how vertices look."""
 _LINE_LOOKS = {*_LOOKS, "w", "c", "p", "s", "a", "ap", "l", "lp", "h1", "h2", "a1", "k1", "a2", "k2", "hook"}
+_LAST_LETTER = 0x110000
 _MISSING = {"9999998", "999999998"}
 """Pajek's own numbers for a class that is not given."""
 
@@ -53,6 +55,7 @@ class _Net:
         ends: of each edge or arc, two numbers counted from 0.
         weights: of each.
         both: whether each is an edge.
+        relation: the number that the file gives its relation.
     """
 
     path: Path
@@ -64,6 +67,7 @@ class _Net:
     ends: list[tuple[int, int]] = field(default_factory=list)
     weights: list[str] = field(default_factory=list)
     both: list[bool] = field(default_factory=list)
+    relation: str = ""
 
 
 def _read(found: Found, asked: Asked) -> AttributedGraph:
@@ -87,7 +91,7 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     ends = np.array(net.ends, dtype=np.int64).reshape(-1, 2)
     source, target = ends[:, 0], ends[:, 1]
     edges = [{"weight": w} for w in net.weights]
-    parts = NodeColumns.join([NodeColumns(columns=columns), about])
+    parts = NodeColumns.join([NodeColumns(columns=columns), about, _unread(path)])
     directed = not all(net.both)
     if directed:  # an edge beside arcs runs both ways
         also = np.flatnonzero(np.array(net.both) & (source != target))
@@ -104,7 +108,7 @@ def _parse(path: Path) -> _Net:
     row = 0
     for number, line in enumerate(lines, start=1):
         text = line.strip()
-        if not text or text.startswith("%"):
+        if not text or text.startswith("%") or _COMMENT.fullmatch(text):
             continue
         if text.startswith("*"):
             section = _section(net, number, text)
@@ -112,7 +116,7 @@ def _parse(path: Path) -> _Net:
             continue
         if not _LINE.fullmatch(text):
             raise _fault(net, number, text, "has quotation marks that do not go together; write labels without them")
-        tokens = [quoted or plain for quoted, plain in _TOKEN.findall(text)]
+        tokens = [_ENTITY.sub(_letter, quoted or plain) for quoted, plain in _TOKEN.findall(text)]
         if any(re.fullmatch(r"\[[\d*,\s-]+\]", t) for t in tokens):
             raise _fault(net, number, text, "has a time, which is not read; generate the network of one time in Pajek")
         if section == "vertices":
@@ -148,7 +152,7 @@ def _section(net: _Net, number: int, text: str) -> str:
                 net,
                 number,
                 text,
-                f"must say how many vertices there are, from 1 to {net.most:,}, the letters of the file",
+                f"must say how many vertices there are, from 1 to {net.most:,}, which a file of this length can hold",
             )
         if len(sizes) > 1 and int(sizes[1]) not in (0, int(sizes[0])):
             raise _fault(
@@ -169,8 +173,10 @@ def _section(net: _Net, number: int, text: str) -> str:
         )
     if not net.size:
         raise _fault(net, number, text, "stands before *Vertices and their number; expected that line first")
-    if len(words) > 1 and words[1].startswith(":"):
+    relation = words[1] if len(words) > 1 and words[1].startswith(":") else ""
+    if net.ends and relation != net.relation:
         raise _fault(net, number, text, "begins one of several relations; extract one as a network of its own in Pajek")
+    net.relation = relation
     if kind == "matrix" and net.ends:
         raise _fault(net, number, text, "begins a matrix behind other edges; save each as a file of its own")
     return kind
@@ -251,43 +257,61 @@ def _fault(net: _Net, number: int, text: str, what: str) -> GraphError:
     return GraphError(f"{net.path.name}: line {number} ({text[:60]!r}) {what}")
 
 
-def _ids(net: _Net) -> tuple[pd.Index, NodeColumns]:
+def _letter(entity: re.Match[str]) -> str:
+    """The character that Pajek writes as its number in Unicode."""
+    return chr(int(entity[1])) if int(entity[1]) < _LAST_LETTER else entity[0]
+
+
+def _ids(net: _Net) -> tuple[list[str], NodeColumns]:
     """What the vertices are called, and what is to be said about it."""
     numbers = [str(i + 1) for i in range(net.size)]
     labels = [net.labels.get(i, "") for i in range(net.size)]
     name = net.path.name
     if not net.labels:
-        return pd.Index(numbers, dtype=object), NodeColumns()
-    if not all(labels) or len(set(labels)) < net.size:
+        return numbers, NodeColumns()
+    taken = labels_as_ids(name, numbers, [label or None for label in labels])
+    if taken is None:
         lacking = labels.count("")
         why = f"{counted(lacking, 'vertex') if lacking == 1 else f'{lacking:,} vertices'} without a label"
         why = why if lacking else "labels that stand twice"
         text = f"{name}: vertices are called by their numbers, as there are {why}"
         column = Column(name, "label", "ignored", why)
         message = Message("warning", "labels-not-used", text, remedy="give each vertex a label of its own to use them")
-        return pd.Index(numbers, dtype=object), NodeColumns(columns=(column,), messages=(message,))
-    messages: tuple[Message, ...] = ()
-    moved = sum(a != b for a, b in zip(labels, numbers, strict=True))
-    if moved and set(labels) & set(numbers):
-        text = (
-            f"{name}: numbers and labels are partly the same names, but of {moved:,} vertices they differ; labels are "
-            "taken, so rows of an embedding must be keyed by the label"
-        )
-        remedy = "if your embedding is keyed by number, remove the labels from the file"
-        messages = (Message("warning", "labels-and-ids", text, moved, remedy=remedy),)
-    return pd.Index(labels, dtype=object), NodeColumns(messages=messages)
+        return numbers, NodeColumns(columns=(column,), messages=(message,))
+    return taken
+
+
+def _beside(path: Path, ending: str) -> list[tuple[str, str]]:
+    """The files of this graph whose names match an ending, and their names without it."""
+    files = Folder.open(path.parent).files
+    stem = _stem(path.name, r"\.net")
+    nets = {_stem(n, r"\.net") for n in files if _stem(n, r"\.net") != n}
+    named = [(file, _stem(file, ending)) for file in files]
+    return [
+        (file, name)
+        for file, name in named
+        if name != file and (len(nets) == 1 or name == stem or re.match(re.escape(stem) + r"[_.\- ]", name))
+    ]
+
+
+def _unread(path: Path) -> NodeColumns:
+    """A warning about Pajek's files that are not read."""
+    files = [file for file, _ in _beside(path, _OTHERS.pattern)]
+    if not files:
+        return NodeColumns()
+    text = (
+        f"{path.name}: {counted(len(files), 'file')} of Pajek's beside it {'was' if len(files) == 1 else 'were'} not read: "
+        f"{', '.join(files[:5])}"
+    )
+    remedy = "partitions (.clu) are read; make one of a vector in Pajek to use it"
+    return NodeColumns(messages=(Message("warning", "files-not-read", text, len(files), tuple(files[:5]), remedy),))
 
 
 def _partitions(path: Path, size: int) -> dict[str, list[str]]:
     """The classes of all vertices in each .clu file of this graph, by name."""
-    folder = Folder.open(path.parent)
-    stem = _stem(path.name, ".net")
-    nets = {_stem(n, ".net") for n in folder.files if _stem(n, ".net") != n}
+    stem = _stem(path.name, r"\.net")
     own: dict[str, Path] = {}
-    for file in folder.files:
-        name = _stem(file, ".clu")
-        if name == file or not (len(nets) == 1 or name == stem or re.match(re.escape(stem) + r"[_.\- ]", name)):
-            continue
+    for file, name in _beside(path, r"\.clu"):
         called = "partition" if name == stem else re.sub(rf"^{re.escape(stem)}[_.\- ]+", "", name)
         if called in own:
             raise GraphError(f"{file}: is called {called} like {own[called].name}; rename one of the two")
@@ -297,7 +321,7 @@ def _partitions(path: Path, size: int) -> dict[str, list[str]]:
 
 def _stem(name: str, ending: str) -> str:
     """A file's name without an ending, plain or gzipped."""
-    return re.sub(re.escape(ending) + r"(?:\.gz)?$", "", name)
+    return re.sub(ending + r"(?:\.gz)?$", "", name, flags=re.IGNORECASE)
 
 
 def _classes(file: Path, net: Path, size: int) -> list[str]:
@@ -322,9 +346,13 @@ def _lines(path: Path) -> list[str]:
     """The lines of a text file."""
     begin(path, "utf-8-sig")
     try:
-        text = read_bytes(path, min(MOST_BYTES, unpacked_limit())).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
+        text = graph_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as e:
         raise GraphError(f"{path.name}: {reason(path, e, 'utf-8-sig')}") from None
+    if text.lstrip().startswith("<"):
+        raise GraphError(
+            f"{path.name}: is XML and no network of Pajek's; rename it to end in .graphml or .gexf if it is such a graph"
+        )
     return re.split(r"\r\n|\n|\r", text)
 
 

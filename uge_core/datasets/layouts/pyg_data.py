@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import warnings
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -34,16 +35,22 @@ from uge_core.datasets.columns import MAX_FEATURE, NodeColumns, Role, assign
 from uge_core.datasets.edge_columns import ALLOWED, half_stored, usable
 from uge_core.datasets.ids import refuse_numbers
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.records import other_numbering
 from uge_core.datasets.tables import Table, counted
 from uge_core.errors import GraphError, NotReadYet
 from uge_core.files import write_atomically
-from uge_core.graph.graph import AttributedGraph, Column
+from uge_core.graph.graph import AttributedGraph, Column, Message
 
 _EXPECTED = "a torch_geometric.data.Data saved by torch.save"
 _STORAGE = "torch_geometric.data.storage"
+_PEEK = 2**20
 _ONE_READS = Lock()
 """What torch's reader allows is one list for all threads."""
 _WEIGHTS = ("edge_weight", "edge_attr")
+_OF_OTHERS = re.compile(r"edge|idx|index|indices|perm|ptr|adj")
+"""Names of tensors that do not have a row for each node."""
+_NUMBERS = re.compile(r"n_id|node_ids?|input_id|orig_id|original_id").fullmatch
+"""Names that PyG's loaders and subgraphs give the numbers of nodes in the graph they came from."""
 
 
 def _read(dataset: Found, asked: Asked) -> AttributedGraph:
@@ -66,7 +73,7 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
         flat = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
         if name == "edge_attr" and "edge_weight" in arrays:
             columns.append(Column(path.name, name, "ignored", "edge_weight is there"))
-        elif name in _WEIGHTS and len(array) == edges.shape[1]:
+        elif name in _WEIGHTS and array.ndim and len(array) == edges.shape[1]:
             column, weights = _weights(path, name, flat)
             columns.append(column)
         elif flat.shape != (n,):
@@ -77,9 +84,13 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
             cells[name] = number_cells(flat)
     columns += [Column(path.name, name, "ignored", "no tensor") for name in others if name != "num_nodes"]
     table = Table(path.name, pd.DataFrame(cells, dtype="str", index=pd.RangeIndex(n)))
-    parts.append(assign(table, {"y": Role("label")}, Role("auto"), asked))
+    numbering, messages = other_numbering(table, [str(i) for i in range(n)])
+    named = {
+        name.lower(): Role("ignored", detail="numbers of nodes in another graph") for name in cells if _NUMBERS(name)
+    }
+    parts.append(assign(table, {"y": Role("label"), **named, **numbering}, Role("auto"), asked))
     half = half_stored(path.name, source, target)
-    messages = () if half is None else (half,)
+    messages = (*messages, *_other_edges(path, arrays), *(() if half is None else (half,)))
     parts.append(NodeColumns(columns=tuple(columns), messages=messages, edge_weights=weights, directed=half is None))
     return finish(dataset.name, "pyg-data", source, target, n, NodeColumns.join(parts))
 
@@ -237,17 +248,39 @@ def _kept(path: Path, place: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[st
     return arrays, others | ({} if about["num_nodes"] is None else {"num_nodes": about["num_nodes"]})
 
 
+def _other_edges(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Message, ...]:
+    """A warning about edges beside edge_index, as a split leaves them."""
+    names = [k for k, a in arrays.items() if "edge" in k and k.endswith("index") and a.ndim == 2 and a.shape[0] == 2]
+    if not names:
+        return ()
+    text = (
+        f"{path.name}: {', '.join(names[:5])} {'holds' if len(names) == 1 else 'hold'} edges as well, as a split leaves them; "
+        "edge_index alone is read, which is then a part of the edges"
+    )
+    remedy = "save the Data before it is split; the split is made here"
+    return (Message("warning", "other-edges", text, len(names), tuple(names[:5]), remedy),)
+
+
 def _num_nodes(path: Path, arrays: Mapping[str, npt.NDArray[Any]], others: Mapping[str, Any], edges: IntArray) -> int:
-    """How many nodes there are: the rows of x or y, or the number the file gives, or what the edges name."""
-    for name in ("x", "y"):
-        if name in arrays and arrays[name].ndim:
-            return len(arrays[name])
+    """How many nodes there are: the rows of x, the number the file gives, the rows of other tensors, or what edges name.
+
+    Raises:
+        GraphError: tensors of nodes have different lengths, or more nodes than memory holds.
+    """
+    if "x" in arrays and arrays["x"].ndim:
+        return len(arrays["x"])
     given = others.get("num_nodes")
     if isinstance(given, int) and 0 < given <= unpacked_limit() // 8:
         return given
     most = int(edges.max(initial=-1)) + 1
-    lengths = sorted(len(a) for k, a in arrays.items() if a.ndim == 1 and not k.startswith("edge") and len(a) >= most)
-    n = lengths[0] if lengths else most
+    lengths = {k: len(a) for k, a in arrays.items() if a.ndim and not _OF_OTHERS.search(k) and len(a) >= most}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{k} {length:,}" for k, length in list(lengths.items())[:5])
+        raise GraphError(
+            f"{path.name}: how many nodes there are cannot be told, as tensors have different lengths ({listed}); say it "
+            "before saving: data.num_nodes = .."
+        )
+    n = next(iter(lengths.values()), most)
     if n > unpacked_limit() // 8:
         raise GraphError(
             f"{path.name}: edge_index names node {n - 1:,}, which is more than memory holds; number nodes from 0"
@@ -289,5 +322,15 @@ def number_cells(values: npt.NDArray[Any]) -> list[str | None]:
     return [str(v) for v in values.tolist()]
 
 
+def _begins(path: Path) -> bool | None:
+    """Whether a file of torch names edges: others, such as embeddings, lie beside graphs. Nothing of it is loaded."""
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        pickles = [name for name in archive.namelist() if name.endswith("/data.pkl")]
+        if pickles:
+            with archive.open(pickles[0]) as file:
+                return True if b"edge_index" in file.read(_PEEK) else None
+    return None
+
+
 POSITION = 110
-LAYOUTS = (Layout("pyg-data", "PyG's", (Part("data", ("{}.pt",), "a Data with edge_index"),), _read),)
+LAYOUTS = (Layout("pyg-data", "PyG's", (Part("data", ("{}.pt",), "a Data with edge_index"),), _read, begins=_begins),)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from uge_core.datasets.assemble import WEIGHTS, edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.evidence import ENDS, IDS, guess_ends, guess_id, id_and_ends, named_id
@@ -19,6 +21,7 @@ from uge_core.datasets.ids import ASK_WITHOUT_CARD, by_id, node_index, refuse_ot
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.parquet import read_parquet
 from uge_core.datasets.sparse import read_sparse
+from uge_core.datasets.stray_rows import refuse_odd_ids
 from uge_core.datasets.tables import Table, is_number, read_table, refuse_headless
 from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph
@@ -66,6 +69,7 @@ def joined(
     if (found.id, found.ends) != (id_column, ends):
         check_headers(nodes, edges, found.id, found.ends)
     id_column, ends = found.id, found.ends
+    refuse_odd_ids(nodes, id_column, pd.concat([edges.frame[end] for end in ends]))
     ids = node_index(nodes, id_column)
     source, target = by_id(edges, ends[0], ids), by_id(edges, ends[1], ids)
     allowed = f"the {len(ids):,} ids in column {id_column!r} of {nodes.file}, compared as text (7 and 7.0 differ)"

@@ -25,14 +25,14 @@ def _named(sheets: Sheets) -> tuple[list[str], list[str]]:
     return edges, nodes
 
 
-def _begins(path: Path) -> bool:
+def _begins(path: Path) -> bool | None:
     """Whether a workbook has a sheet of each, or is alone in its folder, so that nothing else tells what is missing."""
     if path.stem.lower() in ("edges", "nodes"):
         return False
     try:
         sheets = sheet_names(path)
     except GraphError:  # damaged; whoever reads it says how
-        return not path.stem.lower().endswith(("edges", "nodes"))
+        return False if path.stem.lower().endswith(("edges", "nodes")) else None
     edges, nodes = _named(sheets)
     others = [n for n in Folder.open(path.parent).files if _TABLES.search(n) and n != path.name]
     return (len(edges) == len(nodes) == 1) or (not others and len(sheets.shown) + len(sheets.hidden) > 1)
