@@ -311,8 +311,8 @@ def written_alike(odd: pd.Series, ids: pd.Index) -> tuple[npt.NDArray[np.bool_],
     left, right = odd.reset_index(drop=True).astype("str"), pd.Series(ids, dtype="str")
     for change, why, remedy in _SPELLINGS:
         changed = change(right)
-        # Where two ids become one, the spelling tells people apart.
-        if changed.nunique() < right.nunique():
+        # Where two ids become one, the spelling tells people apart; numbers do so where they are too large for floats.
+        if change is not _plain_numbers and changed.nunique() < right.nunique():
             continue
         left, right = change(left), changed
         same = left.isin(right[right != ""]).to_numpy()

@@ -77,8 +77,8 @@ def add(parsers: Parsers) -> None:
     one.add_argument(
         "--rows",
         metavar="R",
-        help="of --embeddings without ids: row i is the i-th node of the table (order) or the node with id i (id); "
-        "asked for where ids are 0 to N - 1 in another order",
+        help="of --embeddings without ids: row i is the i-th node of the table (order) or the node with the i-th number (id); "
+        "asked for where ids count in another order, from 0 or 1",
     )
     one.add_argument("--json", action="store_true", help="print the audit as one JSON object")
     one.add_argument(
