@@ -12,7 +12,7 @@ import pytest
 
 from uge_core.datasets import load
 from uge_core.datasets.mapping import begin_mapping, guess_mapping, read_pair, write_card, written_mapping
-from uge_core.datasets.tables import Table, read_table, refuse_lost_digits
+from uge_core.datasets.tables import Table, read_lines, read_table, refuse_lost_digits
 from uge_core.errors import GraphError
 
 N = 40
@@ -351,6 +351,10 @@ def test_files_that_are_no_table_are_named(write, text, words, name):
     (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
     with pytest.raises(GraphError, match=f"{name}: .*{words}"):
         load(folder)
+
+
+def test_lines_end_where_files_say(write):
+    assert read_lines(write({"l.txt": "a\u2028b\x0c\r\nc\n"}) / "l.txt", "utf-8-sig") == ["a\u2028b\x0c", "c"]
 
 
 def test_an_ending_in_capitals_is_one(write):

@@ -94,6 +94,8 @@ def test_comments_below_the_header_are_refused(write, rows):
 
 
 def test_tags_are_no_comments(write):
+    rows = [f"{('# 1 fan', 'good', 'bad')[i % 3]},{i}" for i in range(9)]
+    assert len(read_table(write({"n.csv": table(*rows, head="said,nr")}) / "n.csv")) == 9
     rows = ["music,a", "#sport,b", "#art,a", "news,b", "film,a", "books,b"]
     assert len(read_table(write({"n.csv": table(*rows, head="tag,kind")}) / "n.csv")) == 6
 

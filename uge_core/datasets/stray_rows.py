@@ -212,7 +212,9 @@ def _refuse_comments(file: str, frame: pd.DataFrame) -> None:
     marked = first.str.startswith(COMMENTS, na=False).to_numpy(dtype=bool)
     if not marked.any() or marked.sum() * 2 > len(frame):
         return
-    numbers = all(map(written_as_number, _sample(first[~marked])))
+    others = _sample(first[~marked])
+    numbers = bool(others) and all(map(written_as_number, others))
+    marked = marked & ~first.duplicated(keep=False).to_numpy()  # what stands again is a value
     for row in np.flatnonzero(marked)[:_SAMPLE]:
         cell = _text(first.iloc[row])
         bare = re.sub(r"^(?:#|%|//)+", "", cell)
@@ -308,8 +310,10 @@ def _is_total(frame: pd.DataFrame, row: int) -> bool:
     cells = [_text(c) for c in frame.iloc[row]]
     others = [_sample(rest.iloc[:, i]) for i in range(frame.shape[1])]
     at = cells.index(given[0])
-    if others[at] and sum(any(map(str.isdigit, o)) for o in others[at]) >= 0.9 * len(others[at]):
-        return True  # a word among numbers or codes
+    if _among_codes(given[0], others[at]):
+        return True
+    if row < len(frame) - _BOTTOM:
+        return False
     if any(
         written_as_number(c) and o and not any(map(written_as_number, o)) for c, o in zip(cells, others, strict=True)
     ):
@@ -321,9 +325,18 @@ def _is_total(frame: pd.DataFrame, row: int) -> bool:
     for i, cell in enumerate(cells):
         if i != at and written_as_number(cell):
             above = pd.to_numeric(frame.iloc[:row, i], errors="coerce").dropna().to_numpy()
-            if len(above) and any(np.isclose(float(cell), v) for v in (above.sum(), above.mean(), len(above), row)):
+            counts = () if (np.diff(above) > 0).all() else (len(above), row)  # ids may count as well
+            if len(above) and any(np.isclose(float(cell), v) for v in (above.sum(), above.mean(), *counts)):
                 return True
     return False
+
+
+def _among_codes(word: str, others: Sequence[str]) -> bool:
+    """Whether a word stands among numbers, or without a digit among codes that have some."""
+    share = sum(map(written_as_number, others))
+    if not any(map(str.isdigit, word)):
+        share = sum(any(map(str.isdigit, o)) for o in others)
+    return bool(others) and share >= (1 - 2 * _ODD) * len(others)
 
 
 def _refuse_notes(file: str, frame: pd.DataFrame) -> None:
