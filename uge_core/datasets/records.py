@@ -206,8 +206,10 @@ def other_numbering(nodes: Table, ids: Sequence[str]) -> tuple[dict[str, Role], 
     plain = _plain(pd.Series(ids, dtype="str"))
     for name in nodes.names:
         cells = nodes.frame[name].reset_index(drop=True)
+        if cells.nunique() < _APART * len(ids):
+            continue
         given = _plain(cells.dropna())
-        if given.nunique() < _APART * len(ids) or 2 * int(given.isin(plain).sum()) < len(ids):
+        if 2 * int(given.isin(plain).sum()) < len(ids):
             continue
         moved = len(ids) - int((given == plain[given.index]).sum())
         roles[name.lower()] = Role("ignored", detail="the ids in another order" if moved else "the ids once more")
