@@ -104,18 +104,23 @@ def test_an_index_of_pandas_says_whose_a_row_is(write, index):
     )
 
 
-def test_an_index_beside_another_column_of_ids_is_asked_for(write):
+def test_an_index_beside_another_column_of_ids_is_asked_for(write, tmp_path):
     order = [3, 0, 2, 1, 4]
     frame = pd.DataFrame({"seat": [1, 2, 0, 4, 3], "g": ["a", "b", "a", "b", "a"]}, index=order)
     edges = "source,target\n0,1\n1,2\n2,3\n3,4\n"
-    with pytest.raises(GraphError, match=r"nodes.parquet: the ends of edges fit '' and 'seat' alike"):
+    with pytest.raises(GraphError, match=r"nodes.parquet: the ends of edges fit 'Unnamed: 0' and 'seat' alike"):
         load(write({"nodes.parquet": parquet(frame), "edges.csv": edges}))
+    card = "edges: edges.csv\nnodes: {file: nodes.parquet, id: 'Unnamed: 0'}\n"
+    assert load(write({"dataset.yaml": card})).ids([0, 1]) == ["3", "0"]
+    (tmp_path / "made" / "dataset.yaml").unlink()
     levels = frame.set_index(pd.MultiIndex.from_arrays([order, order]))
     with pytest.raises(GraphError, match=r"nodes.parquet: its index has 2 levels without names; call reset_index"):
         load(write({"nodes.parquet": parquet(levels), "edges.csv": edges}))
-    plain = frame.reset_index(drop=True).assign(id=order)[["id", "g"]]
-    graph = load(write({"nodes.parquet": parquet(plain), "edges.csv": edges}))
-    assert [c.name for c in graph.columns] == ["id", "g", "source", "target"]
+    for plain in (frame.reset_index(drop=True), frame.set_axis([0, 2, 3, 7, 9])):  # filtering leaves an index, too
+        plain = plain.assign(id=[4, 3, 2, 1, 0])[["id", "g"]]
+        graph = load(write({"nodes.parquet": parquet(plain), "edges.csv": edges}))
+        assert [c.name for c in graph.columns] == ["id", "g", "source", "target"]
+        assert graph.ids([0, 4]) == ["4", "0"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from uge_core.graph.graph import AttributedGraph, Message
 
 _PEEK = 2**16
 _MARKS = re.compile(rb'"(?:nodes|links|edges|multigraph|adjacency|elements)"')
-_LISTS = re.compile(rb'"(?:nodes|links|edges)"\s*:\s*[\[{]|"(?:adjacency|elements)"\s*:')
+_LISTS = re.compile(rb'"(?:nodes|links|edges)"\s*:\s*[\[{]\s*[\[{"]|"(?:adjacency|elements)"\s*:')
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _EXPECTED = '{"directed": false, "nodes": [{"id": 1}, ..], "links": [{"source": 1, "target": 2}, ..]}'
 _OTHERS = {
