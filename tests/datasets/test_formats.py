@@ -419,6 +419,11 @@ def test_nested_graphs_are_refused_and_the_remedy_works(write, folder_type):
     right(write, "g.graphml", graphml(moved, *nodes[20:], *ring("graphml", 19)))
 
 
+def test_a_closed_group_of_yed_is_no_person(write):
+    group = '<node id="dept" yfiles.foldertype="folder"/>'
+    assert "first in node 'dept'" in refused(write, "g.graphml", graphml(*people("graphml"), group, *ring("graphml")))
+
+
 def test_nested_nodes_of_gexf_and_gml_are_refused(write):
     nodes = people("gexf")
     inner = f'<node id="dept"><nodes>{"".join(nodes[:9])}</nodes><edges>{"".join(ring("gexf", 0, 8))}</edges></node>'
@@ -879,3 +884,8 @@ def test_more_attributes_than_a_table_may_have(write, monkeypatch):
     nodes = " ".join(n.replace(" ]", f" k{i} 1 ]") for i, n in enumerate(people("gml")))
     text = refused(write, "g.gml", f"graph [ {nodes} {' '.join(ring('gml'))} ]")
     assert "its 40 nodes have more than 30 attributes; allowed: 30" in text
+    monkeypatch.undo()
+    monkeypatch.setattr("uge_core.datasets.records._ROOM", 100)
+    monkeypatch.setattr("uge_core.datasets.records._SPARSE", 20)
+    text = refused(write, "g.gml", f"graph [ {nodes} {' '.join(ring('gml'))} ]")
+    assert "its 40 nodes have 41 attributes, of which each node has 2.0; keep those that many nodes have" in text

@@ -92,8 +92,9 @@ def read_columns(path: Path, *, text: Collection[str] | None = None, index: bool
         raise GraphError(
             f"{path.name}: its index has {len(unnamed)} levels without names; call reset_index() before it is written"
         )
-    counting = _named_range(schema, table.num_rows)
-    first = counting or {_AS_PANDAS: cells[i] for i in unnamed if not _is_left_over(cells[i], kept)}
+    first = _named_range(schema, table.num_rows)
+    if unnamed and not _is_left_over(cells[unnamed[0]], kept):
+        first = {_AS_PANDAS: cells[unnamed[0]]}
     return {n: c for n, c in first.items() if n not in kept} | kept
 
 
