@@ -398,6 +398,17 @@ def row_numbers() -> Files:
     return {"german.csv": people, "german_edges.txt": rows([(f"{a}.0", f"{b}.0") for a, b in PAIRS], " ")}
 
 
+def d3(key: str = "id") -> Files:
+    """Nodes and links as D3 leaves them once it has placed the nodes."""
+    people = [
+        {key: str(i), "city": city, "index": n, "x": n / 7, "y": n / 3, "vx": 0.1 / (n + 1), "vy": -0.2 / (n + 1)}
+        for n, (i, city) in enumerate(zip(IDS, CITIES, strict=True))
+    ]
+    place = {i: people[n] for n, i in enumerate(IDS)}
+    links = [{"source": place[a], "target": place[b], "index": n} for n, (a, b) in enumerate(NAMED)]
+    return {"club.json": json.dumps({"nodes": people, "links": links})}
+
+
 def named(text: str = "") -> Files:
     return {"edges.csv": text or edges(), "nodes.csv": nodes()}
 
@@ -523,6 +534,14 @@ REALS: tuple[Real, ...] = (
     Real("Pajek", "NAME.net of networkx, with values", lambda: networkx_file("net")),
     Real("Gephi", "GEXF 1.3 with a drawing", lambda: {"club.gexf": gephi_gexf()}),
     Real("Gephi", "GraphML with a drawing", lambda: {"club.graphml": gephi_graphml()}, words="drawing-columns"),
+    Real("Gephi", "GraphML called NAME.xml", lambda: {"club.xml": gephi_graphml()}, words="drawing-columns"),
+    Real(
+        "Gephi",
+        "GraphML beside GEXF",
+        lambda: {"club.graphml": gephi_graphml(), "club.gexf": gephi_gexf()},
+        "refused",
+        "2 files",
+    ),
     Real("Gephi", "tables of nodes and edges", gephi_tables),
     Real("Cytoscape", "node and edge tables", cytoscape_tables, "refused", "no recognised layout"),
     Real("Cytoscape", ".cyjs saved as JSON", lambda: networkx_json("cytoscape"), "refused", "Cytoscape"),
@@ -538,6 +557,8 @@ REALS: tuple[Real, ...] = (
     Real("networkx", "`write_gml`", lambda: networkx_file("gml")),
     Real("networkx", "`node_link_data`, links", lambda: networkx_json("links")),
     Real("networkx", "`node_link_data`, edges", lambda: networkx_json("edges")),
+    Real("D3", "nodes and links after a simulation", d3, words="drawing-columns"),
+    Real("D3", "links by the names of nodes", lambda: d3("name"), words="ids-by-values"),
     Real("networkx", "`adjacency_data`", lambda: networkx_json("adjacency"), "refused", "node_link_data"),
     Real("networkx", "`write_edgelist` beside nodes.csv", lambda: networkx_list("edgelist")),
     Real(
@@ -549,7 +570,12 @@ REALS: tuple[Real, ...] = (
     ),
     Real("igraph", "GraphML with names", lambda: {"club.graphml": igraph_graphml()}),
     Real("igraph", "GML with names", lambda: {"club.gml": igraph_gml()}),
-    Real("igraph", "NCOL beside nodes.csv", lambda: named(rows([(a, b, 1) for a, b in NAMED], " "))),
+    Real(
+        "igraph",
+        "NCOL beside nodes.csv",
+        lambda: {"club.ncol": rows([(a, b, 1) for a, b in NAMED], " "), "nodes.csv": nodes()},
+    ),
+    Real("igraph", "LGL", lambda: {"club.lgl": "# 1\n2\n3\n"}, "refused", "write_ncol"),
     Real("PyG", "`Data` after ToUndirected", lambda: pyg("Data"), nodes="positions"),
     Real("PyG", "`HeteroData` with one kind of nodes", lambda: pyg("HeteroData"), nodes="positions"),
     Real("PyG", "`HeteroData` with two kinds of nodes", lambda: pyg("two kinds"), "refused", "HeteroData"),

@@ -104,18 +104,23 @@ def test_an_index_of_pandas_says_whose_a_row_is(write, index):
     )
 
 
-def test_an_index_beside_another_column_of_ids_is_asked_for(write):
+def test_an_index_beside_another_column_of_ids_is_asked_for(write, tmp_path):
     order = [3, 0, 2, 1, 4]
     frame = pd.DataFrame({"seat": [1, 2, 0, 4, 3], "g": ["a", "b", "a", "b", "a"]}, index=order)
     edges = "source,target\n0,1\n1,2\n2,3\n3,4\n"
-    with pytest.raises(GraphError, match=r"nodes.parquet: the ends of edges fit '' and 'seat' alike"):
+    with pytest.raises(GraphError, match=r"nodes.parquet: the ends of edges fit 'Unnamed: 0' and 'seat' alike"):
         load(write({"nodes.parquet": parquet(frame), "edges.csv": edges}))
+    card = "edges: edges.csv\nnodes: {file: nodes.parquet, id: 'Unnamed: 0'}\n"
+    assert load(write({"dataset.yaml": card})).ids([0, 1]) == ["3", "0"]
+    (tmp_path / "made" / "dataset.yaml").unlink()
     levels = frame.set_index(pd.MultiIndex.from_arrays([order, order]))
     with pytest.raises(GraphError, match=r"nodes.parquet: its index has 2 levels without names; call reset_index"):
         load(write({"nodes.parquet": parquet(levels), "edges.csv": edges}))
-    plain = frame.reset_index(drop=True).assign(id=order)[["id", "g"]]
-    graph = load(write({"nodes.parquet": parquet(plain), "edges.csv": edges}))
-    assert [c.name for c in graph.columns] == ["id", "g", "source", "target"]
+    for plain in (frame.reset_index(drop=True), frame.set_axis([0, 2, 3, 7, 9])):  # filtering leaves an index, too
+        plain = plain.assign(id=[4, 3, 2, 1, 0])[["id", "g"]]
+        graph = load(write({"nodes.parquet": parquet(plain), "edges.csv": edges}))
+        assert [c.name for c in graph.columns] == ["id", "g", "source", "target"]
+        assert graph.ids([0, 4]) == ["4", "0"]
 
 
 @pytest.mark.parametrize(
@@ -412,6 +417,11 @@ def test_nested_graphs_are_refused_and_the_remedy_works(write, folder_type):
         inner.replace(inner[: inner.index("<graph")], "").replace('<graph id="in">', "").replace("</graph></node>", "")
     )
     right(write, "g.graphml", graphml(moved, *nodes[20:], *ring("graphml", 19)))
+
+
+def test_a_closed_group_of_yed_is_no_person(write):
+    group = '<node id="dept" yfiles.foldertype="folder"/>'
+    assert "first in node 'dept'" in refused(write, "g.graphml", graphml(*people("graphml"), group, *ring("graphml")))
 
 
 def test_nested_nodes_of_gexf_and_gml_are_refused(write):
@@ -874,3 +884,8 @@ def test_more_attributes_than_a_table_may_have(write, monkeypatch):
     nodes = " ".join(n.replace(" ]", f" k{i} 1 ]") for i, n in enumerate(people("gml")))
     text = refused(write, "g.gml", f"graph [ {nodes} {' '.join(ring('gml'))} ]")
     assert "its 40 nodes have more than 30 attributes; allowed: 30" in text
+    monkeypatch.undo()
+    monkeypatch.setattr("uge_core.datasets.records._ROOM", 100)
+    monkeypatch.setattr("uge_core.datasets.records._SPARSE", 20)
+    text = refused(write, "g.gml", f"graph [ {nodes} {' '.join(ring('gml'))} ]")
+    assert "its 40 nodes have 41 attributes, of which each node has 2.0; keep those that many nodes have" in text

@@ -184,11 +184,21 @@ def test_positions_and_values_that_both_fit_are_asked_for_and_the_remedies_work(
     assert sorted(ring(write, list(range(M)), list(range(M)), nr=values)[1]) == ROWS  # positions as ids
 
 
+def test_ids_in_records_of_the_nodes(write):
+    data = [{"id": f"p{i}", "age": i % 3} for i in ORDER]
+    graph, rows = ring(write, data, [d["id"] for d in data], "data")
+    assert sorted(rows) == ROWS and graph.ids([0]) == ["p3"]
+    with pytest.raises(GraphError, match=r"values of 'data.id', or positions, counted from 0"):
+        ring(write, [{"id": i} for i in ORDER], list(range(M)), "data")
+
+
 def test_text_ids_and_positions_that_both_fit_are_asked_for(write):
     with pytest.raises(
         GraphError, match="both the positions of the nodes, counted from 0, and ids that are written as"
     ):
         ring(write, [str(i) for i in ORDER], list(range(M)))
+    with pytest.raises(GraphError, match="both the positions of the nodes"):
+        ring(write, [str(i) for i in ORDER], [float(i) for i in range(M)])
     assert sorted(ring(write, [str(i) for i in ORDER], [str(i) for i in ORDER])[1]) == ROWS
 
 

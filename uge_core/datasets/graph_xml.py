@@ -184,7 +184,11 @@ def _only_graph(file: str, root: Element) -> Element:
         )
     (graph,) = graphs
     inner = sum(1 for _ in graph.iter("graph")) - 1
-    owners = [n for n in graph.iter("node") if any(c.tag in ("graph", "nodes", "edges") for c in n)]
+    owners = [
+        n
+        for n in graph.iter("node")
+        if any(c.tag in ("graph", "nodes", "edges") for c in n) or "yfiles.foldertype" in n.attrib
+    ]
     if inner or owners:
         first = f", first in node {owners[0].get('id')!r} ({contents(owners[0])})" if owners else ""
         raise _nested(file, max(inner, len(owners)), first)

@@ -7,20 +7,23 @@ gap into floats). pyarrow is loaded here and only when such a file is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from uge_core.datasets.bounded import too_large, unpacked_limit
-from uge_core.datasets.tables import Table
+from uge_core.datasets.evidence import ENDS, IDS
+from uge_core.datasets.tables import Table, as_numbers
 from uge_core.errors import GraphError
 
 _OLDEST = 15
 """Before pyarrow 14.0.1 a file could carry a pickle that was loaded."""
 _EXACT = 2.0**53
 _UNNAMED = "__index_level_"
+_AS_PANDAS = "Unnamed: 0"
 
 
 def read_parquet(path: Path) -> Table:
@@ -40,8 +43,8 @@ def read_columns(path: Path, *, text: Collection[str] | None = None, index: bool
     Args:
         path: the file.
         text: columns to read as text (lower case); numbers stay numbers in the others. None: all are text.
-        index: whether pandas' index is a first column, without a name where it has none; one that counts the rows and
-            has no name is left out.
+        index: whether pandas' index is a first column, called as pandas calls one without a name. It is left out where
+            it has no name and counts the rows, some of them where a column is called like an id, or beside ends of edges.
 
     Raises:
         GraphError: pyarrow is missing or old, the file is no Parquet, or a column is no plain value.
@@ -89,9 +92,18 @@ def read_columns(path: Path, *, text: Collection[str] | None = None, index: bool
         raise GraphError(
             f"{path.name}: its index has {len(unnamed)} levels without names; call reset_index() before it is written"
         )
-    counting = _named_range(schema, table.num_rows)
-    first = counting or {"": cells[i] for i in unnamed[:1]}  # noqa: B035
+    first = _named_range(schema, table.num_rows)
+    if unnamed and not _is_left_over(cells[unnamed[0]], kept):
+        first = {_AS_PANDAS: cells[unnamed[0]]}
     return {n: c for n, c in first.items() if n not in kept} | kept
+
+
+def _is_left_over(cells: pd.Series, columns: Mapping[str, pd.Series]) -> bool:
+    """Whether an index is what is left of row numbers: where rows were filtered, or between edges in any order."""
+    lower = {name.lower() for name in columns}
+    if any(a in lower and b in lower for a, b in ENDS):
+        return True
+    return not lower.isdisjoint(IDS) and bool((np.diff(as_numbers(cells)) > 0).all())
 
 
 def _named_range(schema: Any, rows: int) -> dict[str, pd.Series]:

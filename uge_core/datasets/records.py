@@ -31,6 +31,9 @@ OF_EDGES = "columns of edges are not used"
 _ENDS = ("source", "target")
 _SHOWN = 3
 _RECORDS = "holds records"
+_ROOM = 2**20
+"""Cells that a table may have however few of them hold a value."""
+_SPARSE = 200  # cells of a larger one for each that does
 _EXACT = 2.0**53
 _COUNTED = re.compile(r"n\d+")
 _WHOLE = re.compile(r"(\d+)\.0+")
@@ -206,8 +209,10 @@ def other_numbering(nodes: Table, ids: Sequence[str]) -> tuple[dict[str, Role], 
     plain = _plain(pd.Series(ids, dtype="str"))
     for name in nodes.names:
         cells = nodes.frame[name].reset_index(drop=True)
+        if cells.nunique() < _APART * len(ids):
+            continue
         given = _plain(cells.dropna())
-        if given.nunique() < _APART * len(ids) or 2 * int(given.isin(plain).sum()) < len(ids):
+        if 2 * int(given.isin(plain).sum()) < len(ids):
             continue
         moved = len(ids) - int((given == plain[given.index]).sum())
         roles[name.lower()] = Role("ignored", detail="the ids in another order" if moved else "the ids once more")
@@ -265,6 +270,12 @@ def _table(path: Path, rows: Sequence[Mapping[str, Any]]) -> tuple[Table, tuple[
                 nested.add(key)
             else:
                 cells[key][place] = value if type(value) is str and value else text_of(value)
+    given = sum(map(len, rows))
+    if len(cells) * len(rows) > max(_ROOM, _SPARSE * given):
+        raise GraphError(
+            f"{path.name}: its {counted(len(rows), 'node')} have {len(cells):,} attributes, of which each node has "
+            f"{given / len(rows):.1f}; keep those that many nodes have"
+        )
     called = {n: re.sub(r"\s+", " ", str(n)).strip() for n in cells}
     first: dict[str, str] = {}
     for written, name in called.items():

@@ -27,7 +27,7 @@ from uge_core.graph.graph import AttributedGraph, Message
 
 _PEEK = 2**16
 _MARKS = re.compile(rb'"(?:nodes|links|edges|multigraph|adjacency|elements)"')
-_LISTS = re.compile(rb'"(?:nodes|links|edges)"\s*:\s*[\[{]|"(?:adjacency|elements)"\s*:')
+_LISTS = re.compile(rb'"(?:nodes|links|edges)"\s*:\s*[\[{]\s*[\[{"]|"(?:adjacency|elements)"\s*:')
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _EXPECTED = '{"directed": false, "nodes": [{"id": 1}, ..], "links": [{"source": 1, "target": 2}, ..]}'
 _OTHERS = {
@@ -203,7 +203,7 @@ def _without_ids(
     path: Path, key: str, nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
 ) -> tuple[str, list[str], list[tuple[int, int]], tuple[Message, ...]]:
     """What the nodes are called where none has an id: the column, the ids, the links' ends and what is to be said."""
-    size = len(nodes)
+    size, nodes = len(nodes), [_flat(node) for node in nodes]
     naming: dict[str, list[tuple[int, int]]] = {}
     flawed: list[str] = []
     for column in _scalar_columns(nodes):
@@ -246,6 +246,12 @@ def _without_ids(
     return "", [str(i) for i in range(size)], readings["positions, counted from 0"], (warning,)
 
 
+def _flat(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A node's values, and those of its records under names such as data.id."""
+    inner = {f"{k}.{n}": v for k, record in node.items() if isinstance(record, dict) for n, v in record.items()}
+    return {**node, **inner} if inner else node
+
+
 def _scalar_columns(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns that nearly all nodes have, and that say nothing about a drawing."""
     names = list(dict.fromkeys(name for node in nodes for name in node))
@@ -270,7 +276,7 @@ def _place(place: Mapping[str, int], end: object) -> int:
 
 
 def _is_position(end: object, size: int) -> bool:
-    return isinstance(end, int) and not isinstance(end, bool) and 0 <= end < size
+    return isinstance(end, int | float) and not isinstance(end, bool) and 0 <= end < size and end == int(end)
 
 
 def _are_positions(ends: Sequence[Pair], size: int) -> bool:
