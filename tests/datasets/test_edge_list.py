@@ -50,13 +50,13 @@ def test_refused(write, files, text):
 
 def test_columns_that_are_not_used_are_said(write):
     rows = "30 7 {'weight': 3}\n12 7 {'weight': 5}\n12 5 {'weight': 7}\n"
-    for text, remedy in ((rows, "write_weighted_edgelist"), ("30 7 3\n12 7 5\n12 5 7\n", "weight: '3'")):
+    for text, remedy in ((rows, "write_weighted_edgelist"), ("30 7 3\n12 7 4\n12 5 8\n", "weight: '3'")):
         graph = load(write({"town.txt": text, "nodes.csv": NODES}))
         assert graph.edges.tolist() == EDGES and not graph.weighted
         (note,) = [m for m in graph.messages if m.code == "columns-not-used"]
         assert remedy in note.remedy
     card = "edges: {file: town.txt, source: '1', target: '2', weight: '3'}\nnodes: nodes.csv\n"
-    assert load(write({"dataset.yaml": card})).edge_weights.tolist() == [3, 5, 7]
+    assert load(write({"dataset.yaml": card})).edge_weights.tolist() == [3, 4, 8]
 
 
 def test_a_line_that_counts_nodes_and_edges_is_asked_for(write):

@@ -43,6 +43,15 @@ _REFUSED = {
     (".bz2", ".xz", ".zst", ".lz4"): "is packed otherwise than by gzip: unpack it",
     (".graphmlz",): "is packed GraphML: rename it to end in .graphml.gz",
     (".paj",): "is a project of Pajek's: save its network as .net and its partitions as .clu",
+    (
+        ".dta",
+        ".sav",
+        ".por",
+        ".sas7bdat",
+        ".xpt",
+        ".rds",
+        ".rdata",
+    ): "is a file of a statistics program: save it as CSV UTF-8",
     (".pth",): "may be a file of torch: rename it to end in .pt",
     (
         ".lgl",

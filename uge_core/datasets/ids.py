@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import IntArray
-from uge_core.datasets.tables import Table, as_numbers, count, counted
+from uge_core.datasets.tables import Table, as_numbers, count, counted, refuse_lost_digits
 from uge_core.errors import GraphError
 from uge_core.graph.graph import Message
 
@@ -49,6 +49,7 @@ def node_index(nodes: Table, column: str) -> pd.Index:
         )
     twice = ids.duplicated().to_numpy()
     if twice.any():
+        refuse_lost_digits(nodes, column)
         raise GraphError(
             f"{nodes.file}: {count(twice, 'row')} repeat{'s' if twice.sum() == 1 else ''} an id of column "
             f"{column!r}, first: "
@@ -191,6 +192,8 @@ def refuse_unknown(
     """
     wrong = (ends[0] < 0) | (ends[1] < 0)
     if wrong.any():
+        for column in columns if ids is not None else ():
+            refuse_lost_digits(edges, column)
         verb = "names" if wrong.sum() == 1 else "name"
         near = "" if ids is None else _near_ids(edges, columns, ends, ids)
         raise GraphError(

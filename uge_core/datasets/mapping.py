@@ -22,7 +22,7 @@ from uge_core.datasets.assemble import LIKE_WEIGHTS, WEIGHTS
 from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
 from uge_core.datasets.evidence import IDS, MOST, called_ends, is_index, is_measure, is_numeric, uneven, weigh
-from uge_core.datasets.findings import probable_codes, says_not_given
+from uge_core.datasets.findings import probable_codes, words_not_given
 from uge_core.datasets.ids import by_id, written_alike
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.layouts.tables import read_any
@@ -385,9 +385,9 @@ def _use(nodes: Table, name: str, role: str) -> Use:
     distinct = pd.Series(cells.unique(), dtype="str")
     numbers = as_numbers(distinct)
     texts = distinct[np.isnan(numbers)]
-    codes = tuple(v for v in texts.head(_MOST_TEXTS) if says_not_given(v))
+    codes = words_not_given(name, list(distinct.head(_MOST_TEXTS)))
     numbers = numbers[~np.isnan(numbers)]
-    numeric = len(numbers) > 0 and len(texts) == len(codes)
+    numeric = len(numbers) > 0 and set(texts) <= set(codes)
     sensitive = LIKE_SENSITIVE.search(name) is not None
     use, bins = (role if role in USES else "ignored"), ""
     if numeric:

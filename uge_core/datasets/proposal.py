@@ -19,7 +19,7 @@ import pandas as pd
 import yaml
 
 from uge_core.datasets import REWRITE, locate, why_refused
-from uge_core.datasets.beginnings import begin, separator_of
+from uge_core.datasets.beginnings import SEPARATOR_NAMES, begin, separator_of
 from uge_core.datasets.card import FILE, parse_card
 from uge_core.datasets.edge_columns import no_edges
 from uge_core.datasets.evidence import MOST
@@ -46,7 +46,6 @@ from uge_core.errors import GraphError, NotRecognised
 
 _DESCRIBABLE = ("tables", "dataset-yaml", "edges-target")
 """Layouts of two tables with ids, which a dataset.yaml could describe as well."""
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks"}
 _WIDTH = 100
 _SHOWN = 5
 _MOST_PAIRS = 12  # of tables that are read to see which join
@@ -285,7 +284,7 @@ def _read_as(folder: Path, table: Table) -> str:
     start = begin(path, "utf-8-sig", comments=True)
     sep = start.sep or separator_of(start.lines)
     by = "its first line says so" if start.sep else "by its first lines"
-    separated = f"{_SEPARATORS.get(sep, sep)} separate ({by})"
+    separated = f"{SEPARATOR_NAMES.get(sep, sep)} separate ({by})"
     if len(table.names) == 1:
         separated = "one column"
     said = [m.text.removeprefix(f"{table.file}: ") for m in table.messages]

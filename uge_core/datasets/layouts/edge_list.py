@@ -1,8 +1,7 @@
 """A list of edges as SNAP writes them, ``NAME.txt``, beside ``nodes.csv``: two ids a line, comments with # above.
 
 ``NAME.ncol``, as igraph writes it, is such a list. A comment ``# Directed graph`` says that edges have a direction. What
-the columns are is decided as for `tables`; of several columns without a header the first two are the ends, unless the
-first counts the lines.
+the columns are is decided as for `tables`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from pathlib import Path
 
 from uge_core.datasets.beginnings import begin
 from uge_core.datasets.bounded import open_bytes
-from uge_core.datasets.evidence import is_index
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
 from uge_core.datasets.layouts.tables import joined, read_any
 from uge_core.datasets.tables import Table
@@ -35,10 +33,8 @@ def _read(found: Found, asked: Asked) -> AttributedGraph:
     directed = any(map(_DIRECTED.match, begin(path, "utf-8-sig", comments=True).comments))
     if not edges.headless or len(edges.names) < 2:
         return joined(found.name, "edge-list", nodes, edges, asked, directed=directed)
-    first, second, *more = edges.names
     _refuse_counts(edges, len(nodes))
-    ends = (first, second) if more and not is_index(edges, first) else None
-    graph = joined(found.name, "edge-list", nodes, edges, asked, ends=ends, directed=directed)
+    graph = joined(found.name, "edge-list", nodes, edges, asked, directed=directed)
     unused = [c.name for c in graph.columns if c.file == edges.file and c.role == "ignored"]
     if not unused:
         return graph
