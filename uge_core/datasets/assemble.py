@@ -85,8 +85,9 @@ def _refuse_marks(edges: Table, name: str, ends: tuple[str, str]) -> None:
     cells = edges.frame[name]
     if cells.dtype.kind in "iuf":
         return
-    given = cells.dropna().astype("str")
-    comma = cells.astype("str").str.fullmatch(r"\s*[+-]?\d[\d.\u202f ]*,\d+\s*", na=False).to_numpy(dtype=bool)
+    given = pd.Series(cells.dropna().unique(), dtype="str")  # few, as weights go
+    commas = given[given.str.contains(",", regex=False)]
+    comma = cells.isin(commas[commas.str.fullmatch(r"\s*[+-]?\d[\d.\u202f ]*,\d+\s*")]).to_numpy()
     if comma.any():
         raise GraphError(
             f"{edges.file}: {counted(int(comma.sum()), 'weight')} with a comma in column {name!r}, first: "

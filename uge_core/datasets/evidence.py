@@ -348,16 +348,21 @@ def _fits(
         tried = [c for c in edges.names if c in named or c.lower() not in WEIGHTS]
         tried = [c for c in tried if c in named or not (is_index(edges, c) or is_measure(c))]
     # Sets of Python's own: pandas' isin takes seconds where it looks for many texts.
-    values = {c: frozenset(edges.frame[c].dropna().unique()) for c in tried}
+    values = {c: _different(edges.frame[c]) for c in tried}
     apart = {} if ident is not None else _identifying(nodes, values)
     ids = [ident] if ident is not None else [first, *(c for c in apart if c != first)]
     shared: dict[tuple[str, str], int] = {}
     for i in ids:
-        known = frozenset(nodes.frame[i].dropna())
+        known = _different(nodes.frame[i])
         shared |= {(i, c): len(own & known) for c, own in values.items()}
     different = {c: len(own) for c, own in values.items()}
     flawed = frozenset(c for c, whole in apart.items() if not whole)
     return Fits(nodes, edges, tuple(ids), tuple(tried), different, shared, flawed)
+
+
+def _different(cells: pd.Series) -> frozenset[str]:
+    """The different cells that are not empty."""
+    return frozenset(np.asarray(cells.dropna().unique(), dtype=object))
 
 
 def _identifying(nodes: Table, values: Mapping[str, frozenset[str]]) -> dict[str, bool]:

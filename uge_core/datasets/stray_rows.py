@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.datasets.beginnings import COMMENTS, KNOWN, written_as_number
+from uge_core.datasets.numeric import as_numbers
 from uge_core.errors import GraphError
 from uge_core.graph.graph import Message
 
@@ -139,11 +140,11 @@ def _odd(ids: pd.Series) -> npt.NDArray[np.bool_]:
     some = cells.iloc[:: max(len(cells) // _SAMPLE, 1)].astype(str)
     numbers, digits = some.map(written_as_number), some.str.contains(r"\d", regex=True)
     if numbers.mean() > 1 - 2 * _ODD:
-        odd = ~ids.fillna("0").astype(str).map(written_as_number).to_numpy(dtype=bool)
+        odd = ids.notna().to_numpy() & np.isnan(as_numbers(ids))
     elif not numbers.any() and digits.mean() > 1 - 2 * _ODD:
         odd = ~ids.fillna("0").astype(str).str.contains(r"\d", regex=True).to_numpy(dtype=bool)
     elif numbers.mean() < 2 * _ODD:
-        odd = ids.fillna("").astype(str).map(written_as_number).to_numpy(dtype=bool)
+        odd = ~np.isnan(as_numbers(ids))
     else:
         return none
     return odd if odd.sum() <= min(_MOST_ODD, max(_ODD * len(ids), 1)) else none

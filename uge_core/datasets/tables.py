@@ -36,6 +36,7 @@ from uge_core.datasets.beginnings import (
 )
 from uge_core.datasets.bounded import check_gzip, is_zipped, open_bytes, read_bytes
 from uge_core.datasets.foreign import refuse_foreign
+from uge_core.datasets.numeric import as_numbers as as_numbers
 from uge_core.datasets.quotes import Faults, Watched
 from uge_core.datasets.stray_rows import without_stray_rows
 from uge_core.errors import GraphError
@@ -43,12 +44,12 @@ from uge_core.graph.graph import Message
 
 _LONGEST_LIST = 2**26
 _CELLS = 2**21
-_FEW = 2_000
 MOST_COLUMNS = 20_000
 """Each column costs about a millisecond, however short it is."""
 _SHOWN = 3
 _LOST_DIGITS = r"[+-]?\d(?:[.,]\d+)?[eE]\+\d{2,3}|[+-]?\d{16,}\.0*"
 _FEW_LINES = 50
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,19 +442,6 @@ def refuse_headless(table: Table, cells: Sequence[str], header: str) -> None:
     )
 
 
-def as_numbers(cells: pd.Series) -> npt.NDArray[np.float64]:
-    """(M,) the cells as numbers, NaN where empty or not a finite number."""
-    if len(cells) > _FEW and cells.dtype.kind not in "iuf":
-        codes, values = pd.factorize(cells)  # each text once, as turning text into numbers takes long
-        return np.append(_finite(pd.Series(values)), np.nan)[codes]
-    return _finite(cells)
-
-
-def _finite(cells: pd.Series) -> npt.NDArray[np.float64]:
-    numbers = np.asarray(pd.to_numeric(cells, errors="coerce"), dtype=np.float64)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
-
-
 def _sort(dtype: Any) -> str:
     """Number, text or truth value: what the cells of a column must be throughout."""
     return "number" if dtype.kind in "iuf" else str(dtype.kind)
@@ -475,11 +463,14 @@ def _without_blank_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _blank_lines(path: Path) -> int:
     """How many lines at the end of a file hold nothing, no separator either."""
-    count = 0
+    tail, filled = b"", False
     with open_bytes(path) as file:
-        for line in file:
-            count = 0 if line.strip(b"\r\n \0") else count + 1
-    return count
+        while block := file.read(_BLOCK):
+            tail += block
+            kept = len(tail.rstrip(b"\r\n \0"))
+            tail, filled = tail[kept:], filled or kept > 0
+    # What follows the last line that holds something begins with that line's own end.
+    return max(len(tail.splitlines()) - filled, 0) if b"\n" in tail or not filled else 0
 
 
 def count(wrong: npt.NDArray[np.bool_], noun: str) -> str:
