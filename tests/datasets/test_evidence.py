@@ -310,3 +310,22 @@ def test_which_end_names_a_user_is_decided_by_ids_and_names(head, items, tmp_pat
     joined = {tuple(sorted(i.removeprefix("user:").removeprefix("item:") for i in graph.ids(e))) for e in graph.edges.T}
     assert joined == {tuple(sorted((str(a), str(b % 30 + 1)))) for a, b in TIES}
     assert graph.num_users == 60 and graph.ids([0]) in (["1"], ["user:1"])
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        ("user_id", "friend_id"),
+        ("employee", "manager"),
+        ("sender", "receiver", "count"),
+        ("uid", "vid", "timestamp"),
+        ("subject", "partner", "is_family"),
+        ("respondent", "nominee", "closeness"),
+        ("Person A", "Person B", "year"),
+        ("lender", "borrower", "amount"),
+    ],
+)
+def test_ordinary_names_of_ends_are_read(head, tmp_path):
+    rows = [head, *((a, b, 1 + (a * 7 + b) % 5)[: len(head)] for a, b in TIES)]
+    graph = uge.load(written(tmp_path, rows, [(head[0], "g", "age"), *((i, g, 20 + i % 50) for i, g in GROUP.items())]))
+    assert pairs(graph) == {tuple(sorted(p)) for p in TIES}

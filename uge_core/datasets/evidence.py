@@ -78,12 +78,12 @@ _WHO = frozenset(["id", "ids", "user", "person", "member", "people", "node", "so
 _PEOPLE = re.compile(
     r"user|person|people|friend|member|follow|contact|alter|ego|peer|neighbo|mate|colleague|partner|sibling|parent|child|"
     r"spouse|node|source|target|from|to$|dst|src|sender|receiver|recipient|other|student|pupil|employee|who|nomin|trust|"
-    r"actor|author|advis|invite|refer|mentor|reply|boss|manager|\d|^[a-z]$",
+    r"actor|author|subject|[uv]id$|advis|invite|refer|mentor|reply|boss|manager|\d|^[a-z]$",
     re.IGNORECASE,
 )
 _ITEMS = re.compile(
     r"item|movie|film|book|isbn|artist|product|track|song|album|club|course|group|event|page|business|restaurant|place|"
-    r"venue|post|article|show|game|recipe|hotel|job|company|school|subject|channel|community|project|city|shop|store|brand|"
+    r"venue|post|article|show|game|recipe|hotel|job|company|school|channel|community|project|city|shop|store|brand|"
     r"category|beer|anime|video",
     re.IGNORECASE,
 )
@@ -95,6 +95,7 @@ MOST = 0.5  # share of an end's different values that are ids, above which a col
 _FLAWED = 0.75  # the same for an id column with empty or repeated cells, and its share of different cells
 _MOST_ALTERS = 100  # a person names at most, where a list counts them anew for each
 _FEWEST_EGOS = 3
+_SPARSE = 10
 _FEWER = 3.0  # a pair of columns that names so many times fewer nodes is no rival
 
 
@@ -521,7 +522,9 @@ def _counts_anew(counts: Fits, reading: Reading) -> str:
 def _two_kinds(counts: Fits, reading: Reading) -> str:
     """Why rows of the nodes may be only one end's, the other end being items, by the names."""
     nodes, edges = counts.nodes, counts.edges
-    if edges.headless:
+    numbers = as_numbers(nodes.frame[reading.id])
+    # Texts, and numbers with wide gaps, are no ids of others by chance.
+    if edges.headless or np.isnan(numbers).any() or np.ptp(numbers) >= _SPARSE * len(numbers):
         return ""
     twin = edges.column(reading.id)
     for one, other in (reading.ends, reading.ends[::-1]):
