@@ -78,13 +78,13 @@ _WHO = frozenset(["id", "ids", "user", "person", "member", "people", "node", "so
 _PEOPLE = re.compile(
     r"user|person|people|friend|member|follow|contact|alter|ego|peer|neighbo|mate|colleague|partner|sibling|parent|child|"
     r"spouse|node|source|target|from|to$|dst|src|sender|receiver|recipient|other|student|pupil|employee|who|nomin|trust|"
-    r"actor|author|subject|[uv]id$|advis|invite|refer|mentor|reply|boss|manager|\d|^[a-z]$",
+    r"actor|author|subject|[uv]id$|advis|invite|refer|mentor|reply|boss|manager|\d|^[a-z]$|(?:er|or|ee)s?(?:_?id)?$",
     re.IGNORECASE,
 )
 _ITEMS = re.compile(
     r"item|movie|film|book|isbn|artist|product|track|song|album|club|course|group|event|page|business|restaurant|place|"
     r"venue|post|article|show|game|recipe|hotel|job|company|school|channel|community|project|city|shop|store|brand|"
-    r"category|beer|anime|video",
+    r"category|beer|anime|video|order|paper|poster|software",
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

@@ -192,10 +192,10 @@ def refuse_unknown(
     """
     wrong = (ends[0] < 0) | (ends[1] < 0)
     if wrong.any():
-        for column in columns if ids is not None else ():
-            refuse_lost_digits(edges, column)
         verb = "names" if wrong.sum() == 1 else "name"
         near = "" if ids is None else _near_ids(edges, columns, ends, ids)
+        for column in columns if ids is not None and not near else ():
+            refuse_lost_digits(edges, column)
         raise GraphError(
             f"{edges.file}: {count(wrong, 'edge')} {verb} a node that does not exist, first: "
             f"{edges.first_lines(wrong, *columns)}; allowed: {allowed}; {near or remedy}"
