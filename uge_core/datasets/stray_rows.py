@@ -88,12 +88,20 @@ def without_stray_rows(table: Table) -> Table:
     if not headless:
         frame, said = _without_survey_rows(file, frame)
         messages += said
+    few = frame.iloc[:, :_LOOKED_AT]
+    first = few.iloc[:, 0]
+    if len(few) and first.dtype.kind not in "iufb" and first.str.isdigit().all():
+        # A number in front of every row is no header, no word for totals, no note and no comment.
+        if not headless:
+            _refuse_top(file, few)
+        return replace(table, frame=frame, messages=(*table.messages, *messages))
+    if not headless:
         again = _repeats_header(frame)
         if again.any() and not again.all():
             what = "that repeat the header" if again.sum() > 1 else "that repeats the header"
             messages.append(_left_out(file, frame, again, what, "repeated-header"))
             frame = frame.loc[~again]
-    few = frame.iloc[:, :_LOOKED_AT]
+            few = frame.iloc[:, :_LOOKED_AT]
     footer = _is_footer(few)
     if footer.any() and not footer.all():
         messages.append(_left_out(file, few, footer, "with which a database ends its output", "footer-rows"))
