@@ -2,6 +2,7 @@
 # make test        lint, types and tests; with CI=true also the slow, real-data and browser tests
 # make lint        lint and types alone
 # make acceptance  the paper's tables and the statistical proofs: long
+# make campaign    kills, damaged files, full disks, hostile files, attacks on what is told, counted: an hour
 # make sample-audit  the audit that a first start shows, trained anew: after a change to training or audit
 # make docs        the parts of docs/ and the schema of a record that follow from the code, written anew: after a new method,
 #                  backbone, attacker, layout or metric
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 # Bytecode is kept: without it each of the tests' processes compiles all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app test lint acceptance sample-audit docs bench
+.PHONY: app test lint acceptance campaign sample-audit docs bench
 app: $(VENV)/.app
 	$(BIN)/python -m uge_core app
 
@@ -31,6 +32,9 @@ lint: $(VENV)/.dev
 
 acceptance: $(VENV)/.dev
 	$(BIN)/python -m pytest -m acceptance
+
+campaign: $(VENV)/.dev
+	$(BIN)/python -m tests.campaigns
 
 sample-audit: $(VENV)/.app
 	$(BIN)/python -m uge_core.runs.sample_audit
