@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,12 @@ from uge_core.arrays import FloatArray, IntArray
 from uge_core.audit import calibrated
 from uge_core.audit.base import METRICS, Row
 from uge_core.audit.calibrated import Calibrated
+from uge_core.audit.disclosure import Disclosure, Everybody, Measured, left_out_words
 from uge_core.audit.leakage import Estimate
 from uge_core.audit.ndcg import BiasFree
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.scores import Factors, Scorer
-from uge_core.graph.split import LinkSplit
+from uge_core.graph.split import LinkSplit, ProbeSplit, probe_split
 
 Floors = MutableMapping[str, Any]
 
@@ -45,6 +46,7 @@ class AuditRequest:
     seed: int
     quick: bool = False
     threshold: float | None = None
+    disclosure: Disclosure = field(default_factory=Everybody)
 
     @cached_property
     def scored(self) -> Factors:
@@ -60,6 +62,29 @@ class AuditRequest:
     def calibration(self) -> Calibrated:
         """The scores as probabilities, or why they cannot be."""
         return calibrated.fit(self.scored, self.graph, self.split, self.split_seed)
+
+    @cached_property
+    def _measured(self) -> dict[str, Measured]:
+        return {}
+
+    def measured(self, attribute: Attribute) -> Measured:
+        """The attribute without those whom the disclosure rule leaves out."""
+        name = attribute.name
+        if name not in self._measured:
+            probe = probe_split(attribute, unknown=self.policies[name], seed=self.split_seed)
+            self._measured[name] = self.without(attribute, probe)
+        return self._measured[name]
+
+    def without(self, attribute: Attribute, probe: ProbeSplit) -> Measured:
+        """The same of another way to split people."""
+        return self.disclosure.attribute(attribute, self.graph, probe)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """By attribute, a remark on those of its people who were left out."""
+        return {
+            name: words for name, m in self._measured.items() if (words := left_out_words(m, self.disclosure.least))
+        }
 
     @property
     def edges(self) -> IntArray:

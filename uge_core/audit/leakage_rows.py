@@ -22,7 +22,7 @@ from uge_core.audit.job import AuditRequest, make_row
 from uge_core.audit.leakage import MEASURES, Estimate, strongest
 from uge_core.audit.permutation import pillai_test
 from uge_core.graph.graph import Attribute
-from uge_core.graph.split import ProbeSplit, probe_classes, probe_split
+from uge_core.graph.split import ProbeSplit, probe_classes
 from uge_core.machine import cores
 from uge_core.registry import find
 
@@ -42,6 +42,7 @@ class _Attack:
     probe: ProbeSplit
     attacker: str
     as_coded: bool = False
+    key: str = ""
 
     @property
     def possible(self) -> bool:
@@ -53,7 +54,7 @@ class _Attack:
         job, name = self.job, self.attribute.name
         policy, variant = ("level", "as-coded") if self.as_coded else (job.policies[name], "standard")
         data = f"{job.graph.fingerprint}/{name}/{policy}/{job.split_seed}/{job.edges.shape[1]}"
-        return f"{LEAKAGE_VERSION}/{data}/{dim}/{self.attacker}/{variant}"
+        return f"{LEAKAGE_VERSION}/{data}{self.key}/{dim}/{self.attacker}/{variant}"
 
     def measure(self, embedding: FloatArray, shared: Shared) -> Estimates:
         """The measures of one attack; `shared` is what other attacks on this embedding share."""
@@ -105,18 +106,20 @@ class _Attack:
 def leakage_rows(job: AuditRequest, attribute: Attribute, step: Callable[[float], None]) -> list[Row]:
     """All attacks on one attribute, side by side; the rows do not depend on how many run at once."""
     name = attribute.name
-    probe = probe_split(attribute, unknown=job.policies[name], seed=job.split_seed)
+    measured = job.measured(attribute)
+    probe = measured.probe
     members: list[tuple[str | None, FloatArray]] = [(job.exposure_of(name), job.embedding)]
     if job.twin is not None and name in job.treated:
         members.append(("unseen", job.twin))
-    attacks = [_Attack(job, attribute, probe, attacker) for attacker in job.attackers]
+    attacks = [_Attack(job, attribute, probe, attacker, key=measured.key) for attacker in job.attackers]
     plan = [(attack, *member) for member in members for attack in attacks]
     first = job.graph.defaults.as_coded_rows
     if first is not None and not job.quick and "linear" in job.attackers and attribute in job.attributes:
         classes, labels = probe_classes(attribute, "level")
         taking_part = np.nonzero(classes >= 0)[0]
         as_coded = ProbeSplit(taking_part[taking_part < first], taking_part[taking_part >= first], classes, labels)
-        plan.append((_Attack(job, attribute, as_coded, "linear", as_coded=True), *members[0]))
+        coded = job.without(attribute, as_coded)
+        plan.append((_Attack(job, attribute, coded.probe, "linear", as_coded=True, key=coded.key), *members[0]))
     for module in {m for attacker in job.attackers for m in find("audit.attackers", attacker).needs}:
         import_module(module)
     # What is made of the nodes' classes is shared by the attacks on one embedding, by whom they learn from and test on.

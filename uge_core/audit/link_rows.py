@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.arrays import IntArray
+from uge_core.arrays import BoolArray, IntArray
 from uge_core.audit import ndcg, ndkl
 from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import AuditRequest, make_row
@@ -23,8 +23,7 @@ from uge_core.audit.leakage import Estimate
 from uge_core.audit.matched import STRANGERS, MatchedLists, Ranked, crossed, degree_cells, matched_lists
 from uge_core.graph.graph import Attribute
 from uge_core.graph.scores import Factors
-from uge_core.graph.split import RankingTask, probe_classes, ranking_task
-from uge_core.graph.suppression import FEWEST
+from uge_core.graph.split import RankingTask, ranking_task
 
 LINKS_VERSION = 1  # counts up when a row's figure changes, so that kept degree floors are measured anew
 _NOT_HELD_OUT = Estimate(None, note="no edges are known to be held out of training")
@@ -99,12 +98,18 @@ def _parts(job: AuditRequest, given: _Member, twin: tuple[_Member, ...]) -> Iter
         task = ndcg.as_coded_task(job.graph, seed=job.split_seed)
         yield _Part("as-coded", (given,), partial(_as_coded_rows, job, task))
     for a in job.attributes:
-        yield _Part(f"groups/{a.name}/{job.policies[a.name]}", (given,), partial(_group_rows, job, a))
+        policy = f"{job.policies[a.name]}{_padded(job, a)}"
+        yield _Part(f"groups/{a.name}/{policy}", (given,), partial(_group_rows, job, a))
     treated = sorted((a for a in job.graph.audited if a.name in job.treated), key=lambda a: a.name.lower())
     for together in (*((a,) for a in job.attributes), *((tuple(treated),) if len(treated) > 1 else ())):
         matched = _Matched(job, together)
-        policies = "+".join(job.policies[a.name] for a in together)
+        policies = "+".join(f"{job.policies[a.name]}{job.measured(a).key}" for a in together)
         yield _Part(f"matched/{matched.name}/{policies}", (given,) if job.split is None else both, matched.rows)
+
+
+def _padded(job: AuditRequest, attribute: Attribute) -> str:
+    """What tells floors by group, whose lists may be left out too, from those of all lists."""
+    return f"{job.measured(attribute).key}/{job.disclosure.least}" if job.disclosure.least else ""
 
 
 def _figure(row: Row) -> str:
@@ -161,7 +166,8 @@ def _as_coded_rows(job: AuditRequest, task: RankingTask, member: _Member) -> lis
 
 def _group_rows(job: AuditRequest, attribute: Attribute, member: _Member) -> list[Row]:
     """The gap in NDCG@10 and, between people, the rank exposure."""
-    codes, labels = probe_classes(attribute, job.policies[attribute.name])
+    measured = job.measured(attribute)
+    codes, labels = measured.classes, measured.labels
     given = {"attribute": attribute.name, "variant": "held-out", "exposure": member.exposure}
     remark = job.notes.get(attribute.name)
     if member.held_out is None:
@@ -170,8 +176,10 @@ def _group_rows(job: AuditRequest, attribute: Attribute, member: _Member) -> lis
     task, ranking = member.held_out, member.ranking
     value = ndcg.ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(task.targets))
     group = np.where(np.isfinite(value) & _contested(task), codes[task.targets], -1)
+    counted, few = job.disclosure.counted(group, len(labels))
+    group = np.where(counted, group, -1)
     means = ndcg.group_means(value, group, len(labels), task, ranking, seed=job.seed)
-    rows = [_ndcg_gap(means, labels, remark, given)]
+    rows = [_ndcg_gap(means, labels, few, remark, given)]
     if not job.graph.bipartite:
         rows.append(_rank_exposure(member, codes, remark, given))
     return rows
@@ -192,7 +200,7 @@ class _Matched:
 
     @cached_property
     def _group(self) -> IntArray:
-        codes = [probe_classes(a, self._job.policies[a.name])[0] for a in self._attributes]
+        codes = [self._job.measured(a).classes for a in self._attributes]
         return codes[0] if len(codes) == 1 else crossed(codes)
 
     @cached_property
@@ -287,13 +295,15 @@ def _percent(share: float) -> str:
     return "under 1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
-def _ndcg_gap(means: ndcg.GroupMeans, labels: tuple[str, ...], remark: str | None, given: Mapping[str, Any]) -> Row:
-    """The largest less the smallest mean NDCG@10 of the groups with enough targets; under ten are withheld."""
+def _ndcg_gap(
+    means: ndcg.GroupMeans, labels: tuple[str, ...], suppressed: BoolArray, remark: str | None, given: Mapping[str, Any]
+) -> Row:
+    """The largest less the smallest mean NDCG@10 of the groups with enough targets; too few are suppressed."""
     cells = tuple(
         Cell(label, None, None, 0, excluded=True, withheld=True)
-        if 0 < n < FEWEST
+        if few
         else Cell(label, None, float(mean) if n else None, n, *ends, excluded=n < ndcg.MIN_TARGETS)
-        for label, mean, n, ends in zip(labels, means.mean, means.n.tolist(), means.ends, strict=True)
+        for label, mean, n, ends, few in zip(labels, means.mean, means.n.tolist(), means.ends, suppressed, strict=True)
     )
     n = sum(c.n for c in cells if not c.excluded)
     few = sum(c.excluded for c in cells)

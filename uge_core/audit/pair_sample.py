@@ -58,10 +58,11 @@ class PairSample:
         threshold = float(score[order[reached]])
         return (score >= threshold).astype(np.float64), threshold
 
-    def place(self, score: Float64, counted: npt.NDArray[np.bool_]) -> Float64:
-        """(M,) each score's place among those that are counted, ties in the middle, 0 to 1."""
+    @staticmethod
+    def place(score: Float64, weight: Float64) -> Float64:
+        """(M,) each score's place among all, counted by their weights, ties in the middle, 0 to 1."""
         _, inverse = np.unique(score, return_inverse=True)
-        at = np.bincount(inverse, self.weight * counted)
+        at = np.bincount(inverse, weight)
         return np.asarray(((np.cumsum(at) - 0.5 * at) / at.sum())[inverse])
 
 

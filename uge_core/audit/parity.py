@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.arrays import Float64, FloatArray, IntArray
+from uge_core.arrays import BoolArray, Float64, FloatArray, IntArray
 from uge_core.audit.dyadic import Contribution, edge_sides
 from uge_core.audit.metrics import MIN_EDGES as MIN_EDGES
 from uge_core.audit.metrics import MIN_PAIRS as MIN_PAIRS
@@ -60,6 +60,7 @@ class ParityCells:
         sides: what each set of people adds to the variance of the means; see `dyadic`.
         se: (C,) standard error of a sampled mean; None where every pair was counted.
         mass: (C,) sum of the pairs' weights; None where each counts one.
+        suppressed: (C,) cells that are left out as they have few pairs, or hide how few; None: none.
     """
 
     a: IntArray
@@ -70,6 +71,7 @@ class ParityCells:
     sides: tuple[Contribution, ...]
     se: Float64 | None = None
     mass: Float64 | None = None
+    suppressed: BoolArray | None = None
 
     def of_shares(self) -> ParityCells:
         """The same where values are 0 or 1: a cell whose pairs all agree varies as one with half a pair of each more."""
@@ -378,7 +380,7 @@ def _sampled_cells(
             v = order[start[b[c]] + rng.integers(0, size[b[c]], draws)]
         pairs.append(np.stack([u, v]))
     drawn = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), dtype=np.int64)
-    table = _edge_table(_predicted(embedding, drawn, threshold), drawn, group, num, graph)
+    table = _edge_table(predicted(embedding, drawn, threshold), drawn, group, num, graph)
     return replace(table, n=n, se=np.where(n > 0, np.sqrt(table.own), np.nan))
 
 
@@ -387,7 +389,7 @@ def edge_probabilities(embedding: Scored, edges: IntArray) -> Float64:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * Factors.of(embedding).scores(*edges))))
 
 
-def _predicted(embedding: Scored, edges: IntArray, threshold: float | None) -> Float64:
+def predicted(embedding: Scored, edges: IntArray, threshold: float | None = None) -> Float64:
     """(E,) the probability of each pair, or with a threshold whether it reaches that, 1 or 0."""
     prob = edge_probabilities(embedding, edges)
     return prob if threshold is None else (prob >= threshold).astype(np.float64)
@@ -413,7 +415,7 @@ def eo_cells(
     Returns:
         By attribute, its cells.
     """
-    prob = _predicted(embedding, edges, threshold)
+    prob = predicted(embedding, edges, threshold)
     return {name: listed_cells(prob, edges, group, graph) for name, group in groups.items()}
 
 
@@ -436,17 +438,15 @@ def _edge_table(
     prob: Float64, edges: IntArray, group: IntArray, num: int, graph: AttributedGraph, weight: Float64 | None = None
 ) -> ParityCells:
     """The cells of listed pairs between `num` groups."""
-    first, second = group[edges[0]], group[edges[1]]
+    cell = _cell(edges, group, num, graph)
+    keep = cell >= 0
+    cell = cell[keep]
     if graph.bipartite:
-        keep = first >= 0
-        cell, a, b = first[keep], np.arange(num), None
+        a, b = np.arange(num), None
         ends = np.zeros(len(cell), np.int64), np.ones(len(cell), np.int64)  # users, items
     else:
-        keep = (first >= 0) & (second >= 0)
-        low, high = np.minimum(first, second)[keep], np.maximum(first, second)[keep]
         a, b = np.triu_indices(num)
-        cell = low * num - low * (low - 1) // 2 + high - low
-        ends = first[keep], second[keep]
+        ends = group[edges[0, keep]], group[edges[1, keep]]
     prob, edges = prob[keep], edges[:, keep]
     n = np.bincount(cell, minlength=len(a))
     counted = np.ones(len(cell)) if weight is None else weight[keep]
@@ -457,6 +457,21 @@ def _edge_table(
     np.divide(np.bincount(cell, residual**2, len(a)), total**2, out=own, where=n > 0)
     sides = edge_sides(edges.ravel(), np.concatenate(ends), np.tile(cell, 2), np.tile(residual, 2), total)
     return ParityCells(a, b, mean, n, own, sides, mass=None if weight is None else total)
+
+
+def cell_of(pairs: IntArray, group: IntArray, graph: AttributedGraph) -> tuple[IntArray, int]:
+    """(M,) the cell of each pair, -1 where an end has no group, and how many cells there are."""
+    num = int(group.max(initial=-1)) + 1
+    return _cell(pairs, group, num, graph), num if graph.bipartite else num * (num + 1) // 2
+
+
+def _cell(pairs: IntArray, group: IntArray, num: int, graph: AttributedGraph) -> IntArray:
+    first: IntArray = group[pairs[0]]
+    second: IntArray = group[pairs[1]]
+    if graph.bipartite:
+        return first
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    return np.where(low >= 0, low * num - low * (low - 1) // 2 + high - low, -1)
 
 
 @dataclass(frozen=True)

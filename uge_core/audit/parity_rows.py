@@ -31,10 +31,8 @@ from uge_core.audit.base import Cell, Row
 from uge_core.audit.calibrated import Calibrated
 from uge_core.audit.job import AuditRequest, make_row
 from uge_core.audit.leakage import Estimate
-from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.scores import Factors
-from uge_core.graph.split import probe_classes
-from uge_core.graph.suppression import FEWEST
 
 _QUICK_NODES, _QUICK_PAIRS = 20_000, 400_000
 _SMALLEST = 1e-9  # of a mean, before its logarithm
@@ -44,17 +42,17 @@ _LEADING = ("calibrated", "top-10")
 
 def parity_rows(job: AuditRequest, step: Callable[[float], None]) -> list[Row]:
     """DP and EO of the embedding as it is handed out."""
-    grouped = {a.name: probe_classes(a, job.policies[a.name]) for a in job.attributes}
-    groups = {name: codes for name, (codes, _) in grouped.items()}
+    grouped = {a.name: _Groups.of(job, a) for a in job.attributes}
+    groups = {name: g.group for name, g in grouped.items()}
     if not groups:
         return []
     leading = None
     if job.threshold is None:
-        leading = _Leading.of(job, job.scored, job.calibration, groups, lambda share: step(0.3 * share))
+        leading = _Leading.of(job, job.scored, job.calibration, grouped, lambda share: step(0.3 * share))
     floors = {} if leading is None else _floors(job, grouped, lambda share: step(0.3 + 0.2 * share))
     dp = _dp(job, job.scored, groups, lambda share: step(0.5 + 0.3 * share), job.threshold)
     edges = job.graph.edges if job.split is None else job.split.test
-    eo = parity.eo_cells(job.scored, job.graph, groups, edges, threshold=job.threshold)
+    eo = _counted(job, grouped, parity.predicted(job.scored, edges, job.threshold), edges)
     seen_edges = None if job.split is not None else "over all edges, which training may have seen"
     sample = (
         None
@@ -63,17 +61,16 @@ def parity_rows(job: AuditRequest, step: Callable[[float], None]) -> list[Row]:
     )
     scores = None if sample is None else pair_sample.scores(job.scored, sample.pairs)
     rows: list[Row] = []
-    for done, (name, (codes, labels)) in enumerate(grouped.items()):
+    for done, (name, told) in enumerate(grouped.items()):
         step(0.8 + 0.2 * done / len(grouped))
-        told = _Groups.of(job, name, codes, labels)
-        first = {} if leading is None else leading.rows(job, told, codes, floors[name])
+        first = {} if leading is None else leading.rows(job, told, floors[name])
         rows += first.get("dp", [])
         rows += _rows(job, "dp", told, dp[name], parity.MIN_PAIRS, None, None)
         rows += first.get("eo", [])
         variant = "all-edges" if job.split is None else "held-out"
         rows += _rows(job, "eo", told, eo[name], parity.MIN_EDGES, variant, seen_edges)
         if sample is not None and scores is not None:
-            rows += _test_set_rows(job, told, codes, sample, scores)
+            rows += _test_set_rows(job, told, sample, scores)
     return rows
 
 
@@ -99,39 +96,39 @@ def _dp(
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """One attribute's groups, and which of them are so small that figures would point at their people.
+    """One attribute's groups of the people who are counted.
 
     Attributes:
         name: the attribute's.
+        group: (N,) of each node, -1 for those who are left out or have none.
         labels: of each group.
-        small: (G,) under ten people.
+        key: what tells their floors from those of other people's.
     """
 
     name: str
+    group: IntArray
     labels: tuple[str, ...]
-    small: npt.NDArray[np.bool_]
+    key: str
 
     @classmethod
-    def of(cls, job: AuditRequest, name: str, codes: IntArray, labels: tuple[str, ...]) -> _Groups:
-        sizes = np.bincount(codes[codes >= 0], minlength=len(labels))
-        return cls(name, labels, (sizes > 0) & (sizes < FEWEST) & (job.graph.attribute(name).side != "items"))
+    def of(cls, job: AuditRequest, attribute: Attribute) -> _Groups:
+        measured = job.measured(attribute)
+        rule = f"/{job.disclosure.least}" if job.disclosure.least else ""
+        return cls(attribute.name, measured.classes, measured.labels, f"{measured.key}{rule}")
 
-    def told(self, n: int) -> int:
-        """A number of pairs: its first digit alone where one group is small, as that one's size would follow."""
-        return _rough(n) if self.small.sum() == 1 else n
 
-    def without_people(self, group: IntArray) -> IntArray:
-        """(N,) group of each node, -1 for people of small groups and those without one."""
-        return np.where((group >= 0) & ~self.small[group], group, -1)
-
-    def without_small(self, table: parity.ParityCells) -> parity.ParityCells:
-        """The table with nothing in the cells of small groups."""
-        small = self.in_small(table)
-        return replace(table, mean=np.where(small, np.nan, table.mean), n=np.where(small, 0, table.n))
-
-    def in_small(self, table: parity.ParityCells) -> npt.NDArray[np.bool_]:
-        """(C,) which cells hold people of a small group."""
-        return np.asarray(self.small[table.a] if table.b is None else self.small[table.a] | self.small[table.b])
+def _counted(
+    job: AuditRequest, grouped: Mapping[str, _Groups], value: Float64, pairs: IntArray, weight: Float64 | None = None
+) -> dict[str, parity.ParityCells]:
+    """By attribute, the cells of listed pairs, without those that the disclosure rule leaves out."""
+    tables = {}
+    for name, groups in grouped.items():
+        cell, num = parity.cell_of(pairs, groups.group, job.graph)
+        kept, suppressed = job.disclosure.counted(cell, num)
+        mass = None if weight is None else weight[kept]
+        table = parity.listed_cells(value[kept], pairs[:, kept], groups.group, job.graph, mass)
+        tables[name] = replace(table, suppressed=suppressed)
+    return tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,21 +155,21 @@ class _Leading:
         job: AuditRequest,
         scored: Factors,
         calibration: Calibrated,
-        groups: Mapping[str, IntArray],
+        grouped: Mapping[str, _Groups],
         step: Callable[[float], None],
     ) -> _Leading:
         graph = job.graph
         dp, eo, found = ({} for _ in range(3))
         if calibration.factors is not None:
-            dp = _dp(job, calibration.factors, groups, step)
-            eo = parity.eo_cells(calibration.factors, graph, groups, calibration.tested)
+            dp = _dp(job, calibration.factors, {name: groups.group for name, groups in grouped.items()}, step)
+            eo = _counted(job, grouped, parity.predicted(calibration.factors, calibration.tested), calibration.tested)
         lists = None if job.quick else top_ten.recommend(scored, graph, job.edges, seed=job.split_seed)
         if lists is not None and job.split is not None:
             value, pairs, weight = top_ten.found_links(lists, graph, job.split.test)
-            found = {name: parity.listed_cells(value, pairs, group, graph, weight) for name, group in groups.items()}
+            found = _counted(job, grouped, value, pairs, weight)
         return cls(calibration, dp, eo, lists, found)
 
-    def figures(self, job: AuditRequest, groups: _Groups, group: IntArray) -> dict[str, float | None]:
+    def figures(self, job: AuditRequest, groups: _Groups) -> dict[str, float | None]:
         """One attribute's figures alone, by metric and variant."""
         tables = {
             "dp calibrated": (self.dp, parity.MIN_PAIRS),
@@ -180,22 +177,20 @@ class _Leading:
             "eo top-10": (self.found, parity.MIN_EDGES),
         }
         figures = {
-            row: parity.gap(groups.without_small(table[groups.name]), minimum).value if table else None
+            row: parity.gap(table[groups.name], minimum).value if table else None
             for row, (table, minimum) in tables.items()
         }
         if self.lists is not None:
-            figures["dp top-10"] = _largest_share(groups, job.graph, group, self.lists)
+            figures["dp top-10"] = _largest_share(groups, job.graph, self.lists)
         return figures
 
-    def rows(
-        self, job: AuditRequest, groups: _Groups, group: IntArray, floors: Mapping[str, float | None]
-    ) -> dict[str, list[Row]]:
+    def rows(self, job: AuditRequest, groups: _Groups, floors: Mapping[str, float | None]) -> dict[str, list[Row]]:
         """One attribute's rows, of DP and of EO."""
-        dp = [self._calibrated_row(job, "dp", groups, group)]
-        eo = [self._calibrated_row(job, "eo", groups, group)]
+        dp = [self._calibrated_row(job, "dp", groups)]
+        eo = [self._calibrated_row(job, "eo", groups)]
         if self.lists is not None:
-            dp.append(_shares_row(job, groups, group, self.lists, floors.get("dp random order")))
-            eo.append(self._found_row(job, groups, group, self.lists))
+            dp.append(_shares_row(job, groups, self.lists, floors.get("dp random order")))
+            eo.append(self._found_row(job, groups, self.lists))
         return {
             metric: [
                 row if row.value is None else replace(row, floor_degree=floors.get(f"{metric} {row.variant}"))
@@ -204,12 +199,12 @@ class _Leading:
             for metric, rows in (("dp", dp), ("eo", eo))
         }
 
-    def _calibrated_row(self, job: AuditRequest, metric: str, groups: _Groups, group: IntArray) -> Row:
+    def _calibrated_row(self, job: AuditRequest, metric: str, groups: _Groups) -> Row:
         """The gap in calibrated probabilities."""
         used = self.calibration
         tables, minimum = (self.dp, parity.MIN_PAIRS) if metric == "dp" else (self.eo, parity.MIN_EDGES)
         if used.factors is None:
-            return _not_measured(job, metric, groups, group, "calibrated", f"not calibrated: {used.why}")
+            return _not_measured(job, metric, groups, "calibrated", f"not calibrated: {used.why}")
         words = (
             f"probabilities calibrated {used.words} and as many pairs without an edge, slope {used.slope:.3g} of "
             "scores in standard deviations"
@@ -218,11 +213,11 @@ class _Leading:
             words += "; trained to rank, so that scores of different people need not be comparable"
         return next(_rows(job, metric, groups, tables[groups.name], minimum, "calibrated", words))
 
-    def _found_row(self, job: AuditRequest, groups: _Groups, group: IntArray, lists: top_ten.Lists) -> Row:
+    def _found_row(self, job: AuditRequest, groups: _Groups, lists: top_ten.Lists) -> Row:
         """The gap in how often a held-out link is recommended."""
         if not self.found:
             why = "no edges are known to be held out of training"
-            return _not_measured(job, "eo", groups, group, "top-10", why)
+            return _not_measured(job, "eo", groups, "top-10", why)
         bipartite = job.graph.bipartite
         each = "in the item's list" if bipartite else "either way"
         words = f"share of held-out links that are among the first ten, {each}"
@@ -231,17 +226,17 @@ class _Leading:
         return next(_rows(job, "eo", groups, self.found[groups.name], parity.MIN_EDGES, "top-10", words))
 
 
-def _not_measured(job: AuditRequest, metric: str, groups: _Groups, group: IntArray, variant: str, why: str) -> Row:
+def _not_measured(job: AuditRequest, metric: str, groups: _Groups, variant: str, why: str) -> Row:
     """A row without a value, whose cells hold nothing."""
     none = np.zeros(0, dtype=np.int64)
-    table = parity.listed_cells(none.astype(np.float64), np.stack([none, none]), group, job.graph)
-    cells = tuple(_cells(table, groups.labels, 1, none, None, groups.in_small(table)))
+    table = parity.listed_cells(none.astype(np.float64), np.stack([none, none]), groups.group, job.graph)
+    cells = tuple(_cells(table, groups.labels, 1, none, None))
     given: dict[str, Any] = {"attribute": groups.name, "exposure": job.exposure, "variant": variant}
     return make_row(metric, Estimate(None), why, job.notes.get(groups.name), n=0, cells=cells, **given)
 
 
 def _floors(
-    job: AuditRequest, grouped: Mapping[str, tuple[IntArray, tuple[str, ...]]], step: Callable[[float], None]
+    job: AuditRequest, grouped: Mapping[str, _Groups], step: Callable[[float], None]
 ) -> dict[str, Mapping[str, float | None]]:
     """By attribute, the leading figures of the training degree as an embedding, and DP's of a random order of lists.
 
@@ -250,42 +245,38 @@ def _floors(
     graph, split = job.graph, job.split
     held = "" if split is None else f"-{split.validation.shape[1]}-{split.test.shape[1]}"
     data = f"{graph.fingerprint}/{job.split_seed}/{job.edges.shape[1]}{held}"
-    keys = {name: f"degree/{_FLOORS_VERSION}/{data}/{name}/{job.policies[name]}" for name in grouped}
-    missing = [] if job.quick else [name for name, key in keys.items() if key not in job.floors]
+    keys = {
+        name: f"degree/{_FLOORS_VERSION}/{data}/{name}/{job.policies[name]}{groups.key}"
+        for name, groups in grouped.items()
+    }
+    missing = {} if job.quick else {name: grouped[name] for name, key in keys.items() if key not in job.floors}
     if missing:
         degree = Factors.of(np.bincount(job.edges.ravel(), minlength=graph.num_nodes).astype(np.float32)[:, None])
         calibration = calibrated.fit(degree, graph, split, job.split_seed)
-        leading = _Leading.of(job, degree, calibration, {name: grouped[name][0] for name in missing}, step)
+        leading = _Leading.of(job, degree, calibration, missing, step)
         assert leading.lists is not None
         orders = top_ten.in_random_order(graph, job.edges, leading.lists, job.split_seed)
-        for name in missing:
-            codes, labels = grouped[name]
-            told = _Groups.of(job, name, codes, labels)
-            chance = [value for o in orders if (value := _largest_share(told, graph, codes, o)) is not None]
+        for name, groups in missing.items():
+            chance = [value for o in orders if (value := _largest_share(groups, graph, o)) is not None]
             mean = float(np.mean(chance)) if chance else None
-            job.floors[keys[name]] = {**leading.figures(job, told, codes), "dp random order": mean}
+            job.floors[keys[name]] = {**leading.figures(job, groups), "dp random order": mean}
     return {name: job.floors.get(key, {}) for name, key in keys.items()}
 
 
-def _shares_row(job: AuditRequest, groups: _Groups, group: IntArray, lists: top_ten.Lists, floor: float | None) -> Row:
+def _shares_row(job: AuditRequest, groups: _Groups, lists: top_ten.Lists, floor: float | None) -> Row:
     """The largest difference of a group's share of slots in lists from its share of people."""
-    labels, small, bipartite = groups.labels, groups.small, job.graph.bipartite
-    # people of small groups take no part, as a group's share would follow from those of all the others
-    told = groups.without_people(group)
-    found = top_ten.shares(lists, job.graph, told, len(labels))
+    labels, bipartite = groups.labels, job.graph.bipartite
+    found = top_ten.shares(lists, job.graph, groups.group, len(labels))
     kept = _kept(found)
-    of_share, of_difference = top_ten.independent_slots(lists, job.graph, told, found)
+    of_share, of_difference = top_ten.independent_slots(lists, job.graph, groups.group, found)
     below, above = top_ten.bounds(found.share, of_share)
     cells = []
     for g, h in np.ndindex(found.share.shape):
         first, second = (labels[h], None) if bipartite else (labels[g], labels[h])
         n, share = int(found.slots[g]), float(found.share[g, h])
-        if small[h] or (small[g] and not bipartite) or 0 < n < FEWEST:
-            cells.append(Cell(first, second, None, 0, excluded=True, withheld=True))
-            continue
         value = None if n == 0 or found.people[h] == 0 else share
         low, high = (float(below[g, h]), float(above[g, h])) if kept[g, h] else (None, None)
-        cells.append(Cell(first, second, value, groups.told(n), low, high, excluded=not kept[g, h]))
+        cells.append(Cell(first, second, value, n, low, high, excluded=not kept[g, h]))
     notes: list[str | None] = []
     estimate = p_value = None
     if kept.any():
@@ -299,12 +290,8 @@ def _shares_row(job: AuditRequest, groups: _Groups, group: IntArray, lists: top_
     else:
         notes.append(f"fewer than two groups have people in lists with {parity.MIN_PAIRS} slots")
     notes += [_drawn(lists, bipartite), f"floor: the mean of {top_ten.RANDOM_ORDERS} random orders"]
-    if few := sum(c.excluded and not c.withheld for c in cells):
+    if few := sum(c.excluded for c in cells):
         notes.append(f"{few} of {len(cells)} cells with under {parity.MIN_PAIRS} slots left out")
-    if withheld := sum(c.withheld for c in cells):
-        notes.append(f"{withheld} of {len(cells)} cells withheld, as one of their groups has under {FEWEST} people")
-    if small.sum() == 1:
-        notes.append("numbers of slots keep one digit, as the withheld group's would follow from exact ones")
     if bipartite and not job.calibrated:
         notes.append("trained to rank items for each user, so that scores of different users need not be comparable")
     return make_row(
@@ -315,7 +302,7 @@ def _shares_row(job: AuditRequest, groups: _Groups, group: IntArray, lists: top_
         attribute=groups.name,
         exposure=job.exposure,
         variant="top-10",
-        n=groups.told(int(found.slots[kept.any(axis=1)].sum())),
+        n=int(found.slots[kept.any(axis=1)].sum()),
         floor_random=floor if estimate else None,
         p_value=p_value,
         cells=tuple(cells),
@@ -328,9 +315,9 @@ def _kept(found: top_ten.Shares) -> BoolArray:
     return np.asarray((found.slots >= parity.MIN_PAIRS)[:, None] & there & (there.sum() > 1))
 
 
-def _largest_share(groups: _Groups, graph: AttributedGraph, group: IntArray, lists: top_ten.Lists) -> float | None:
+def _largest_share(groups: _Groups, graph: AttributedGraph, lists: top_ten.Lists) -> float | None:
     """The figure of `_shares_row`."""
-    found = top_ten.shares(lists, graph, groups.without_people(group), len(groups.labels))
+    found = top_ten.shares(lists, graph, groups.group, len(groups.labels))
     kept = _kept(found)
     return float(np.abs(found.apart[kept]).max()) if kept.any() else None
 
@@ -343,12 +330,13 @@ def _drawn(lists: top_ten.Lists, bipartite: bool) -> str | None:
 
 
 def _test_set_rows(
-    job: AuditRequest, groups: _Groups, group: IntArray, sample: pair_sample.PairSample, scores: Float64
+    job: AuditRequest, groups: _Groups, sample: pair_sample.PairSample, scores: Float64
 ) -> Iterator[Row]:
     """DP and EO of held-out edges beside pairs without an edge, of probabilities, of predicted links, and relative."""
-    pairs, weight = sample.pairs, sample.weight
+    group, pairs, weight = groups.group, sample.pairs, sample.weight
     predicted, threshold = sample.predicted(scores)
-    held = slice(sample.num_edges)
+    held = np.arange(len(weight)) < sample.num_edges
+    told = _told(job, group, sample)
     drawn = len(weight) - sample.num_edges
     among = (
         f"{sample.num_edges:,} held-out edges and {drawn:,} pairs without an edge, which count {sample.ratio:.3g} each"
@@ -356,16 +344,32 @@ def _test_set_rows(
     links = f"a score of {threshold:.3g} or more counts as a link, the middle of edges and other pairs"
     probability = 0.5 * (1.0 + np.tanh(0.5 * scores))
     for metric, variant, value, part, remark in (
-        ("dp", "test-set", probability, slice(None), among),
-        ("dp", "thresholded", predicted, slice(None), f"{links}; of {among}"),
-        ("eo", "thresholded", predicted[held], held, links),
+        ("dp", "test-set", probability, told, among),
+        ("dp", "thresholded", predicted, told, f"{links}; of {among}"),
+        ("eo", "thresholded", predicted, held, links),
     ):
-        table = parity.listed_cells(value, pairs[:, part], group, job.graph, weight[part])
+        table = _counted(job, {groups.name: groups}, value[part], pairs[:, part], weight[part])[groups.name]
         minimum = parity.MIN_PAIRS if metric == "dp" else parity.MIN_EDGES
         yield next(_rows(job, metric, groups, table, minimum, variant, remark))
+    pairs, weight, scores = pairs[:, told], weight[told], scores[told]
     counted = np.asarray((group[pairs[:1] if job.graph.bipartite else pairs] >= 0).all(axis=0))
-    place = sample.place(scores, counted) if counted.any() else scores
+    place = sample.place(scores, weight * counted) if counted.any() else scores
     yield _relative(job, groups, parity.listed_cells(place, pairs, group, job.graph, weight))
+
+
+def _told(job: AuditRequest, group: IntArray, sample: pair_sample.PairSample) -> BoolArray:
+    """(M,) the pairs that are counted: where all pairs of a cell are listed, the rest of it is its training edges."""
+    told = np.ones(sample.pairs.shape[1], dtype=bool)
+    if sample.ratio == 1.0 and job.split is not None:
+        known = np.concatenate([job.split.train, job.split.validation], axis=1)
+        cell, num = parity.cell_of(known, group, job.graph)
+        out = job.disclosure.beside(np.bincount(cell[cell >= 0], minlength=num))
+        free = np.arange(sample.num_edges, len(told))
+        cell = parity.cell_of(sample.pairs[:, free], group, job.graph)[0]
+        order = np.random.default_rng([job.split_seed, 36]).permutation(len(free))
+        for c in np.flatnonzero(out):
+            told[free[order[cell[order] == c][: out[c]]]] = False
+    return told
 
 
 def _relative(job: AuditRequest, groups: _Groups, table: parity.ParityCells) -> Row:
@@ -373,13 +377,13 @@ def _relative(job: AuditRequest, groups: _Groups, table: parity.ParityCells) -> 
 
     The interval holds for all cells at once (Bonferroni).
     """
-    name, labels, table = groups.name, groups.labels, groups.without_small(table)
+    name, labels = groups.name, groups.labels
     kept = np.nonzero(table.n >= parity.MIN_PAIRS)[0]
     given: dict[str, Any] = {
         "attribute": name,
         "exposure": job.exposure,
         "variant": "relative",
-        "n": sum(groups.told(n) for n in table.n[kept].tolist()),
+        "n": int(table.n[kept].sum()),
     }
     if len(kept) < 2 or table.mass is None:
         return make_row("dp", Estimate(None), f"fewer than two cells have {parity.MIN_PAIRS} pairs", **given)
@@ -387,10 +391,7 @@ def _relative(job: AuditRequest, groups: _Groups, table: parity.ParityCells) -> 
     area = (table.mean[kept] - part / 2) / (1 - part)
     best = int(area.argmax())
     a, b = labels[table.a[kept[best]]], "" if table.b is None else f"-{labels[table.b[kept[best]]]}"
-    words = (
-        f"how well a pair's score tells cell {a}{b} ({groups.told(int(table.n[kept[best]])):,} pairs) from the "
-        "others, an AUC"
-    )
+    words = f"how well a pair's score tells cell {a}{b} ({table.n[kept[best]]:,} pairs) from the others, an AUC"
     noise = dyadic.cell_noise(table.sides, table.own, table.n, kept, seed=job.seed)
     if noise is None:
         return make_row("dp", Estimate(float(area[best])), words, job.notes.get(name), **given)
@@ -414,7 +415,7 @@ def _rows(
     remark: str | None,
 ) -> Iterator[Row]:
     """The gap with its cells, whose note names the two that make it, and the other summaries."""
-    name, small, table = groups.name, groups.in_small(table), groups.without_small(table)
+    name = groups.name
     if job.threshold is not None or variant in ("thresholded", "top-10"):
         table = table.of_shares()
     gap = parity.gap(table, minimum)
@@ -422,12 +423,9 @@ def _rows(
     noise = None
     if gap.value is not None:
         noise = dyadic.cell_noise(table.sides, table.own, table.n, kept, seed=job.seed)
-    cells = tuple(_cells(table, groups.labels, minimum, kept, noise, small))
-    rounded = metric == "dp" and bool(groups.small.sum() == 1)
-    if rounded:
-        cells = tuple(replace(c, n=groups.told(c.n)) for c in cells)
+    cells = tuple(_cells(table, groups.labels, minimum, kept, noise))
     unit = "pairs" if metric == "dp" else "edges"
-    few = sum(c.excluded for c in cells) - int(small.sum())
+    few, suppressed = sum(c.excluded for c in cells), sum(c.withheld for c in cells)
     notes: list[str | None] = []
     if gap.highest is not None and gap.lowest is not None:
         top, bottom = cells[gap.highest], cells[gap.lowest]
@@ -439,10 +437,11 @@ def _rows(
         notes.append(f"fewer than two cells have {minimum} {unit}")
     if few:
         notes.append(f"{few} of {len(cells)} cells with under {minimum} {unit} left out")
-    if small.any():
-        notes.append(f"{small.sum()} of {len(cells)} cells withheld, as one of their groups has under {FEWEST} people")
-    if rounded:
-        notes.append("numbers of pairs keep one digit, as the withheld group's size would follow from exact ones")
+    if suppressed:
+        notes.append(
+            f"{suppressed} of these suppressed, as they have under {job.disclosure.least} {unit} or hide how many, and "
+            f"{unit} of another left out with them"
+        )
     if table.se is not None and np.isfinite(table.se).any():
         notes.append(
             f"from a sample of the pairs of each cell, largest standard error of a cell {np.nanmax(table.se):.1g}"
@@ -493,12 +492,6 @@ def _summary(metric: str, value: float | None, apart: dyadic.Apart | None, *note
     return make_row(metric, estimate, *notes, floor_random=apart.expected, p_value=apart.p_value, **values)
 
 
-def _rough(n: int) -> int:
-    """`n`, its first digit alone."""
-    unit: int = 10 ** (len(str(n)) - 1)
-    return n // unit * unit
-
-
 def _weighted_sd(share: Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(np.sqrt(share @ (x - share @ x) ** 2))
 
@@ -508,12 +501,7 @@ def _worst(share: Float64, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _cells(
-    table: parity.ParityCells,
-    labels: tuple[str, ...],
-    minimum: int,
-    kept: IntArray,
-    noise: dyadic.Noise | None,
-    small: npt.NDArray[np.bool_],
+    table: parity.ParityCells, labels: tuple[str, ...], minimum: int, kept: IntArray, noise: dyadic.Noise | None
 ) -> Iterator[Cell]:
     """The cells of a table by name, with the intervals of those that count."""
     low, high = np.full(len(table.n), np.nan), np.full(len(table.n), np.nan)
@@ -521,7 +509,7 @@ def _cells(
         half = noise.half_width()
         low[kept] = np.maximum(table.mean[kept] - half, 0.0)
         high[kept] = np.minimum(table.mean[kept] + half, 1.0)
-    suppressed = small | ((table.n > 0) & (table.n < FEWEST))
+    suppressed = np.zeros(len(table.n), dtype=bool) if table.suppressed is None else table.suppressed
     seconds: IntArray | list[None] = [None] * len(table.a) if table.b is None else table.b
     for a, b, mean, n, below, above, withheld in zip(
         table.a, seconds, table.mean, table.n, low, high, suppressed.tolist(), strict=True

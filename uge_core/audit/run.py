@@ -13,6 +13,7 @@ import numpy.typing as npt
 from uge_core.arrays import FloatArray
 from uge_core.audit import crossing
 from uge_core.audit.base import Audit, Row
+from uge_core.audit.disclosure import Disclosure, Everybody
 from uge_core.audit.job import AuditRequest, Floors
 from uge_core.audit.leakage import DEFAULT_ATTACKERS
 from uge_core.audit.leakage_rows import leakage_rows
@@ -53,6 +54,7 @@ def audit_embedding(
     parts: Sequence[str] = PARTS,
     quick: bool = False,
     threshold: float | None = None,
+    disclosure: Disclosure | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Audit:
     """Measures leakage, link quality and group differences of an embedding.
@@ -90,6 +92,7 @@ def audit_embedding(
         quick: no permutation test, no probe as coded, no DP and EO of the test set, and above 20,000 nodes DP on a
             sample of the pairs.
         threshold: DP and EO count links predicted at this probability and more, in place of the mean probability.
+        disclosure: who is left out, so that counts point at nobody; None: nobody, and the figures are exact.
         progress: called with what is being done and the share done.
 
     Returns:
@@ -106,7 +109,7 @@ def audit_embedding(
         checked_embedding(embedding, graph, "embedding"),
         None if twin is None else checked_embedding(twin, graph, "twin"),
         _attributes(graph, attributes),
-        _policies(graph, unknown),
+        missing_policies(graph, unknown),
         split_seed,
         tuple(attackers),
         frozenset(graph.attribute(name).name for name in treated),
@@ -120,6 +123,7 @@ def audit_embedding(
         seed,
         quick,
         threshold,
+        Everybody() if disclosure is None else disclosure,
     )
     for name in attackers:
         find("audit.attackers", name)
@@ -137,8 +141,9 @@ def audit_embedding(
     steps: list[tuple[str, float, Callable[[Callable[[float], None]], list[Row]]]] = [
         (f"leakage of {a.name}", 1.0, partial(leakage_rows, job, a)) for a in job.attributes
     ]
+    jobs = [job]
     for a, b in crossing.pairs(graph, crossings, job.attributes):
-        both, left_out = crossing.cross(a, b, job.policies)
+        both, left_out = crossing.cross(a, b, job.policies, job.disclosure)
         apart = replace(
             job,
             # Part of the floor's name; what is missing is in the codes already.
@@ -147,6 +152,7 @@ def audit_embedding(
             notes={both.name: left_out} if left_out else {},
         )
         steps.append((f"leakage of {both.name}", 1.0, partial(leakage_rows, apart, both)))
+        jobs.append(apart)
     steps = steps if "leakage" in parts else []
     if "links" in parts:
         steps.append(("link quality", 1.0, lambda step: _usable_first(job)))
@@ -165,7 +171,8 @@ def audit_embedding(
         done += share
     if progress is not None:
         progress("audit done", 1.0)
-    return Audit(tuple(_said(row, job.scorer.note) for row in rows))
+    few = {name: words for part in jobs for name, words in part.left_out.items()}
+    return Audit(tuple(_said(row, job.scorer.note, few) for row in rows))
 
 
 def _usable_first(job: AuditRequest) -> list[Row]:
@@ -174,11 +181,11 @@ def _usable_first(job: AuditRequest) -> list[Row]:
     return [*usable_rows(job, rows), *rows]
 
 
-def _said(row: Row, note: str | None) -> Row:
-    """The row with a remark on scores, where it is about them."""
-    if note is None or row.attacker is not None or row.metric == "usable":
-        return row
-    return replace(row, note="; ".join(filter(None, (row.note, note))))
+def _said(row: Row, note: str | None, left_out: Mapping[str, str]) -> Row:
+    """The row with remarks on scores, where it is about them, and on who is left out of it."""
+    about_scores = row.attacker is None and row.metric != "usable"
+    remarks = (row.note, note if about_scores else None, left_out.get(row.attribute or ""))
+    return replace(row, note="; ".join(filter(None, remarks)) or None)
 
 
 def checked_embedding(embedding: npt.NDArray[Any], graph: AttributedGraph, name: str) -> FloatArray:
@@ -210,7 +217,7 @@ def _attributes(graph: AttributedGraph, names: Sequence[str] | None) -> tuple[At
     return tuple(by_name.values())
 
 
-def _policies(graph: AttributedGraph, unknown: Mapping[str, str] | str | None) -> dict[str, str]:
+def missing_policies(graph: AttributedGraph, unknown: Mapping[str, str] | str | None) -> dict[str, str]:
     """The policy for missing values of every attribute of people."""
     policies: dict[str, str] = {a.name: graph.defaults.unknown for a in graph.audited}
     if isinstance(unknown, str):

@@ -10,8 +10,8 @@ import numpy as np
 from uge_core.arrays import BoolArray, IntArray
 from uge_core.graph.graph import Attribute
 
-FEWEST = 10
-"""People, pairs, edges or targets under which nothing is told of a cell, as it could point at people."""
+FEWEST = 12
+"""People, edges or lists under which nothing is told of a cell: whoever knows that still faces eleven values."""
 SUPPRESSED = "suppressed"
 SUPPRESSED_LEGEND = "Suppressed: a group of under ten people, or under ten pairs."
 

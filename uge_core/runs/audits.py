@@ -12,6 +12,7 @@ import numpy.typing as npt
 from uge_core.audit import version
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS as DEFAULT_ATTACKERS
 from uge_core.audit.record import NAME, seal
+from uge_core.audit.run import missing_policies
 from uge_core.debias.base import Method
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from uge_core.audit.base import Row
     from uge_core.audit.ndcg import BiasFree
 from uge_core.runs.data import check_data
+from uge_core.runs.disclosure import Everybody, Release, Sizes, note_told, release
 from uge_core.runs.names import EXTERNAL, run_words
+
+EXACT = "exact: nobody is left out, so that counts may point at people; for the eyes of who asked, not to be passed on"
 
 
 class Splits:
@@ -56,6 +60,8 @@ def audit_run(
     attributes: Sequence[str] | None = None,
     attackers: Sequence[str] = DEFAULT_ATTACKERS,
     crossings: Sequence[str] | bool = False,
+    exact: bool = False,
+    sizes: Mapping[str, Sizes] | None = None,
     on_progress: OnProgress | None = None,
     on_share: Callable[[str, float], None] | None = None,
 ) -> Audit:
@@ -69,6 +75,8 @@ def audit_run(
         attributes: names to audit; None audits all.
         attackers: which attackers to try, of ``registry.names("audit.attackers")``.
         crossings: pairs whose leakage is measured together, as "gender+region"; True: all pairs of those audited.
+        exact: leave out nobody; such figures may point at people, and are for the eyes of who asks.
+        sizes: by attribute, people told of each group, where that follows from what was told before (`disclosure`).
         on_progress: called before the audit starts.
         on_share: called with what is being measured and the share done.
 
@@ -80,6 +88,7 @@ def audit_run(
     check_data(run, graph)
     for name in attackers:
         find("audit.attackers", name)
+    rule = Everybody() if exact else Release(sizes or {})
     if run.config["method"] == EXTERNAL:
         if on_progress:
             on_progress(Progress("auditing", 0, 1, f"auditing {run.id} ({config_words(run.config, 'method', 'file')})"))
@@ -93,6 +102,7 @@ def audit_run(
             crossings=crossings,
             score=run.config["score"],
             floors=floors,
+            disclosure=rule,
         )
     config = RunConfig.from_json(run.config)
     split = split or Splits(graph)(config)
@@ -116,6 +126,7 @@ def audit_run(
         notes=run.diagnostics.get("notes", {}),
         twin_notes=run.diagnostics.get("twin_notes", {}),
         floors=store.floors if store else None,
+        disclosure=rule,
         progress=on_share,
     )
 
@@ -141,9 +152,19 @@ def audit_record(
 ) -> dict[str, Any]:
     """The sealed `uge-audit/1` record of a stored run; options as in `audit_run`."""
     # With the defaults of today, so that whoever verifies the record later asks for the same.
-    asked = {"attributes": None, "attackers": list(DEFAULT_ATTACKERS)}
+    asked: dict[str, Any] = {"attributes": None, "attackers": list(DEFAULT_ATTACKERS)}
     asked |= {name: value for name, value in options.items() if name not in ("on_progress", "on_share")}
-    return sealed_record(run, audit_run(run, graph, store, split=split, **options).to_json(), asked)
+    rule = None
+    if not asked.get("exact"):
+        check_data(run, graph)
+        policies = missing_policies(graph, run.config.get("unknown"))
+        rule = release(graph, policies, store)
+        if rule.sizes:
+            asked["sizes"] = options["sizes"] = rule.sizes
+    rows = audit_run(run, graph, store, split=split, **options).to_json()
+    if rule is not None:
+        note_told(store, graph, policies, rule)
+    return sealed_record(run, rows, asked)
 
 
 def sealed_record(run: StoredRun, rows: Iterable[Any], asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -156,6 +177,8 @@ def sealed_record(run: StoredRun, rows: Iterable[Any], asked: Mapping[str, Any] 
         "dataset": dataset,
         "config": run.config,
     }
+    if asked and asked.get("exact"):
+        head["disclosure"] = EXACT
     return seal(head | {"asked": dict(asked or {}), "rows": list(rows)})
 
 
@@ -166,6 +189,7 @@ def audit(
     sensitive: str | Sequence[str] | None = None,
     attackers: Sequence[str] = DEFAULT_ATTACKERS,
     crossings: Sequence[str] | bool = False,
+    exact: bool = False,
     split_seed: int | None = None,
     test_share: float | None = None,
     validation: float | None = None,
@@ -187,6 +211,8 @@ def audit(
         sensitive: attribute names; None audits every attribute of people.
         attackers: which attackers to try, of ``registry.names("audit.attackers")``.
         crossings: pairs whose leakage is measured together, as "gender+region"; True: all pairs of those audited.
+        exact: leave out nobody. Without it small groups are left out, and others that hide how small; see
+            `runs.disclosure`.
         split_seed: of an array, the split it was trained on; it keys the attackers' split of the
             people too, which is 0's where it is not given.
         test_share: of an array with `split_seed`, the share of edges held out; None takes the layout's.
@@ -212,7 +238,7 @@ def audit(
             raise ConfigError(f"{', '.join(chosen)}: a stored run brings its own split; leave this out")
         if score != "dot":
             raise ConfigError("score: a stored run brings its own; leave this out")
-        return audit_run(embedding, graph, attributes=names, attackers=attackers, crossings=crossings)
+        return audit_run(embedding, graph, attributes=names, attackers=attackers, crossings=crossings, exact=exact)
     if chosen and split_seed is None:
         raise ConfigError(f"{', '.join(chosen)} needs split_seed, the seed of the split that training used")
     if split_seed is not None and (
@@ -232,6 +258,7 @@ def audit(
         attackers=tuple(attackers),
         crossings=crossings,
         score=score,
+        disclosure=Everybody() if exact else Release(),
     )
 
 

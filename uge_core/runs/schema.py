@@ -83,6 +83,11 @@ def schema() -> Schema:
         "crossings": _list(
             {"type": "string"}, "The attributes audited two at a time, as a+b; true: all pairs.", or_else="boolean"
         ),
+        "exact": {"type": "boolean", "description": "Whether nobody was left out, so that counts may point at people."},
+        "sizes": {
+            "type": "object",
+            "description": "By attribute, people told of each group, where that follows from what was told before.",
+        },
     }
     config = _config()
     record = {
@@ -101,6 +106,7 @@ def schema() -> Schema:
             "description": "What the audit was asked for: attackers, attributes and others; null is all.",
             "properties": asked,
         },
+        "disclosure": _text("Where the figures are exact, that they are not to be passed on."),
         "only": _list({"type": "string"}, "Where only the rows about some attributes were kept, which."),
         "rows": _list({"$ref": "#/$defs/row"}, "The measured numbers."),
         "policy": _object("What a policy file says of these rows.", policy),

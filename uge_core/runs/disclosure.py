@@ -1,0 +1,361 @@
+"""One rule for what may be told of a graph: no count that is released pins one under twelve to fewer than eleven values.
+
+A *small* count is 1 to 11 people, edges or lists. Whoever knows this rule, and that a count is small, still faces eleven
+values: nothing that is released may narrow them. Rounding cannot promise that, as totals are known (of 300 people the
+number of nodes is public) and a rounded count may lie just inside its last possible step. So nothing is rounded or
+struck out afterwards. The audit itself leaves people out, before it measures:
+
+    small groups      s_1 .. s_k of one attribute, people without a value among them, are left out, and with them
+    padding           12 k - (s_1 + .. + s_k) people of one larger group B, drawn at random.
+
+Of B are then counted |B| + s_1 + .. + s_k - 12 k, of all N - 12 k: functions of N, of the other groups' sizes and of k
+alone. Each s_i may be 1 to 11, as B may be larger by as much as it is smaller, and every figure, exact as it is, is about
+the people who were counted. Edges by pair of groups and lists by group are padded alike. B is the first group in the
+attribute's order that stays large whatever the s_i are; where none does, whole groups are left out until their sizes
+hide the small ones.
+
+What else is released of the same people counts too:
+
+- A finer attribute in the same graph (districts of counties) is padded within each group of the coarser one.
+- Of two attributes crossed, whole combinations are left out until sums over rows and columns pin none; an integer
+  program (`pinned`) says whether they do.
+- Another division of an attribute that was told before (ages by 30, now by 31), or the same graph with some people edited
+  (a scenario): each group that would differ by under twelve from what was told is brought down to a size that follows
+  from the size told. The ledger remembers what was told, also of runs that were deleted.
+
+A measure that leaves out nobody is `audit.disclosure.Everybody`: ``uge audit --exact``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from uge_core.arrays import BoolArray, IntArray
+from uge_core.audit.disclosure import Disclosure as Disclosure
+from uge_core.audit.disclosure import Everybody as Everybody
+from uge_core.audit.disclosure import Measured
+from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.split import ProbeSplit, probe_classes
+from uge_core.graph.suppression import FEWEST
+from uge_core.runs.data import dataset_record
+from uge_core.runs.store import RunStore
+
+Sizes = Mapping[str, int]
+"""Of one division of an attribute, people counted by group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The rule.
+
+    Attributes:
+        sizes: by attribute, to how many people its groups are brought down, where that follows from what was told
+            before; see `beside_told`.
+        padded: False leaves out small groups alone, for figures that stay on this machine.
+    """
+
+    sizes: Mapping[str, Sizes] = field(default_factory=dict)
+    padded: bool = True
+    least: int = FEWEST
+
+    def attribute(self, attribute: Attribute, graph: AttributedGraph, probe: ProbeSplit) -> Measured:
+        """The attribute without people of small groups and those who hide how many these are."""
+        if attribute.side == "items":
+            return Measured(probe, 0, 0)
+        people = np.zeros(graph.num_nodes, dtype=bool)
+        people[graph.people] = True
+        num = len(probe.labels)
+        group = np.where(probe.classes >= 0, probe.classes, np.where(people, num, -1))
+        size = np.bincount(group[group >= 0], minlength=num + 1)
+        small = (size > 0) & (size < self.least)
+        if self.padded:
+            out = removals(size, self._within(attribute, graph, group, num), self.least)
+        else:
+            out = np.where(small, size, 0)
+        told = self.sizes.get(attribute.name)
+        if told is not None:
+            wanted = np.array([told.get(label, 0) for label in probe.labels])
+            out[:num] = np.maximum(out[:num], size[:num] - wanted)
+        if not out.any():
+            return Measured(probe, 0, 0)
+        rng = np.random.default_rng(zlib.crc32(f"{graph.fingerprint}/{attribute.name}".encode()))
+        return _without(probe, group, size, out, int(small.sum()), rng, exact_tests=not self.padded)
+
+    def _within(self, attribute: Attribute, graph: AttributedGraph, group: IntArray, num: int) -> IntArray:
+        """(G + 1,) in which group of all coarser attributes each group lies."""
+        within = np.zeros(num + 1, dtype=np.int64)
+        for other in graph.audited:
+            if other.name == attribute.name or other.side != attribute.side or other.num_values >= num:
+                continue
+            coarse = np.where(other.known, other.codes, other.num_values)
+            size = np.bincount(coarse[group >= 0], minlength=other.num_values + 1)
+            out = removals(size, np.zeros(len(size), dtype=np.int64), self.least)
+            # A small group and the one that hides it are told together alone.
+            merged = np.where(out > 0, np.flatnonzero(np.append(out, 1) > 0)[0], np.arange(len(size)))
+            known = (group >= 0) & (group < num)
+            pairs = np.unique(np.stack([group[known], coarse[known]]), axis=1)
+            if len(np.unique(pairs[0])) == pairs.shape[1]:
+                part = np.zeros(num + 1, dtype=np.int64)
+                part[pairs[0]] = merged[pairs[1]]
+                within = np.unique(within * (len(size) + 1) + part, return_inverse=True)[1]
+        return within
+
+    def counted(self, cell: IntArray, num_cells: int) -> tuple[BoolArray, BoolArray]:
+        """Edges or lists without those of small cells, and without those of one cell that hide how many these are."""
+        size = np.bincount(cell[cell >= 0], minlength=num_cells)
+        small = (size > 0) & (size < self.least)
+        out = (
+            removals(size, np.zeros(num_cells, dtype=np.int64), self.least) if self.padded else np.where(small, size, 0)
+        )
+        if not out.any():
+            return np.ones(len(cell), dtype=bool), small
+        rng = np.random.default_rng(zlib.crc32(np.ascontiguousarray(size).tobytes()))
+        order = np.lexsort((rng.random(len(cell)), cell))
+        kept = np.ones(len(cell), dtype=bool)
+        kept[order] = _rank(cell[order], size) >= np.append(out, 0)[cell[order]]
+        return kept, (out > 0) & (out == size)
+
+    def beside(self, count: IntArray) -> IntArray:
+        """(C,) pairs to leave out besides: of small counts up to twelve, of one large count as many as the small ones."""
+        small = (count > 0) & (count < self.least)
+        out = removals(count, np.zeros(len(count), dtype=np.int64), self.least) if self.padded else np.zeros_like(count)
+        return np.where(small & (out > 0), self.least - count, np.where(out > 0, count[small].sum(), 0))
+
+    def combinations(self, first: Attribute, second: Attribute, table: IntArray) -> BoolArray:
+        """Small combinations, and others until sums over rows and columns pin none of the small ones."""
+        hidden = np.asarray((table > 0) & (table < self.least))
+        small = hidden.copy()
+        while self.padded and (narrow := pinned(table, hidden, small, self.least)) is not None:
+            row, column = narrow
+            free = np.where(hidden | (table == 0), table.sum() + 1, table)
+            in_row, in_column = (row, int(free[row].argmin())), (int(free[:, column].argmin()), column)
+            beside = min(in_row, in_column, key=lambda place: int(free[place]))
+            if free[beside] > table.sum():
+                return np.asarray(table > 0)
+            hidden[beside] = True
+        return hidden
+
+
+def removals(size: IntArray, within: IntArray, least: int) -> IntArray:
+    """(G,) how many of each group are left out, so that nobody can tell how many people small groups have.
+
+    Args:
+        size: (G,) people of each group.
+        within: (G,) parts whose totals are known, such as counties of districts.
+        least: under how many a group is small.
+    """
+    out = np.zeros_like(size)
+    for part in np.unique(within):
+        mine = np.flatnonzero(within == part)
+        small, large = mine[(size[mine] > 0) & (size[mine] < least)], mine[size[mine] >= least]
+        if not len(small):
+            continue
+        k, few = len(small), int(size[small].sum())
+        out[small] = size[small]
+        fit = large[size[large] + few >= least * (k + 1)]
+        if len(fit):
+            out[fit[0]] = least * k - few
+            continue
+        for m, group in enumerate(large, start=1):
+            out[group] = size[group]
+            if out[mine].sum() >= (least - 1) * k + least * m:
+                break
+    return out
+
+
+def _rank(group: IntArray, size: IntArray) -> IntArray:
+    """(n,) place of each in its group, of groups that stand together, ascending."""
+    known = group >= 0
+    start = np.concatenate([[0], np.cumsum(size)[:-1]]) + np.count_nonzero(~known)
+    return np.where(known, np.arange(len(group)) - start[np.maximum(group, 0)], 0)
+
+
+def _without(
+    probe: ProbeSplit,
+    group: IntArray,
+    size: IntArray,
+    out: IntArray,
+    few: int,
+    rng: np.random.Generator,
+    *,
+    exact_tests: bool,
+) -> Measured:
+    """The probe without so many people of each group.
+
+    A fifth of those who stay in a group are tested, rounded down: as many as their number alone says.
+    """
+    num = len(probe.labels)
+    tested = np.zeros(len(group), dtype=bool)
+    tested[probe.test] = True
+    people = len(probe.train) + len(probe.test)
+    share = round(len(probe.test) / people, 2) if people else 0.0
+    left_out = np.zeros(len(group), dtype=bool)
+    idle = left_out.copy()
+    for g in range(num):
+        members = rng.permutation(np.flatnonzero(group == g))
+        most = int(share * int(size[g] - out[g]) + 1e-9)
+        mine = members[tested[members]], members[~tested[members]]
+        surplus = max(0, len(mine[0]) - most)
+        of_tested = min(int(out[g]), surplus, len(mine[0]))
+        of_others = min(int(out[g]) - of_tested, len(mine[1]))
+        of_tested = int(out[g]) - of_others
+        left_out[mine[0][:of_tested]] = left_out[mine[1][:of_others]] = True
+        if not exact_tests:
+            idle[mine[0][of_tested : max(of_tested, surplus)]] = True
+    stays = np.flatnonzero(size[:num] > out[:num]) if out[:num].any() else np.arange(num)
+    # an empty group has nothing to hide, and an attribute has one group at least
+    stays = np.union1d(stays, np.flatnonzero(size[:num] == 0)) if num else stays
+    stays = stays if len(stays) else np.zeros(min(num, 1), dtype=np.int64)
+    new = np.full(num + 1, -1)
+    new[stays] = np.arange(len(stays))
+    classes = np.where(left_out | (probe.classes < 0), -1, new[probe.classes])
+    test = probe.test[(classes[probe.test] >= 0) & ~idle[probe.test]]
+    train = probe.train[classes[probe.train] >= 0]
+    narrowed = ProbeSplit(train, test, classes, tuple(probe.labels[i] for i in stays.tolist()))
+    return Measured(narrowed, few, int(out.sum()))
+
+
+def pinned(table: IntArray, hidden: BoolArray, small: BoolArray, least: int) -> tuple[int, int] | None:
+    """A small hidden combination that sums over rows and columns tell from 1, or from the largest small number; or None.
+
+    The least and the largest number that each may have are found by an integer program over the hidden combinations,
+    given each row's and column's sum. One that the solver does not finish counts as pinned.
+
+    Args:
+        table: (A, B) people of each combination.
+        hidden: (A, B) which are not told.
+        small: (A, B) of which of these is asked.
+        least: under how many a combination is small.
+    """
+    at = np.argwhere(hidden)
+    lines = np.concatenate(
+        [at[:, 0][None] == np.arange(table.shape[0])[:, None], at[:, 1][None] == np.arange(table.shape[1])[:, None]]
+    )
+    total = lines.astype(np.float64) @ table[hidden]
+    bounds, sums = Bounds(1, max(int(table.sum()), 1)), LinearConstraint(lines.astype(np.float64), total, total)
+    for i in np.flatnonzero(small[hidden]):
+        ends = []
+        for sign in (1.0, -1.0):
+            goal = np.zeros(len(at))
+            goal[i] = sign
+            found = milp(goal, constraints=sums, bounds=bounds, integrality=np.ones(len(at), dtype=np.int64))
+            ends.append(None if found.x is None or found.status != 0 else float(np.round(found.x[i])))
+        low, high = ends
+        if low is None or high is None or low > 1 or high < least - 1:
+            return int(at[i, 0]), int(at[i, 1])
+    return None
+
+
+def release(graph: AttributedGraph, policies: Mapping[str, str], store: RunStore | None = None) -> Release:
+    """The rule for a graph, beside what was told of the same people before.
+
+    Args:
+        graph: the graph; of one that a scenario made, what its base tells counts as told.
+        policies: by attribute, what a missing value is.
+        store: its ledger says what was told before; None: nothing was.
+    """
+    sizes: dict[str, Sizes] = {}
+    before = None if graph.base is None else release(graph.base, policies, store)
+    for a in graph.audited:
+        own = told_sizes(graph, a, policies[a.name], Release())
+        if graph.base is not None and before is not None:
+            told = told_sizes(graph.base, graph.base.attribute(a.name), policies[a.name], before)
+            if told != own:
+                sizes[a.name] = _lowered(own, told)
+        elif store is not None and (beside := beside_told(own, told_before(store, graph, a.name))) is not None:
+            sizes[a.name] = beside
+    return Release(sizes)
+
+
+def told_sizes(graph: AttributedGraph, attribute: Attribute, policy: str, rule: Disclosure) -> dict[str, int]:
+    """People of each group as they are told."""
+    classes, labels = probe_classes(attribute, policy)
+    everybody = np.flatnonzero(classes >= 0)
+    measured = rule.attribute(attribute, graph, ProbeSplit(everybody, everybody[:0], classes, labels))
+    size = np.bincount(measured.classes[measured.classes >= 0], minlength=len(measured.labels))
+    return dict(zip(measured.labels, size.tolist(), strict=True))
+
+
+def _lowered(own: Sizes, told: Sizes, least: int = FEWEST) -> dict[str, int]:
+    """What was told less twelve for each group, or as many twelves as a scenario needs."""
+    steps = 1
+    while any(max(0, n - least * steps) > own.get(label, 0) for label, n in told.items()):
+        steps += 1
+    return {label: max(0, n - least * steps) for label, n in told.items()}
+
+
+def beside_told(size: Sizes, earlier: Sequence[Sizes], least: int = FEWEST) -> dict[str, int] | None:
+    """The sizes of a division beside others of the same people that were told before; None where they may be as they are.
+
+    A group that differs by under twelve, and more for those who were left out, from a group that was told, or from some
+    that stand side by side, is told as twelve less than these.
+
+    Args:
+        size: people of each group, as they would be told alone.
+        earlier: the other divisions.
+        least: under how many people a difference is small.
+    """
+    known = sorted({total for division in earlier if division != size for total in _sums(list(division.values()))})
+    new = dict(size)
+    for label, n in size.items():
+        near = [total for total in known if total != n and -least < n - total < 2 * least]
+        if near and n not in known:
+            nearest = min(near, key=lambda total: abs(n - total))
+            new[label] = max(0, min(n, nearest - least))
+    return new if new != dict(size) else None
+
+
+def _sums(sizes: Sequence[int]) -> Iterator[int]:
+    """Sums of groups that stand side by side, and of any two."""
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    for first, last in combinations(range(len(ends)), 2):
+        yield int(ends[last] - ends[first])
+    for a, b in combinations(sizes, 2):
+        yield a + b
+
+
+def _people(graph: AttributedGraph) -> str:
+    """What tells one set of people from another: their ids, and their edges where ids only count them."""
+    ids = graph.ids(slice(None))
+    edges = b"" if ids != [str(i) for i in range(len(ids))] else np.ascontiguousarray(graph.edges).tobytes()
+    return hashlib.sha256(str(dataset_record(graph)["ids"]).encode() + edges).hexdigest()
+
+
+def told_before(store: RunStore, graph: AttributedGraph, attribute: str) -> list[Sizes]:
+    """The divisions of an attribute that the ledger has, the first told first."""
+    with store.reading() as db:
+        if db is None or not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'told'").fetchone():
+            return []
+        rows = db.execute(
+            "SELECT sizes FROM told WHERE people = ? AND attribute = ? ORDER BY at", (_people(graph), attribute)
+        )
+        return [json.loads(row["sizes"]) for row in rows.fetchall()]
+
+
+def note_told(store: RunStore, graph: AttributedGraph, policies: Mapping[str, str], rule: Release) -> None:
+    """Keeps in the ledger what an audit tells of a graph; runs may be deleted, and what was told of them stays told."""
+    if graph.base is not None:
+        return  # what it tells follows from what its base tells
+    new = {a.name: told_sizes(graph, a, policies[a.name], rule) for a in graph.audited}
+    new = {name: sizes for name, sizes in new.items() if sizes not in told_before(store, graph, name)}
+    if new:
+        people = _people(graph)
+        with store.writing() as db:
+            _make_ledger(db)
+            for name, sizes in new.items():
+                text = json.dumps(sizes, ensure_ascii=False)
+                db.execute("INSERT INTO told VALUES (?, ?, ?, ?)", (people, name, text, time.time()))
+
+
+def _make_ledger(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE IF NOT EXISTS told (people TEXT, attribute TEXT, sizes TEXT, at REAL)")
