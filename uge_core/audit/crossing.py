@@ -7,38 +7,36 @@ from itertools import combinations
 
 import numpy as np
 
-from uge_core.audit.disclosure import Disclosure
+from uge_core.audit.disclosure import Disclosure, combined
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.split import probe_classes
 
 
 def cross(
-    a: Attribute, b: Attribute, policies: Mapping[str, str], disclosure: Disclosure
+    a: Attribute, b: Attribute, graph: AttributedGraph, policies: Mapping[str, str], disclosure: Disclosure
 ) -> tuple[Attribute, str | None]:
     """The attribute "a+b" whose values are the combinations "x & y", and a remark on those left out.
 
     Args:
         a: one attribute.
         b: another one, of the same nodes.
+        graph: whose nodes they are.
         policies: by name, what a missing value is; under "level" it is a value of the combination too.
         disclosure: says which combinations are left out; their nodes count as unknown.
     """
     first, first_labels = probe_classes(a, policies[a.name])
     second, second_labels = probe_classes(b, policies[b.name])
+    size = combined((first, second), graph)[:-1, :-1]
+    left_out = disclosure.combinations((a, b), (first, second), graph)[:-1, :-1]
     both = (first >= 0) & (second >= 0)
-    key = np.where(both, first * len(second_labels) + second, -1)
-    table = np.zeros((len(first_labels) + 1, len(second_labels) + 1), dtype=np.int64)
-    nodes = (a.codes != NOT_APPLICABLE) & (b.codes != NOT_APPLICABLE)
-    np.add.at(table, (first[nodes], second[nodes]), 1)  # a missing value, -1, stands last
-    left_out = disclosure.combinations(a, b, table)[:-1, :-1].ravel()
-    size = table[:-1, :-1].ravel()
-    kept = np.nonzero((size > 0) & ~left_out)[0]
-    new = np.full(len(size), UNKNOWN)
+    key = np.where(both, first * size.shape[1] + second, -1)
+    kept = np.flatnonzero((size > 0) & ~left_out)
+    new = np.full(size.size, UNKNOWN)
     new[kept] = np.arange(len(kept))
     codes = np.where(both, new[key], UNKNOWN)
     codes[(a.codes == NOT_APPLICABLE) | (b.codes == NOT_APPLICABLE)] = NOT_APPLICABLE
-    labels = tuple(f"{first_labels[k // len(second_labels)]} & {second_labels[k % len(second_labels)]}" for k in kept)
+    labels = tuple(f"{first_labels[k // size.shape[1]]} & {second_labels[k % size.shape[1]]}" for k in kept)
     few = int(left_out.sum())
     words = "1 combination of few people is left out" if few == 1 else f"{few} combinations of few people are left out"
     return Attribute(f"{a.name}+{b.name}", codes, labels, side=a.side), words if few else None

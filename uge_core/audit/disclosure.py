@@ -79,8 +79,16 @@ class Disclosure(Protocol):
         """
         ...
 
-    def combinations(self, first: Attribute, second: Attribute, table: IntArray) -> BoolArray:
-        """(A, B) which combinations of two attributes' groups are left out, of how many people each has."""
+    def combinations(
+        self, attributes: tuple[Attribute, Attribute], classes: tuple[IntArray, IntArray], graph: AttributedGraph
+    ) -> BoolArray:
+        """(A + 1, B + 1) which combinations of two attributes' groups are left out; those without a value stand last.
+
+        Args:
+            attributes: the two.
+            classes: (N,) group of each node by either, -1 for none.
+            graph: whose people they are.
+        """
         ...
 
 
@@ -101,9 +109,25 @@ class Everybody:
         """None."""
         return np.zeros_like(count)
 
-    def combinations(self, first: Attribute, second: Attribute, table: IntArray) -> BoolArray:
+    def combinations(
+        self, attributes: tuple[Attribute, Attribute], classes: tuple[IntArray, IntArray], graph: AttributedGraph
+    ) -> BoolArray:
         """Those of under ten people, from which nothing can be learnt."""
+        table = combined(classes, graph)
         return np.asarray((table > 0) & (table < 10))
+
+
+def combined(classes: tuple[IntArray, IntArray], graph: AttributedGraph) -> IntArray:
+    """(A + 1, B + 1) people of each combination of two attributes' groups; those without a value stand last.
+
+    Args:
+        classes: (N,) group of each node by either, -1 for none.
+        graph: whose people they are.
+    """
+    first, second = (codes[graph.people] for codes in classes)
+    table = np.zeros((first.max(initial=-1) + 2, second.max(initial=-1) + 2), dtype=np.int64)
+    np.add.at(table, (first, second), 1)
+    return table
 
 
 def left_out_words(measured: Measured, least: int) -> str | None:

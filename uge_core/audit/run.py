@@ -143,7 +143,7 @@ def audit_embedding(
     ]
     jobs = [job]
     for a, b in crossing.pairs(graph, crossings, job.attributes):
-        both, left_out = crossing.cross(a, b, job.policies, job.disclosure)
+        both, left_out = crossing.cross(a, b, graph, job.policies, job.disclosure)
         apart = replace(
             job,
             # Part of the floor's name; what is missing is in the codes already.

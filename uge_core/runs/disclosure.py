@@ -43,7 +43,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from uge_core.arrays import BoolArray, IntArray
 from uge_core.audit.disclosure import Disclosure as Disclosure
 from uge_core.audit.disclosure import Everybody as Everybody
-from uge_core.audit.disclosure import Measured
+from uge_core.audit.disclosure import Measured, combined
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.split import ProbeSplit, probe_classes
 from uge_core.graph.suppression import FEWEST
@@ -72,16 +72,9 @@ class Release:
         """The attribute without people of small groups and those who hide how many these are."""
         if attribute.side == "items":
             return Measured(probe, 0, 0)
-        people = np.zeros(graph.num_nodes, dtype=bool)
-        people[graph.people] = True
         num = len(probe.labels)
-        group = np.where(probe.classes >= 0, probe.classes, np.where(people, num, -1))
-        size = np.bincount(group[group >= 0], minlength=num + 1)
+        group, size, out = self._left_out(attribute, graph, probe.classes, num)
         small = (size > 0) & (size < self.least)
-        if self.padded:
-            out = removals(size, self._within(attribute, graph, group, num), self.least)
-        else:
-            out = np.where(small, size, 0)
         told = self.sizes.get(attribute.name)
         if told is not None:
             wanted = np.array([told.get(label, 0) for label in probe.labels])
@@ -90,6 +83,18 @@ class Release:
             return Measured(probe, 0, 0)
         rng = np.random.default_rng(zlib.crc32(f"{graph.fingerprint}/{attribute.name}".encode()))
         return _without(probe, group, size, out, int(small.sum()), rng, exact_tests=not self.padded)
+
+    def _left_out(
+        self, attribute: Attribute, graph: AttributedGraph, classes: IntArray, num: int
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """(N,) each person's group, those without a value last; (G + 1,) people of each, and how many are left out."""
+        people = np.zeros(graph.num_nodes, dtype=bool)
+        people[graph.people] = True
+        group = np.where(classes >= 0, classes, np.where(people, num, -1))
+        size = np.bincount(group[group >= 0], minlength=num + 1)
+        if self.padded:
+            return group, size, removals(size, self._within(attribute, graph, group, num), self.least)
+        return group, size, np.where(size < self.least, size, 0)
 
     def _within(self, attribute: Attribute, graph: AttributedGraph, group: IntArray, num: int) -> IntArray:
         """(G + 1,) in which group of all coarser attributes each group lies."""
@@ -131,11 +136,20 @@ class Release:
         out = removals(count, np.zeros(len(count), dtype=np.int64), self.least) if self.padded else np.zeros_like(count)
         return np.where(small & (out > 0), self.least - count, np.where(out > 0, count[small].sum(), 0))
 
-    def combinations(self, first: Attribute, second: Attribute, table: IntArray) -> BoolArray:
+    def combinations(
+        self, attributes: tuple[Attribute, Attribute], classes: tuple[IntArray, IntArray], graph: AttributedGraph
+    ) -> BoolArray:
         """Small combinations, and others until sums over rows and columns pin none of the small ones."""
+        table = combined(classes, graph)
         hidden = np.asarray((table > 0) & (table < self.least))
+        if not self.padded:
+            return hidden
         small = hidden.copy()
-        while self.padded and (narrow := pinned(table, hidden, small, self.least)) is not None:
+        told = [
+            self._left_out(a, graph, codes, length - 1)[2] == 0
+            for a, codes, length in zip(attributes, classes, table.shape, strict=True)
+        ]
+        while (narrow := pinned(table, hidden, small, told, self.least)) is not None:
             row, column = narrow
             free = np.where(hidden | (table == 0), table.sum() + 1, table)
             in_row, in_column = (row, int(free[row].argmin())), (int(free[:, column].argmin()), column)
@@ -225,24 +239,28 @@ def _without(
     return Measured(narrowed, few, int(out.sum()))
 
 
-def pinned(table: IntArray, hidden: BoolArray, small: BoolArray, least: int) -> tuple[int, int] | None:
+def pinned(
+    table: IntArray, hidden: BoolArray, small: BoolArray, told: Sequence[BoolArray], least: int
+) -> tuple[int, int] | None:
     """A small hidden combination that sums over rows and columns tell from 1, or from the largest small number; or None.
 
     The least and the largest number that each may have are found by an integer program over the hidden combinations,
-    given each row's and column's sum. One that the solver does not finish counts as pinned.
+    given the sums that are told. One that the solver does not finish counts as pinned.
 
     Args:
         table: (A, B) people of each combination.
         hidden: (A, B) which are not told.
         small: (A, B) of which of these is asked.
+        told: (A,) and (B,) of which rows and columns the sums are told.
         least: under how many a combination is small.
     """
     at = np.argwhere(hidden)
-    lines = np.concatenate(
-        [at[:, 0][None] == np.arange(table.shape[0])[:, None], at[:, 1][None] == np.arange(table.shape[1])[:, None]]
-    )
-    total = lines.astype(np.float64) @ table[hidden]
-    bounds, sums = Bounds(1, max(int(table.sum()), 1)), LinearConstraint(lines.astype(np.float64), total, total)
+    if not len(at):
+        return None
+    known = [at[:, axis][None] == np.flatnonzero(lines)[:, None] for axis, lines in enumerate(told)]
+    lines = np.concatenate([*known, np.ones((1, len(at)))]).astype(np.float64)
+    total = lines @ table[hidden]
+    bounds, sums = Bounds(1, max(int(table.sum()), 1)), LinearConstraint(lines, total, total)
     for i in np.flatnonzero(small[hidden]):
         ends = []
         for sign in (1.0, -1.0):
