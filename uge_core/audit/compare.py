@@ -27,6 +27,7 @@ from uge_core.audit import ndcg
 from uge_core.audit.attacker_order import candidates
 from uge_core.audit.attackers.base import Shared
 from uge_core.audit.base import METRICS, Evidence
+from uge_core.audit.disclosure import Disclosure, Everybody
 from uge_core.audit.holm import holm
 from uge_core.audit.leakage import MIN_CLASS, MIN_TEST, Prediction, attack, class_areas
 from uge_core.audit.matched import MatchedLists, Ranked, matched_lists
@@ -159,6 +160,7 @@ def compare_embeddings(
     split_seed: int = 0,
     attackers: Sequence[str],
     seed: int = 0,
+    disclosure: Disclosure | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Differences A - B in leakage and held-out NDCG@10, among strangers of one group and among all.
@@ -176,6 +178,7 @@ def compare_embeddings(
         split_seed: keys the probe's split and the lists.
         attackers: names from ``registry.names("audit.attackers")``.
         seed: keys the order of ties.
+        disclosure: who is left out, so that counts point at nobody; None: nobody.
         progress: told what is being done.
 
     Raises:
@@ -194,7 +197,8 @@ def compare_embeddings(
     known_edges = graph.edges if split is None else split.train
     cells: dict[str, IntArray] = {}
     for attribute in wanted:
-        probe = probe_split(attribute, unknown=unknown or graph.defaults.unknown, seed=split_seed)
+        everybody = probe_split(attribute, unknown=unknown or graph.defaults.unknown, seed=split_seed)
+        probe = (disclosure or Everybody()).attribute(attribute, graph, everybody).probe
         cells[attribute.name] = probe.classes
         of_a, of_b = a.about(attribute.name), b.about(attribute.name)
         fitted: dict[tuple[str, int], Prediction | None] = {}

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from uge_core.audit.run import missing_policies
 from uge_core.audit.version import VERSION
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import split_links
 from uge_core.runs.audits import DEFAULT_ATTACKERS, as_embedding, attributes_read
 from uge_core.runs.data import check_data
+from uge_core.runs.disclosure import release
 from uge_core.runs.names import EXTERNAL
 from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig, split_names
@@ -91,6 +93,7 @@ def compare(
         unknown=policy,
         split_seed=seed or 0,
         attackers=attackers,
+        disclosure=release(graph, missing_policies(graph, policy)),
         progress=progress,
     )
 

@@ -34,7 +34,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -44,7 +44,7 @@ from uge_core.arrays import BoolArray, IntArray
 from uge_core.audit.disclosure import Disclosure as Disclosure
 from uge_core.audit.disclosure import Everybody as Everybody
 from uge_core.audit.disclosure import Measured, combined
-from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.split import ProbeSplit, probe_classes
 from uge_core.graph.suppression import FEWEST
 from uge_core.runs.data import dataset_record
@@ -70,10 +70,8 @@ class Release:
 
     def attribute(self, attribute: Attribute, graph: AttributedGraph, probe: ProbeSplit) -> Measured:
         """The attribute without people of small groups and those who hide how many these are."""
-        if attribute.side == "items":
-            return Measured(probe, 0, 0)
         num = len(probe.labels)
-        group, size, out = self._left_out(attribute, graph, probe.classes, num)
+        group, size, out = self.left_out(attribute, graph, probe.classes, num)
         small = (size > 0) & (size < self.least)
         told = self.sizes.get(attribute.name)
         if told is not None:
@@ -84,10 +82,13 @@ class Release:
         rng = np.random.default_rng(zlib.crc32(f"{graph.fingerprint}/{attribute.name}".encode()))
         return _without(probe, group, size, out, int(small.sum()), rng, exact_tests=not self.padded)
 
-    def _left_out(
+    def left_out(
         self, attribute: Attribute, graph: AttributedGraph, classes: IntArray, num: int
     ) -> tuple[IntArray, IntArray, IntArray]:
         """(N,) each person's group, those without a value last; (G + 1,) people of each, and how many are left out."""
+        if attribute.side == "items":
+            size = np.append(np.bincount(classes[classes >= 0], minlength=num), 0)
+            return classes, size, np.zeros_like(size)
         people = np.zeros(graph.num_nodes, dtype=bool)
         people[graph.people] = True
         group = np.where(classes >= 0, classes, np.where(people, num, -1))
@@ -146,7 +147,7 @@ class Release:
             return hidden
         small = hidden.copy()
         told = [
-            self._left_out(a, graph, codes, length - 1)[2] == 0
+            self.left_out(a, graph, codes, length - 1)[2] == 0
             for a, codes, length in zip(attributes, classes, table.shape, strict=True)
         ]
         while (narrow := pinned(table, hidden, small, told, self.least)) is not None:
@@ -274,6 +275,56 @@ def pinned(
     return None
 
 
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What is told of an attribute before any audit: people by group, and edges between groups.
+
+    Attributes:
+        attribute: the same without the people who are left out, whose values count as missing.
+        size: (G + 1,) people told of each group, and last of those without a value.
+        small: (G + 1,) which have under twelve.
+        hides: (G + 1,) which are told without some people, or not at all, so that they hide how many the small ones have.
+        edges: (2, E) those of people who are told, without those of cells with under twelve and those that hide these.
+        few: pairs of groups that are not told, each in the order of their labels.
+    """
+
+    attribute: Attribute
+    size: IntArray
+    small: BoolArray
+    hides: BoolArray
+    edges: IntArray
+    few: frozenset[tuple[int, int]]
+
+
+def told(graph: AttributedGraph, attribute: Attribute) -> Told:
+    """What is told of an attribute of a graph; of items everything is."""
+    everybody = np.flatnonzero(attribute.known)
+    num, rule = attribute.num_values, Release()
+    probe = ProbeSplit(everybody, everybody[:0], np.where(attribute.known, attribute.codes, -1), attribute.labels)
+    measured = rule.attribute(attribute, graph, probe)
+    # Groups that are left out are no labels any more.
+    place = {label: i for i, label in enumerate(attribute.labels)}
+    back = np.array([*(place[label] for label in measured.labels), UNKNOWN])
+    codes = np.where(attribute.codes >= 0, back[measured.classes], attribute.codes)
+    size, out = rule.left_out(attribute, graph, probe.classes, num)[1:]
+    small = (size > 0) & (size < rule.least) & (attribute.side != "items")
+    cell, num_cells = _cells(graph, codes, num, items=attribute.side == "items")
+    counted, few = rule.counted(cell, num_cells)
+    ends = list(zip(*np.triu_indices(num), strict=True)) if not graph.bipartite else [(g, 0) for g in range(num)]
+    suppressed = frozenset((int(ends[c][0]), int(ends[c][1])) for c in np.flatnonzero(few))
+    kept = replace(attribute, codes=codes)
+    return Told(kept, size - out, small, ~small & (out > 0), graph.edges[:, counted], suppressed)
+
+
+def _cells(graph: AttributedGraph, codes: IntArray, num: int, *, items: bool) -> tuple[IntArray, int]:
+    """(E,) pair of groups of each edge, -1 where one is unknown, and how many pairs there are."""
+    first, second = codes[graph.edges]
+    if graph.bipartite:
+        return np.maximum(second if items else first, -1), num
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    return np.where(low >= 0, low * num - low * (low - 1) // 2 + high - low, -1), num * (num + 1) // 2
+
+
 def release(graph: AttributedGraph, policies: Mapping[str, str], store: RunStore | None = None) -> Release:
     """The rule for a graph, beside what was told of the same people before.
 
@@ -327,7 +378,7 @@ def beside_told(size: Sizes, earlier: Sequence[Sizes], least: int = FEWEST) -> d
     new = dict(size)
     for label, n in size.items():
         near = [total for total in known if total != n and -least < n - total < 2 * least]
-        if near and n not in known:
+        if near and not any(division.get(label) == n for division in earlier):
             nearest = min(near, key=lambda total: abs(n - total))
             new[label] = max(0, min(n, nearest - least))
     return new if new != dict(size) else None

@@ -1,7 +1,7 @@
 """A graph before anything is trained on it: messages, sizes of groups, edges between them, weights of edges.
 
-A group of under ten people, and a pair of groups with such a group or with under ten edges, is suppressed, and
-where that is one alone the next smallest as well, as totals would give it away. Edges between groups stand beside what
+A group of under twelve people, and a pair of groups with such a group or with under twelve edges, is suppressed, and
+some people or edges of another with it, as totals would give it away (`uge_core.runs.disclosure`). Edges between groups stand beside what
 chance alone would give (`uge_core.datasets.mixing`); weights are R~/R, over its mean, of all edges, where training
 takes those of its own edges alone (`uge_core.debias.bias_free`).
 """
@@ -17,16 +17,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.arrays import BoolArray, IntArray
+from uge_core.arrays import IntArray
 from uge_core.datasets import lasting, load
 from uge_core.datasets.layouts import sample
-from uge_core.datasets.mixing import Mixing, mixing
+from uge_core.datasets.mixing import mixing
 from uge_core.debias.bias_free import THIN, MethodInputs, weight_cells
 from uge_core.errors import ConfigError, TooManyGroups
 from uge_core.files import to_csv
 from uge_core.graph.graph import Attribute, AttributedGraph
-from uge_core.graph.suppression import FEWEST, SUPPRESSED, suppress_complementary, suppressed_sizes
+from uge_core.graph.suppression import FEWEST, SUPPRESSED
 from uge_core.graph.values import resolve_values
+from uge_core.runs.disclosure import Release, Told, told
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import list_uploads
 from uge_core.views.words import many, records
@@ -34,8 +35,9 @@ from uge_core.views.words import many, records
 MOST_GROUPS = 12  # drawn
 _OCTAVES = 4  # weights from 1/16 to 16 are drawn
 _STEPS = 4  # bars to a doubling
+_DRAWN = 0.9  # of all edges, in the chart of weights
 _UNDER = f"under {FEWEST}"
-BESIDE = "suppressed, as it would give away the one under 10"
+BESIDE = f"suppressed, as it would give away one {_UNDER}"
 _COUNTED = {"small-groups": ": ", "probable-missing-code": ", "}  # messages whose examples end in a number of people
 _NO_VALUE = {"no value": "has no value in any row", "one value": "has one value in all rows"}
 
@@ -95,7 +97,7 @@ class GroupsView:
     Attributes:
         attribute: its name.
         table: group, n and share (none where suppressed), kind ("group", "missing" or "others"), and why it is
-            suppressed ("", "under 10" or `BESIDE`).
+            suppressed ("", "under 12" or `BESIDE`).
         drawn: the rows that are drawn.
         title: the finding.
         caption: what is drawn.
@@ -165,8 +167,7 @@ class WeightsView:
 
     def csv(self) -> str:
         """The table as CSV."""
-        few = self.table[list(self.kinds)]
-        return to_csv(self.table.assign(**few.astype(object).mask(few < FEWEST, _UNDER)))
+        return to_csv(self.table)
 
 
 def data_view(spec: str, store: RunStore) -> DataView:
@@ -245,32 +246,27 @@ def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
 
 def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
     """One attribute in the table of all; shares from which a suppressed number would follow are None."""
-    sizes, missing = a.sizes[a.sizes > 0], int(a.unknown.sum())
-    small = int((sizes < FEWEST).sum()) if a.side != "items" else 0
-    suppressed = suppressed_sizes(a)
+    shown, missing = told(graph, a), int(a.unknown.sum())
     out: dict[str, Any] = {
         "Attribute": a.name,
         "Of": {"nodes": "people"}.get(a.side, a.side),
-        "Groups": len(sizes),
-        f"Groups {_UNDER}": small,
-        "Missing": (_UNDER if missing < FEWEST else SUPPRESSED) if suppressed[-1] else f"{missing:,}",
-        "Missing, share": None if suppressed[-1] or not _members(a) else missing / _members(a),
+        "Groups": int((a.sizes > 0).sum()),
+        f"Groups {_UNDER}": int(shown.small[:-1].sum()),
+        "Missing": _UNDER if shown.small[-1] else SUPPRESSED if shown.hides[-1] else f"{missing:,}",
+        "Missing, share": None if shown.small[-1] or shown.hides[-1] or not _members(a) else missing / _members(a),
         "Edges within a group": None,
         "By chance": None,
         "n edges": None,
     }
-    if not graph.bipartite and a.known.any():
-        u, v = a.codes[graph.edges]
+    if not graph.bipartite and shown.attribute.known.any():
+        u, v = shown.attribute.codes[shown.edges]
         both = (u >= 0) & (v >= 0)
         if both.any():
-            mixed = mixing(graph.edges, None, a)
-            there, cells = _suppressed_cells(mixed, a)
-            within = np.equal(*mixed.cells)[there]
-            alone = 1 in (int(cells[within].sum()), int(cells[~within].sum()))
+            sizes = shown.attribute.sizes
             out |= {
-                "Edges within a group": SUPPRESSED if alone else f"{(u == v)[both].mean():.1%}",
+                "Edges within a group": SUPPRESSED if shown.few else f"{(u == v)[both].mean():.1%}",
                 "n edges": int(both.sum()),
-                "By chance": SUPPRESSED if suppressed.any() else f"{np.square(a.sizes / a.sizes.sum()).sum():.1%}",
+                "By chance": f"{np.square(sizes / sizes.sum()).sum():.1%}",
             }
     return out
 
@@ -278,18 +274,6 @@ def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
 def _members(a: Attribute) -> int:
     """How many nodes should have a value."""
     return int(a.sizes.sum() + a.unknown.sum())
-
-
-def _suppressed_cells(mixed: Mixing, a: Attribute) -> tuple[IntArray, BoolArray]:
-    """Places in `mixed.cells` of the pairs of groups that there are, and which of these are suppressed."""
-    i, j = mixed.cells
-    small, there = suppressed_sizes(a), a.sizes > 0
-    if mixed.rows is mixed.columns:
-        suppressed, kept = small[i] | small[j], np.flatnonzero(there[i] & there[j])
-    else:
-        suppressed, kept = small[i], np.flatnonzero(there[i])
-    edges = mixed.observed[i, j][kept]
-    return kept, suppress_complementary(suppressed[kept] | (edges < FEWEST), edges)
 
 
 def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
@@ -300,22 +284,28 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
     """
     a = graph.attribute(attribute)
     total, people = _members(a), {"items": "items"}.get(a.side, "people")
-    suppressed = suppressed_sizes(a)
-    order = np.arange(a.num_values) if a.ordered else np.argsort(-a.sizes, kind="stable")
-    rows = [_group(a.labels[i], int(a.sizes[i]), total, "group", suppressed[i]) for i in order if a.sizes[i]]
+    shown = told(graph, a)
+    order = np.arange(a.num_values) if a.ordered else np.argsort(-shown.size[:-1], kind="stable")
+    rows = [_group(a.labels[i], shown, i, total, "group") for i in order if a.sizes[i]]
     missing = int(a.unknown.sum())
     if missing:
         label = "no value" + (f" ({a.unknown_label})" if a.unknown_label != "unknown" else "")
-        rows.append(_group(label, missing, total, "missing", suppressed[-1]))
+        rows.append(_group(label, shown, -1, total, "missing"))
     table = pd.DataFrame(rows)
     counted = table[table["kind"] == "group"]
     drawn = table
     if len(counted) > MOST_GROUPS:
         top = counted.sort_values("n", ascending=False, kind="stable").index[: MOST_GROUPS - 1]
         rest = counted.drop(top)
-        n = total - missing - int(counted.loc[top, "n"].sum())
-        apart = 0 < rest["n"].isna().sum() < table["n"].isna().sum()
-        others = _group(f"{len(rest)} others", n, total, "others", apart)
+        n = float(rest["n"].sum())
+        why = "" if n else _UNDER
+        others = {
+            "group": f"{len(rest)} others",
+            "n": n or np.nan,
+            "share": n / total,
+            "kind": "others",
+            "suppressed": why,
+        }
         drawn = pd.concat(
             [table.loc[sorted(top)], pd.DataFrame([others]), table[table["kind"] == "missing"]], ignore_index=True
         )
@@ -323,7 +313,7 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
     title = f"{a.name}: {len(counted)} group{'s' * (len(counted) != 1)}"
     if largest["n"] == largest["n"]:
         title += f", the largest {largest['group']} with {largest['share']:.1%}"
-    title += f"; {_missing_words(missing, total, suppressed[-1])}"
+    title += f"; {_missing_words(missing, total, shown)}"
     caption = f"{total:,} {people}; shares are of all of them."
     if len(drawn) < len(table):
         caption += f" Drawn are the {MOST_GROUPS - 1} largest groups; the table has all."
@@ -335,6 +325,8 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
         )
     for name in table.loc[table["suppressed"] == BESIDE, "group"]:
         caption += f" {name} is {BESIDE}."
+    for i in np.flatnonzero(shown.hides[:-1] & (shown.size[:-1] > 0)):
+        caption += f" {a.labels[i]} has more than are shown: some are left out to hide how many are {_UNDER}."
     alt = f"Sizes of {a.name} groups. " + ", ".join(
         f"{r['group']} {r['suppressed'] or format(int(r['n']), ',')}" for r in records(drawn)
     )
@@ -349,16 +341,17 @@ def groups_csv(views: Sequence[GroupsView]) -> str:
     return to_csv(table[["attribute", "group", "n", "share", "kind"]])
 
 
-def _missing_words(missing: int, total: int, suppressed: bool) -> str:
-    if suppressed:
-        return f"{_UNDER} without a value" if missing < FEWEST else "how many have no value is suppressed"
+def _missing_words(missing: int, total: int, shown: Told) -> str:
+    if shown.small[-1] or shown.hides[-1]:
+        return f"{_UNDER} without a value" if shown.small[-1] else "how many have no value is suppressed"
     return f"{missing:,} without a value ({missing / total:.1%})" if missing else "no value is missing"
 
 
-def _group(label: str, n: int, total: int, kind: str, suppressed: bool) -> dict[str, Any]:
+def _group(label: str, shown: Told, i: int, total: int, kind: str) -> dict[str, Any]:
     """A row of `GroupsView.table`."""
-    if suppressed:
-        why = _UNDER if n < FEWEST else BESIDE
+    n = int(shown.size[i])
+    if shown.small[i] or not n:
+        why = _UNDER if shown.small[i] else BESIDE
         return {"group": label, "n": np.nan, "share": np.nan, "kind": kind, "suppressed": why}
     return {"group": label, "n": float(n), "share": n / total, "kind": kind, "suppressed": ""}
 
@@ -370,10 +363,19 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
         GraphError: there is no such attribute.
     """
     a = graph.attribute(attribute)
-    mixed = mixing(graph.edges, graph.num_users, a)
-    there, suppressed = _suppressed_cells(mixed, a)
+    shown = told(graph, a)
+    mixed = mixing(shown.edges, graph.num_users, shown.attribute)
+    i, j = mixed.cells
+    of_people = (a.sizes[i] > 0) & ((a.sizes[j] > 0) | graph.bipartite)
+    there = np.flatnonzero(of_people)
+    small = shown.size[:-1] == 0
+    suppressed = small[i] if graph.bipartite else small[i] | small[j]
+    suppressed = (suppressed | np.array([pair in shown.few for pair in zip(i.tolist(), j.tolist(), strict=True)]))[
+        there
+    ]
     table = pd.DataFrame(list(mixed.records())).rename(columns={"observed": "edges"}).iloc[there].reset_index(drop=True)
     counted, thin = int(table["edges"].sum()), table["expected"] < THIN
+    few = "a group of under twelve people, or under twelve edges, and some people or edges of others that hide how few"
     table["counts"] = np.select([suppressed, thin], [SUPPRESSED, "too few expected"], "yes")
     numbers = ["edges", "expected", "ratio"]
     table[numbers] = table[numbers].astype(float)
@@ -394,15 +396,12 @@ def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
         f"Each cell: edges observed over edges that chance would give without any influence of {a.name}, and n, the "
         "edges observed. "
         f"1 is chance; above it the groups seek each other, below it they keep apart. Of {graph.num_edges:,} edges, "
-        f"{counted:,} join nodes whose value is known."
+        f"{counted:,} are counted: they join nodes whose value is known."
     )
     if len(rows) < int((a.sizes > 0).sum()):
         caption += f" Drawn are the {len(rows)} largest groups; the table has all pairs."
     if suppressed.any():
-        caption += (
-            f" Suppressed: {many(int(suppressed.sum()), 'pair')}: a group of under ten people, or under ten edges, "
-            "or numbers from which one of these would follow."
-        )
+        caption += f" Suppressed: {many(int(suppressed.sum()), 'pair')}: {few}."
         words += f" {many(int(suppressed.sum()), 'pair is', 'pairs are')} suppressed."
     if (thin & ~suppressed).any():
         caption += f" Hatched: fewer than {THIN:g} expected, too few to tell influence from chance."
@@ -474,14 +473,16 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
     if graph.bipartite:
         remarks.append("Items form no cells here, so that all edges of a group of people weigh the same.")
     kind, kinds = _kinds(graph, chosen)
-    table, beyond = _histogram(weight, kind, kinds)
+    # Bars of all edges would tell the numbers that other tables leave out.
+    drawn = np.random.default_rng(1).random(graph.num_edges) < _DRAWN
+    table, beyond = _histogram(weight[drawn], kind[drawn], kinds)
     names, size = ", ".join(a.name for a in chosen), health["effective_sample_size"]
     title = (
         f"Weights without the influence of {names}: {health['weight_min']:.2g} to {health['weight_max']:.3g}; "
         f"{graph.num_edges:,} edges count like {size:,.0f}"
     )
     caption = (
-        f"The weight of each of {graph.num_edges:,} edges, R~/R over its mean, logarithmic: the rarer an edge is than "
+        f"The weight of nine in ten of {graph.num_edges:,} edges, R~/R over its mean, logarithmic: the rarer an edge is than "
         f"it would be without the influence of {names}, the more it counts; 1 is the average edge. "
         f"Training estimates the same from its own edges alone. "
         + (
@@ -536,7 +537,7 @@ def _kinds(graph: AttributedGraph, chosen: Sequence[Attribute]) -> tuple[IntArra
 
 
 def _histogram(weight: npt.NDArray[np.float64], kind: IntArray, kinds: Sequence[str]) -> tuple[pd.DataFrame, float]:
-    """Edges by weight and kind, and the share beyond the range."""
+    """Edges by weight and kind, without bars of few edges and some that hide these; and the share beyond the range."""
     octave = np.log2(weight)
     ends = np.linspace(-_OCTAVES, _OCTAVES, 2 * _OCTAVES * _STEPS + 1)
     # Half a bar aside, so that weights of 1 stand in the middle of one.
@@ -544,7 +545,8 @@ def _histogram(weight: npt.NDArray[np.float64], kind: IntArray, kinds: Sequence[
     place = np.clip(np.searchsorted(ends, octave, side="right") - 1, 0, len(ends) - 2)
     table = pd.DataFrame({"low": 2.0 ** ends[:-1], "high": 2.0 ** ends[1:]})
     for i, name in enumerate(kinds):
-        table[name] = np.bincount(place[kind == i], minlength=len(table))
+        counted, _ = Release().counted(np.where(kind == i, place, -1), len(table))
+        table[name] = np.bincount(place[(kind == i) & counted], minlength=len(table))
     beyond = float(((octave < ends[0]) | (octave > ends[-1])).mean())
     return table, beyond
 

@@ -30,7 +30,7 @@ from uge_core.explore.whatif.source import load_source, scenario_graph, source_o
 from uge_core.explore.whatif.weights import Weights, weights_of_run
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.split import LinkSplit, split_as, split_links
-from uge_core.graph.suppression import FEWEST, SUPPRESSED, suppressed_sizes
+from uge_core.graph.suppression import FEWEST
 from uge_core.runs.audits import score_of
 from uge_core.runs.data import check_data
 from uge_core.runs.names import EXTERNAL
@@ -345,11 +345,11 @@ def _ends(edit: Any) -> list[str]:
 
 def _sizes(a: Attribute) -> dict[str, str]:
     """The size of each group in words."""
-    words = [
-        f"{n:,}" if not hidden else f"under {FEWEST}" if n < FEWEST else SUPPRESSED
-        for n, hidden in zip(a.sizes, suppressed_sizes(a)[:-1], strict=True)
-    ]
-    return dict(zip(a.labels, words, strict=True))
+    few = a.side != "items"
+    return {
+        label: f"under {FEWEST}" if few and 0 < n < FEWEST else f"{n:,}"
+        for label, n in zip(a.labels, a.sizes.tolist(), strict=True)
+    }
 
 
 def _messages(run: StoredRun) -> str:

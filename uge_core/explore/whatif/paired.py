@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from uge_core.audit.compare import Compared, compare_embeddings
+from uge_core.audit.run import missing_policies
 from uge_core.errors import ConfigError
 from uge_core.explore.comparison import compare_record
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import split_links
 from uge_core.runs.audits import attributes_read
 from uge_core.runs.data import check_data
+from uge_core.runs.disclosure import release
 from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig
 
@@ -84,6 +86,7 @@ def compare_runs(
         unknown=first.unknown,
         split_seed=first.split_seed,
         attackers=attackers,
+        disclosure=release(edited, missing_policies(edited, first.unknown)),
         progress=progress,
     )
     return compare_record(comparison, b.dataset, {a.id: a.config}, {b.id: b.config}) | {"notes": sorted(set(notes))}

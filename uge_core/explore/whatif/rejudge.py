@@ -19,6 +19,7 @@ from uge_core.explore.whatif.weights import Weights
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit, probe_split
 from uge_core.runs.audits import attributes_read
+from uge_core.runs.disclosure import Release
 from uge_core.training.config import RunConfig
 
 MOST_CELLS = 20
@@ -58,6 +59,8 @@ def judge(
 ) -> Audit:
     """Leakage, DP and EO of some attributes.
 
+    Nobody is left out to hide how many people small groups have: what is asked of a person stays on the page.
+
     Args:
         subject: the vectors.
         graph: the graph, edited or not.
@@ -87,6 +90,7 @@ def judge(
         read=attributes_read(c, graph) if c else (),
         twin=subject.twin,
         calibrated=c is None or c.calibrated,
+        disclosure=Release(padded=False),
         floors=floors,
     )
     return Audit(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uge_core.graph.suppression import FEWEST, SUPPRESSED, suppress_complementary
+from uge_core.graph.suppression import FEWEST
 from uge_core.views.figures.look import ink, named
 from uge_core.views.projection import TOP, Colouring, Group, Panel, ProjectionData
 
@@ -178,12 +178,8 @@ def _symbols(colours: Colouring) -> list[str]:
 
 def projection_alt(data: ProjectionData, side: Panel, colours: Colouring) -> str:
     """The picture in words."""
-    counts = np.array([len(g.members) for g in colours.groups])
-    told = zip(colours.groups, counts, suppress_complementary(counts < FEWEST, counts), strict=True)
-    sizes = ", ".join(
-        f"{g.label} {f'{n:,}' if not hidden else f'under {FEWEST}' if n < FEWEST else SUPPRESSED}"
-        for g, n, hidden in told
-    )
+    few = any(len(g.members) < FEWEST for g in colours.groups)
+    sizes = ", ".join(g.label if few else f"{g.label} {len(g.members):,}" for g in colours.groups)
     return (
         f"{data.sample.words} of run {side.label} as points in a plane, coloured by {colours.title}: {sizes}. "
         "The numbers below say what holds."
