@@ -85,6 +85,22 @@ CHANGES: tuple[Change, ...] = (
         "pseudo-edges are as many within a group as between two, and weights are 1 on average",
         metrics=("ndcg_at_10_bias_free",),
     ),
+    Change(
+        4,
+        "people of groups of under twelve are left out, and others that hide how many these are; so are edges and lists",
+        metrics=(
+            "micro_f1",
+            "balanced_accuracy",
+            "auc",
+            "usable_bits",
+            "dp",
+            "eo",
+            "ndcg_gap",
+            "ndkl",
+            "ndcg_at_10_matched",
+            "ndcg_attribute_share",
+        ),
+    ),
     *(Change(m.since, f"{m.label} is measured", "added", metrics=(m.name,)) for m in METRICS.values() if m.since > 1),
 )
 VERSION = max(change.version for change in CHANGES)

@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from uge_core.audit.base import Row
     from uge_core.audit.ndcg import BiasFree
 from uge_core.runs.data import check_data
-from uge_core.runs.disclosure import Everybody, Release, Sizes, note_told, release
+from uge_core.runs.disclosure import EXACT, Everybody, Release, Sizes, note_told, release
 from uge_core.runs.names import EXTERNAL, run_words
-
-EXACT = "exact: nobody is left out, so that counts may point at people; for the eyes of who asked, not to be passed on"
 
 
 class Splits:

@@ -36,6 +36,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -50,6 +51,7 @@ from uge_core.graph.suppression import FEWEST
 from uge_core.runs.data import dataset_record
 from uge_core.runs.store import RunStore
 
+EXACT = "exact: nobody is left out, so that counts may point at people; for the eyes of who asked, not to be passed on"
 Sizes = Mapping[str, int]
 """Of one division of an attribute, people counted by group."""
 
@@ -367,7 +369,8 @@ def beside_told(size: Sizes, earlier: Sequence[Sizes], least: int = FEWEST) -> d
     """The sizes of a division beside others of the same people that were told before; None where they may be as they are.
 
     A group that differs by under twelve, and more for those who were left out, from a group that was told, or from some
-    that stand side by side, is told as twelve less than these.
+    that stand side by side, is told as twelve less than these: of several, than the smallest, as nobody here knows with
+    which of them it shares people.
 
     Args:
         size: people of each group, as they would be told alone.
@@ -379,8 +382,7 @@ def beside_told(size: Sizes, earlier: Sequence[Sizes], least: int = FEWEST) -> d
     for label, n in size.items():
         near = [total for total in known if total != n and -least < n - total < 2 * least]
         if near and not any(division.get(label) == n for division in earlier):
-            nearest = min(near, key=lambda total: abs(n - total))
-            new[label] = max(0, min(n, nearest - least))
+            new[label] = max(0, min(n, near[0] - least))
     return new if new != dict(size) else None
 
 
@@ -424,6 +426,26 @@ def note_told(store: RunStore, graph: AttributedGraph, policies: Mapping[str, st
             for name, sizes in new.items():
                 text = json.dumps(sizes, ensure_ascii=False)
                 db.execute("INSERT INTO told VALUES (?, ?, ?, ?)", (people, name, text, time.time()))
+
+
+def coarse(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
+    """What training noted, without numbers of people and with three digits, from which no small group follows."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, float):
+            return float(f"{value:.3g}")
+        if isinstance(value, Mapping):
+            return {key: plain(v) for key, v in value.items()}
+        return [plain(v) for v in value] if isinstance(value, list | tuple) else value
+
+    people = ("missing", "n", "accuracy", "majority")
+    kept = {
+        key: [{k: v for k, v in report.items() if k not in people} for report in value]
+        if "imputation" in key
+        else value
+        for key, value in diagnostics.items()
+    }
+    return dict(plain(kept))
 
 
 def _make_ledger(db: sqlite3.Connection) -> None:

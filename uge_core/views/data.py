@@ -234,14 +234,39 @@ def data_notes(graph: AttributedGraph) -> tuple[DataNote, ...]:
             )
         )
     for m in graph.messages:
-        shown = m.examples
-        if m.code == "similar-values":
-            shown = tuple(re.sub(r": [\d,]+(?=, '|, \"|$)", "", e) for e in shown)
-        elif m.code in _COUNTED:
-            shown = tuple(e.rpartition(_COUNTED[m.code])[0] for e in shown)
-        notes.append(DataNote(m.level, m.text, m.count, shown, m.remedy))
+        notes.append(DataNote(m.level, m.text, m.count, examples(m.code, m.examples), m.remedy))
     order = ("blocking", "warning", "note")
     return tuple(sorted(notes, key=lambda n: order.index(n.level)))
+
+
+def examples(code: str, of: Sequence[str]) -> tuple[str, ...]:
+    """A message's examples, without the numbers of people that those of some kinds end in."""
+    if code == "similar-values":
+        return tuple(re.sub(r": [\d,]+(?=, '|, \"|$)", "", e) for e in of)
+    return tuple(e.rpartition(_COUNTED[code])[0] if code in _COUNTED else e for e in of)
+
+
+def told_inspection(graph: AttributedGraph, inspection: Mapping[str, Any]) -> dict[str, Any]:
+    """What `datasets.inspect` says, with the numbers that the disclosure rule tells; null where it tells none."""
+    attributes = []
+    for record in inspection["attributes"]:
+        a = graph.attribute(record["name"])
+        shown = told(graph, a)
+        few = shown.small | (shown.size == 0) & shown.hides
+        sizes = {label: None if few[i] else int(shown.size[i]) for i, label in enumerate(a.labels)}
+        whole = not (shown.small.any() or shown.few)
+        cells = mixing(shown.edges, graph.num_users, shown.attribute)
+        i, j = (x.tolist() for x in cells.cells)
+        hidden = [
+            few[x] or (cells.rows is cells.columns and few[y]) or (x, y) in shown.few for x, y in zip(i, j, strict=True)
+        ]
+        blank = {"observed": None, "expected": None, "ratio": None}
+        mixed = [c | blank if h else c for c, h in zip(cells.records(), hidden, strict=True)]
+        shares = {} if whole else {"same_group_share": None, "chance": None}
+        unknown = None if few[-1] else int(shown.size[-1])
+        attributes.append({**record, **shares, "sizes": sizes, "unknown": unknown, "mixing": mixed})
+    messages = [{**m, "examples": list(examples(m["code"], m["examples"]))} for m in inspection["messages"]]
+    return {**inspection, "attributes": attributes, "messages": messages}
 
 
 def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from uge_core.cli.printing import ProgressLine, audit_text, print_json, remark
 from uge_core.errors import ConfigError, StoreError
 from uge_core.registry import find, names
 from uge_core.runs.audits import DEFAULT_ATTACKERS, audit_record
+from uge_core.runs.disclosure import EXACT
 from uge_core.runs.names import EXTERNAL
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -82,6 +83,11 @@ def add(parsers: Parsers) -> None:
     )
     one.add_argument("--json", action="store_true", help="print the audit as one JSON object")
     one.add_argument(
+        "--exact",
+        action="store_true",
+        help="leave out nobody: counts may then point at people; measured anew, not stored, not to be passed on",
+    )
+    one.add_argument(
         "--policy",
         type=nonempty,
         metavar="FILE",
@@ -110,6 +116,8 @@ def run(args: argparse.Namespace) -> int:
             raise ConfigError("--crossings measures one audit; leave it or --against out")
         if args.policy:
             raise ConfigError("--policy judges one audit; leave it or --against out")
+        if args.exact:
+            raise ConfigError("--exact measures one audit; leave it or --against out")
         return compare_with(args, attributes)
     policy = read_policy(args.policy) if args.policy else None
     store = RunStore(args.store)
@@ -120,6 +128,8 @@ def run(args: argparse.Namespace) -> int:
     verdict = policy.check(record["rows"]) if policy else None
     if verdict:
         record = seal(record | {"policy": verdict.to_json()})
+    if args.exact:
+        remark(EXACT)
     if args.json:
         print_json(record)
     else:
@@ -134,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
 def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store: RunStore) -> dict[str, Any]:
     """The record of a stored run: the stored one, or a new one where there is none or attackers are named."""
     run = store.load(args.run_id)
-    anew = bool(args.attackers or args.crossings)
+    anew = bool(args.attackers or args.crossings or args.exact)
     fresh = anew or not run.audited or (run.config["method"] == EXTERNAL and _lacks(run, attributes))
     if fresh and run.finished is None:
         raise StoreError(f"run {run.id} is {run.status} and has no embedding to audit; train it first")
@@ -152,9 +162,15 @@ def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store:
                 crossings=args.crossings or (),
                 attackers=args.attackers or DEFAULT_ATTACKERS,
                 on_progress=on_progress,
+                **_exactly(args),
             )
         _keep(run, record, store)
     return only(record, attributes) if attributes else record
+
+
+def _exactly(args: argparse.Namespace) -> dict[str, Any]:
+    """What an audit is asked for beside, where nobody is to be left out."""
+    return {"exact": True} if args.exact else {}
 
 
 def _lacks(run: StoredRun, attributes: list[str] | None) -> bool:
@@ -184,13 +200,16 @@ def _audit_file(args: argparse.Namespace, attributes: list[str] | None, store: R
             attackers=args.attackers or DEFAULT_ATTACKERS,
             crossings=args.crossings or (),
             on_progress=on_progress,
+            **_exactly(args),
         )
     _keep(run, record, store)
     return record
 
 
 def _keep(run: StoredRun, record: dict[str, Any], store: RunStore) -> None:
-    """Stores an audit, unless the run's has what this one lacks: runs are compared by the same attackers."""
+    """Stores an audit, unless it is exact or the run's has what it lacks: runs are compared by the same attackers."""
+    if record["asked"].get("exact"):
+        return
     trained = {"attackers": DEFAULT_ATTACKERS} if run.config["method"] != EXTERNAL else {}
     there = (run.audit or {}).get("asked") or trained
     if not there or covers(record["asked"], there):

@@ -18,6 +18,7 @@ from uge_core.cli.arguments import (
 from uge_core.cli.loading import load_graph
 from uge_core.cli.printing import complain, print_json, remark
 from uge_core.errors import DatasetMissing, GraphError
+from uge_core.runs.disclosure import EXACT
 
 
 def add(parsers: Parsers) -> None:
@@ -25,7 +26,10 @@ def add(parsers: Parsers) -> None:
     data = add_group(parsers, "data", help="look at a graph")
     one = add_command(data, "inspect", inspect_data, help="roles of columns, counts and messages")
     data_arguments(one)
-    one.add_argument("--json", action="store_true", help="print one JSON object")
+    one.add_argument(
+        "--json", action="store_true", help="print one JSON object, without numbers that could point at people"
+    )
+    one.add_argument("--exact", action="store_true", help="with --json: all numbers; not to be passed on")
     one = add_command(
         data,
         "describe",
@@ -60,6 +64,7 @@ def add(parsers: Parsers) -> None:
 def inspect_data(args: argparse.Namespace) -> int:
     """Prints what a graph is and what is wrong with it."""
     from uge_core.datasets import describe, inspect
+    from uge_core.views.data import told_inspection
 
     try:
         graph, _ = load_graph(args.data, args.attributes, args.store)
@@ -72,7 +77,7 @@ def inspect_data(args: argparse.Namespace) -> int:
         return complain(str(error), args.debug, CHECK_FAILED)
     inspection = inspect(graph)
     if args.json:
-        print_json(inspection)
+        print_json(inspection | {"disclosure": EXACT} if args.exact else told_inspection(graph, inspection))
     else:
         print(describe(graph))
     return CHECK_FAILED if any(m["level"] == "blocking" for m in inspection["messages"]) else DONE

@@ -22,6 +22,7 @@ from uge_core.cli.loading import load_again
 from uge_core.cli.printing import ProgressLine, audit_text, print_json, text_table
 from uge_core.errors import ConfigError
 from uge_core.machine import keep_freed_memory
+from uge_core.runs.disclosure import EXACT, coarse
 from uge_core.runs.store import RunStore, default_root
 from uge_core.runs.stored_run import StoredRun
 
@@ -35,6 +36,11 @@ def add(parsers: Parsers) -> None:
     one = add_command(runs, "show", show, help="config, environment, diagnostics and audit of a run")
     one.add_argument("run_id", metavar="RUN_ID")
     one.add_argument("--json", action="store_true", help="print one JSON object")
+    one.add_argument(
+        "--exact",
+        action="store_true",
+        help="diagnostics as they are, from which small groups may follow; not to be passed on",
+    )
     _export.add(runs)
     one = add_command(
         runs,
@@ -115,7 +121,9 @@ def show(args: argparse.Namespace) -> int:
     run = RunStore(args.store).load(args.run_id)
     record = _run_record(run) | {"folder": str(run.folder), "audit": run.audit}
     if run.finished is not None:
-        record |= {"environment": run.environment, "diagnostics": run.diagnostics}
+        record |= {"environment": run.environment}
+        record |= {"diagnostics": run.diagnostics if args.exact else coarse(run.diagnostics)}
+        record |= {"disclosure": EXACT} if args.exact else {}
     if args.json:
         print_json(record)
         return DONE

@@ -1,0 +1,238 @@
+"""The disclosure rule: what is left out, that nothing told depends on small counts, and what is remembered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.campaigns import disclosure as campaign
+from uge_core.__main__ import main
+from uge_core.audit.disclosure import Everybody
+from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph
+from uge_core.graph.split import probe_split
+from uge_core.graph.suppression import FEWEST
+from uge_core.runs.disclosure import (
+    EXACT,
+    Release,
+    beside_told,
+    coarse,
+    pinned,
+    release,
+    removals,
+    told,
+    told_before,
+    told_sizes,
+)
+from uge_core.runs.store import RunStore
+
+SMALL = st.integers(1, FEWEST - 1)
+
+
+def graph_of(*attributes: Attribute, seed: int = 0, degree: float = 8.0) -> AttributedGraph:
+    n = len(attributes[0].codes)
+    chance = np.triu(np.random.default_rng(seed).random((n, n)) < degree / n, 1)
+    return AttributedGraph("made", n, np.stack(np.nonzero(chance)).astype(np.int64), attributes)
+
+
+def by_size(sizes: list[int], missing: int = 0, name: str = "x") -> Attribute:
+    codes = np.concatenate([np.repeat(np.arange(len(sizes)), sizes), np.full(missing, UNKNOWN)]).astype(np.int64)
+    return Attribute(name, codes, tuple("abcdefgh"[: len(sizes)]))
+
+
+@given(st.lists(st.integers(FEWEST, 200), min_size=1, max_size=5), st.lists(SMALL, min_size=1, max_size=3), st.data())
+def test_what_is_told_is_the_same_however_small_the_small_groups_are(large, small, data):
+    within = np.zeros(len(large) + len(small), dtype=np.int64)
+    size = np.array([*large, *small])
+    out = removals(size, within, FEWEST)
+    assert (out >= 0).all() and (out <= size).all() and (out[len(large) :] == small).all()
+    padded = np.flatnonzero((out[: len(large)] > 0) & (out[: len(large)] < large))
+    if not len(padded):
+        return
+    (b,) = padded
+    assert out.sum() == FEWEST * len(small)
+    # other small groups, and as many people more or fewer in the group that hides them
+    other = np.array(data.draw(st.lists(SMALL, min_size=len(small), max_size=len(small))))
+    changed = size.copy()
+    changed[len(large) :] = other
+    changed[b] += sum(small) - other.sum()
+    again = removals(changed, within, FEWEST)
+    assert (changed - again).tolist() == (size - out).tolist()
+
+
+@given(st.lists(st.integers(1, 60), min_size=2, max_size=5), st.integers(0, 14))
+def test_who_is_left_out_is_left_out_of_everything(sizes, missing):
+    a = by_size(sizes, missing)
+    graph = graph_of(a)
+    measured = Release().attribute(a, graph, probe_split(a))
+    count = np.bincount(measured.classes[measured.classes >= 0], minlength=len(measured.labels))
+    shown = told(graph, a)
+    assert dict(zip(measured.labels, count.tolist(), strict=True)) == {
+        label: int(n) for label, n in zip(a.labels, shown.size, strict=False) if label in measured.labels
+    }
+    assert not ((count > 0) & (count < FEWEST)).any() or shown.hides.any()
+    for part in (measured.probe.train, measured.probe.test):
+        assert (measured.classes[part] >= 0).all()
+    if measured.people:
+        # a fifth of each group, rounded down: as many as the group's told size says
+        tested = np.bincount(measured.classes[measured.probe.test], minlength=len(count))
+        assert (tested <= (0.2 * count + 1e-9).astype(int)).all()
+    assert Everybody().attribute(a, graph, probe_split(a)).people == 0
+
+
+def test_by_hand():
+    # 40 + 5 + 3 people; of a 40 + 5 + 3 - 2 * 12 are counted
+    assert told_sizes(*_case([40, 5, 3]), "exclude", Release()) == {"a": 24}
+    assert told_sizes(*_case([40, 5, 60]), "exclude", Release()) == {"a": 33, "c": 60}
+    assert told_sizes(*_case([13, 30, 5]), "exclude", Release()) == {"a": 13, "b": 23}
+    assert told_sizes(*_case([40, 60], 5), "exclude", Release()) == {"a": 33, "b": 60}
+    assert told_sizes(*_case([40, 60], 12), "exclude", Release()) == {"a": 40, "b": 60}
+    assert told_sizes(*_case([40, 60], 5), "level", Release()) == {"a": 33, "b": 60}
+    # nobody large enough to hide five people: all are left out
+    assert not sum(told_sizes(*_case([15, 5]), "exclude", Release()).values())
+    assert told_sizes(*_case([15, 5]), "exclude", Release(padded=False)) == {"a": 15}
+
+
+def _case(sizes: list[int], missing: int = 0) -> tuple[AttributedGraph, Attribute]:
+    a = by_size(sizes, missing)
+    return graph_of(a), a
+
+
+def test_districts_are_padded_within_their_county():
+    # county f holds districts a (30) and b (5), county g holds c (60)
+    district = by_size([60, 30, 5], name="district")
+    county = Attribute("county", (district.codes > 0).astype(np.int64), ("g", "f"))
+    graph = graph_of(county, district)
+    assert told_sizes(graph, county, "exclude", Release()) == {"g": 60, "f": 35}
+    # not of a, which comes first: 35 - 30 people of f would be those of c
+    assert told_sizes(graph, district, "exclude", Release()) == {"a": 60, "b": 23}
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_edges_of_small_cells_are_hidden_by_edges_of_another(counts, seed):
+    cell = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    kept, none = Release().counted(cell, len(counts))
+    left = np.bincount(cell[kept], minlength=len(counts))
+    size = np.array(counts)
+    small = (size > 0) & (size < FEWEST)
+    assert (left[small] == 0).all() and none[small].all() and (left <= size).all()
+    assert (left[none] == 0).all()
+    if not small.any():
+        assert kept.all() and not none.any()
+    beside = Release().beside(size)
+    assert (size + beside)[small].tolist() in ([FEWEST] * int(small.sum()), size[small].tolist())
+
+
+def test_sums_over_rows_and_columns_pin_a_combination():
+    table = np.array([[5, 40, 30], [40, 50, 60], [0, 0, 0]])
+    hidden = (table > 0) & (table < FEWEST)
+    every = [np.ones(3, dtype=bool), np.ones(3, dtype=bool)]
+    assert pinned(table, hidden, hidden, every, FEWEST) == (0, 0)
+    a, b = np.nonzero(table)
+    codes = np.repeat(a, table[a, b]), np.repeat(b, table[a, b])
+    first, second = Attribute("p", codes[0], ("r", "s")), Attribute("q", codes[1], ("x", "y", "z"))
+    graph = graph_of(first, second)
+    out = Release().combinations((first, second), codes, graph)
+    # a ring of four, two in each row and column
+    assert out.sum() == 4 and (out.sum(axis=0)[out.any(axis=0)] == 2).all() and (out[:2].sum(axis=1) == 2).all()
+
+
+def test_the_attack_finds_what_is_not_protected(tmp_path):
+    faults = []
+    for seed in range(3):
+        p = campaign.population(np.random.default_rng([seed, 1]))
+        record = campaign.released(p.graph, p.embedding, RunStore(tmp_path / str(seed)), exact=True)
+        assert record["disclosure"] == EXACT and record["asked"]["exact"] is True
+        faults += [fault for _, fault in campaign.attack(p, record, p.graph.attribute("region"))]
+    assert any(faults)
+
+
+def test_nothing_that_is_told_gives_small_counts_away():
+    trials = list(campaign.run(7, quick=True))
+    assert len(trials) > 10 and [t for t in trials if t[1] is not None] == []
+
+
+def test_another_division_is_told_beside_the_first(tmp_path):
+    assert beside_told({"a": 119, "b": 200}, [{"c": 116, "d": 203}]) == {"a": 104, "b": 191}
+    assert beside_told({"a": 116, "b": 203}, [{"c": 116, "d": 203}]) is None
+    assert beside_told({"a": 150, "b": 100}, [{"c": 116, "d": 203}]) is None
+    store = RunStore(tmp_path)
+    age = np.random.default_rng(0).integers(20, 60, 300)
+    age[age == 30] = 29
+    age[:5] = 30
+    graphs = [graph_of(Attribute("age", (age >= edge).astype(np.int64), ("young", "old"))) for edge in (30, 31)]
+    z = np.random.default_rng(1).normal(size=(300, 4)).astype(np.float32)
+    first = campaign.released(graphs[0], z, store)
+    assert "sizes" not in first["asked"] and len(told_before(store, graphs[0], "age")) == 1
+    run_id = first["run_id"]
+    store.save_audit(run_id, first)
+    store.delete(run_id)
+    # what was told stays told
+    second = campaign.released(graphs[1], z, store)
+    old = int((age >= 30).sum())
+    assert second["asked"]["sizes"]["age"]["old"] == old - FEWEST
+    assert campaign.told_people(second, "age") == second["asked"]["sizes"]["age"]
+
+
+def test_a_scenario_tells_what_its_base_tells(tmp_path):
+    a = by_size([60, 80])
+    base = graph_of(a)
+    codes = a.codes.copy()
+    codes[0] = 1
+    edited = AttributedGraph("made", 140, base.edges, (Attribute("x", codes, a.labels),), base=base)
+    assert release(edited, {"x": "exclude"}).sizes == {"x": {"a": 48, "b": 68}}
+    assert release(base, {"x": "exclude"}).sizes == {}
+
+
+def test_exact_figures_are_asked_for_and_say_so(tmp_path, capsys):
+    data = tmp_path / "g"
+    data.mkdir()
+    rng = np.random.default_rng(0)
+    (data / "nodes.csv").write_text("id,team\n" + "".join(f"p{i},{'ab' if i < 57 else 'c'}\n" for i in range(60)))
+    rows = {tuple(sorted(rng.choice(60, 2, replace=False).tolist())) for _ in range(240)}
+    (data / "edges.csv").write_text("source,target\n" + "".join(f"p{u},p{v}\n" for u, v in sorted(rows)))
+    np.save(tmp_path / "z.npy", rng.normal(size=(60, 4)).astype(np.float32))
+    common = ["audit", "--embeddings", str(tmp_path / "z.npy"), "--data", str(data), "--attributes", "team"]
+    common += ["--attackers", "linear", "--json", "--store", str(tmp_path / "store")]
+    assert main([*common]) in (0, 3)
+    told_record = json.loads(capsys.readouterr().out)
+    assert main([*common, "--exact"]) in (0, 3)
+    printed = capsys.readouterr()
+    record = json.loads(printed.out)
+    assert record["disclosure"] == EXACT and EXACT in printed.err and "disclosure" not in told_record
+    cells = [
+        next(r for r in x["rows"] if (r["metric"], r["variant"]) == ("dp", None))["cells"]
+        for x in (told_record, record)
+    ]
+    assert [sum(c["n"] for c in cell) for cell in cells] == [48 * 47 // 2, 60 * 59 // 2]
+    assert "c" not in {c["a"] for c in cells[0]} and "12 people are left out" in json.dumps(told_record)
+    assert main(["runs", "show", record["run_id"], "--json", "--store", str(tmp_path / "store")]) == 0
+    assert json.loads(capsys.readouterr().out)["audit"]["asked"].get("exact") is None
+
+
+def test_diagnostics_are_told_coarsely():
+    told_of = coarse(
+        {"weights": {"weight_max": 3.14159}, "imputation": [{"attribute": "x", "missing": 7, "n": 29, "used": True}]}
+    )
+    assert told_of == {"weights": {"weight_max": 3.14}, "imputation": [{"attribute": "x", "used": True}]}
+
+
+def test_the_ledger_is_small_and_has_no_ids(tmp_path: Path):
+    store = RunStore(tmp_path)
+    a = by_size([60, 80, 5])
+    campaign.released(graph_of(a), np.random.default_rng(0).normal(size=(145, 4)).astype(np.float32), store)
+    with store.reading() as db:
+        assert db is not None
+        rows = [tuple(row) for row in db.execute("SELECT people, attribute, sizes FROM told")]
+    assert len(rows) == 1 and rows[0][1:] == ("x", '{"a": 53, "b": 80}') and len(rows[0][0]) == 64
+
+
+@pytest.mark.parametrize("labels", [("a", "b"), ("b", "a")])
+def test_the_group_that_hides_is_the_first_that_can(labels):
+    codes = np.repeat([0, 1, 2], [100, 100, 4]).astype(np.int64)
+    a = Attribute("x", codes, (*labels, "c"))
+    assert told_sizes(graph_of(a), a, "exclude", Release())[labels[0]] == 92
