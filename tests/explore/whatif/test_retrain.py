@@ -120,6 +120,7 @@ def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Pat
             [
                 "report",
                 run.id,
+                "--sensitive-output",
                 "--scenarios",
                 scenario.name,
                 "--format",

@@ -17,7 +17,8 @@ import uge_core as uge
 from uge_core.audit.record import seal
 from uge_core.cli.main import run as uge_command
 from uge_core.errors import ConfigError, RecordError
-from uge_core.explore.whatif.scenario import Scenarios
+from uge_core.explore.whatif.edits import DropEdges
+from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.runs.verify import exit_code
 from uge_core.views.report import check as checking
 from uge_core.views.report import pieces, printed, recipe, table
@@ -276,3 +277,20 @@ def test_the_recipe_reads_back(bench):
     with pytest.raises(RecordError, match="uge-report/1"):
         recipe.read('{"schema": "uge-report/2"}')
     assert recipe.read(line.replace("A. Uditor", "B. Uditor"))[2] is False
+
+
+def test_a_scenario_that_names_people_is_written_only_when_asked(bench, tmp_path):
+    kept = Scenarios(bench.store)
+    named = Scenario(kept.load(bench.scenario).scenario.data, (DropEdges((("p1", "p2"),)),), "without a friend")
+    scenario = kept.save(named)
+    try:
+        with pytest.raises(ConfigError, match=r"'without a friend' is sensitive personal data.*--sensitive-output"):
+            uge.report(bench.runs[:1], tmp_path / "made", scenarios=[scenario], store=bench.store)
+        assert not (tmp_path / "made").exists()
+        given = {"scenarios": [scenario], "store": bench.store, "sensitive_output": True}
+        for path in uge.report(bench.runs[:1], tmp_path / "made", formats=["html", "json", "csv"], **given):
+            text = path.read_text(encoding="utf-8-sig")
+            assert "Sensitive personal data: the edits name people" in text and path.stat().st_mode & 0o777 == 0o600
+            assert exit_code(bench.found(path.read_bytes())) == 0
+    finally:
+        kept.delete(scenario)

@@ -23,7 +23,7 @@ from uge_core.views.report import pieces, printed, recipe, table
 from uge_core.views.report.document import document, drawn_by
 from uge_core.views.report.pdf import browser, print_pdf
 from uge_core.views.report.recipe import Recipe
-from uge_core.views.report.scenarios import scenario_ids, scenario_lines, scenario_records
+from uge_core.views.report.scenarios import naming, scenario_ids, scenario_lines, scenario_records
 
 if TYPE_CHECKING:
     from uge_core.runs.store import RunStore
@@ -56,6 +56,7 @@ def report(
     formats: Sequence[str] | None = None,
     sheet: Sheet | None = None,
     scenarios: Sequence[str] = (),
+    sensitive_output: bool = False,
     store: RunStore | None = None,
 ) -> list[Path]:
     """Writes the report of some audited runs.
@@ -66,13 +67,15 @@ def report(
         formats: some of html, pdf, json, csv; None: what the file's ending says, for a folder html.
         sheet: title, author and purpose.
         scenarios: stored what-if scenarios, by id or name.
+        sensitive_output: write scenarios too whose edits name people.
         store: where the runs lie; None means ``$UGE_STORE``, else ``./uge-store``.
 
     Returns:
         The files written.
 
     Raises:
-        ConfigError: no run, a run without an audit, an unknown format or scenario, or a PDF where no browser is found.
+        ConfigError: no run, a run without an audit, an unknown format or scenario, one that names people without
+            `sensitive_output`, or a PDF where no browser is found.
         RunNotFound: there is no such run.
     """
     from uge_core.runs.store import RunStore
@@ -92,7 +95,13 @@ def report(
             "a PDF is printed by Chromium or Chrome, and none was found; install one, name it with BROWSER_PATH, "
             "or take html, which prints well"
         )
-    made = contents(runs, sheet=sheet, scenarios=scenario_ids(store, scenarios), store=store)
+    ids = scenario_ids(store, scenarios)
+    if (named := naming(store, ids)) and not sensitive_output:
+        raise ConfigError(
+            f"scenario {named[0]!r} is sensitive personal data: its edits name people and what becomes of their values; add "
+            "--sensitive-output (sensitive_output=True) where you may have that in a file, or leave it out"
+        )
+    made = contents(runs, sheet=sheet, scenarios=ids, store=store)
     paths = []
     for name in chosen:
         path = out if single else out / f"report.{name}"

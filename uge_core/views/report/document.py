@@ -17,6 +17,7 @@ from uge_core.views import words
 from uge_core.views.figures.leakage import CHART_CONFIG, leakage_figure
 from uge_core.views.leakage import leakage_choices, leakage_view
 from uge_core.views.overview import sentences
+from uge_core.views.report.scenarios import SENSITIVE
 from uge_core.views.report.table import suppressed
 from uge_core.views.rows import usable_by
 from uge_core.views.whatif import JudgedView, judged_view
@@ -115,6 +116,7 @@ def _scenario(store: RunStore, scenario_id: str, names: Mapping[str, str]) -> di
         "sha256": scenario.hash,
         "data": scenario.data,
         "edits": [e.words for e in scenario.edits],
+        "warning": SENSITIVE if scenario.nodes else "",
         "runs": [
             {"label": names[run_id], "tier": view.tier, "why_not": view.why_not, "rows": _texts(view)}
             for run_id, answer in kept.results(scenario_id, names).items()

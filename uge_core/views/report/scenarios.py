@@ -18,6 +18,17 @@ from uge_core.explore.whatif.scenario import Scenarios
 if TYPE_CHECKING:
     from uge_core.runs.store import RunStore
 
+SENSITIVE = (
+    "Sensitive personal data: the edits name people and what becomes of their values. Keep this report as you keep the "
+    "attribute itself."
+)
+
+
+def naming(store: RunStore, ids: Iterable[str]) -> list[str]:
+    """The names of those scenarios whose edits name people."""
+    kept = Scenarios(store)
+    return [s.name for s in (kept.load(i).scenario for i in ids) if s.nodes]
+
 
 def scenario_ids(store: RunStore, asked: Sequence[str]) -> list[str]:
     """The ids of stored scenarios that are named by id or by name.
@@ -69,6 +80,7 @@ def scenario_records(store: RunStore, ids: Iterable[str], run_ids: Sequence[str]
             "sha256": scenario.hash,
             "data": scenario.data,
             "edits": [e.words for e in scenario.edits],
+            "warning": SENSITIVE if scenario.nodes else None,
             "results": results,
         }
         out.append(record | {"record_sha256": scenario_digest(record)})
@@ -83,7 +95,9 @@ def scenario_digest(record: Mapping[str, Any]) -> str:
 def scenario_lines(records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Their rows for a CSV table, a line before and a line after each; a scenario that was not measured is one line."""
     for record in records:
-        head = {"scenario": record["name"], "sha256": record["sha256"], "edits": "; ".join(record["edits"])}
+        edits = "; ".join(record["edits"])
+        head = {"scenario": record["name"], "sha256": record["sha256"]}
+        head["edits"] = f"{record['warning']} {edits}" if record["warning"] else edits
         if not record["results"]:
             yield head | {"kind": "scenario, not measured"}
         for result in record["results"]:
