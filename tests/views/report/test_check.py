@@ -189,6 +189,10 @@ def test_a_report_of_an_earlier_version_and_what_is_none(bench, html):
     card = recipe.Recipe("", "", "", "", {"x": "y"})
     findings = bench.found(pdf_sealed_anew(b"%PDF-1.7\njunk\nstartxref\n5\n%%EOF\n", card))
     assert exit_code(findings) == 1 and "the PDF cannot be read" in named(findings)["figures"]
+    content = json.loads(bench.made("json"))
+    del content[-1]["record_sha256"], content[-1]["warning"]
+    findings = bench.found(json.dumps(content).encode())
+    assert exit_code(findings) == 3 and set(named(findings)) == {"sha256"}, named(findings)
     # What is no number of JSON stops nothing.
     odd = re.sub(r'id="records">\[', 'id="records">[NaN, 1e999, {"a": 1, "a": 2}, ', html)
     assert odd != html and exit_code(bench.found(odd.encode())) == 1

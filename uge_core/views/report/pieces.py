@@ -252,7 +252,7 @@ class _Reader(HTMLParser):
 def _script(text: str, raw: str, attributes: dict[str, str | None], place: str, folded: bool) -> Piece:
     """A script: JSON, what a chart is drawn from, or code."""
     name = attributes.get("id")
-    if attributes.get("type") == "application/json" and name:
+    if attributes.get("type") == "application/json" and name in (RECIPE, RECORDS):
         try:
             return Piece(f"the {name} in the page", name, json.loads(raw, **_STRICT), folded)
         except (ValueError, RecursionError):
