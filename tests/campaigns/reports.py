@@ -32,7 +32,7 @@ from uge_core.views.report.check import check
 from uge_core.views.report.scenarios import scenario_digest
 
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
-TRIALS = {"html": 24, "csv": 60, "json": 60, "pdf": 18}
+TRIALS = {"html": 20, "csv": 60, "json": 60, "pdf": 12}
 
 
 @dataclass
