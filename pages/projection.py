@@ -130,7 +130,9 @@ def selection() -> None:
         },
     )
     left.caption(plain(view.caption))
-    right.dataframe(view.people, hide_index=True, height=300, alt="The people selected")
+    # A plain table, as the other kind offers its rows as a file: whose value is what is not exported.
+    people = view.people.map(lambda cell: plain(str(cell)))
+    right.table(people, hide_index=True, height=300, alt="The people selected")
     more = (
         f"The first {len(view.people):,} of {len(view.ids):,}."
         if len(view.ids) > len(view.people)

@@ -50,12 +50,17 @@ if stored:
         key="report_scenarios",
         help="Edits, hash, and what these runs gave before and after. An edit is told with the nodes it names.",
     )
+if scenarios and not st.checkbox(
+    "Write sensitive personal data: edits may name people and what becomes of their values", key="report_sensitive"
+):
+    st.caption("The scenarios are left out until this is ticked.")
+    scenarios = []
 made = ui.contents(runs, sheet=sheet, scenarios=scenarios, store=store)
 columns = st.columns(4)
 kinds = {
     "html": ("HTML", "text/html", "Text, tables and charts in one file for people."),
     "pdf": ("PDF", "application/pdf", "The same page, printed by the browser on this machine."),
-    "json": ("JSON", "application/json", "The records themselves; uge verify checks them."),
+    "json": ("JSON", "application/json", "The records themselves."),
     "csv": ("CSV", "text/csv", "Every row and group pair for a spreadsheet."),
 }
 for column, (name, (label, mime, words)) in zip(columns, kinds.items(), strict=True):
@@ -74,7 +79,7 @@ for column, (name, (label, mime, words)) in zip(columns, kinds.items(), strict=T
     )
 st.caption(
     "Aggregates only: no format holds a node, but for those that a chosen scenario names. Each prints the SHA-256 "
-    "of every record."
+    "of every record; uge verify checks whichever file you have."
 )
 
 if st.toggle("Preview", help="The HTML file as it will be; charts included."):

@@ -331,7 +331,9 @@ else:
                 ui.ego_figure(ego, dark=st.context.theme.type == "dark"), config=ui.CHART_CONFIG, alt=ego.alt, key="ego"
             )
         with beside:
-            st.dataframe(ego.table, hide_index=True, height=540, alt=ego.alt)
+            # A plain table, as the other kind offers its rows as a file: weights tell a person's group.
+            edges = ego.table.map(lambda cell: plain(f"{cell:.3f}" if isinstance(cell, float) else str(cell)))
+            st.table(edges, hide_index=True, height=540, alt=ego.alt)
         st.caption(plain(ego.caption))
 
 st.header("Scenarios")

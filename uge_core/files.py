@@ -23,8 +23,9 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("wb") as file:
-            temporary.chmod(0o600)
+        # One that is there already is another's, or what a link leads to: nobody may have it open.
+        temporary.unlink(missing_ok=True)
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             write(file)
         temporary.replace(path)
     finally:

@@ -12,7 +12,9 @@ import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
 import uge_core as uge
@@ -198,14 +200,15 @@ def test_export_refuses_other_data_and_writes_nothing(
     arguments = ["runs", "export", stored.id, "--store", str(store_copy), "--out", str(out)]
     renamed = copied(town, tmp_path / "renamed", lambda name: f"q{name}")
     for what in ("embeddings", "weights", "embeddings,weights"):
-        assert "trained on other data" in refused(capsys, *arguments, "--what", what, "--data", str(other))
-        said = refused(capsys, *arguments, "--what", what, "--data", str(renamed))
+        what = [what, "--sensitive-output"]
+        assert "trained on other data" in refused(capsys, *arguments, "--what", *what, "--data", str(other))
+        said = refused(capsys, *arguments, "--what", *what, "--data", str(renamed))
         assert "have other ids" in said and "--data" in said
     assert "trained on other data" in refused(
         capsys, "audit", stored.id, "--data", str(other), "--store", str(store_copy)
     )
     (stored.folder / "embedding.npy").write_bytes(b"junk")
-    assert "embedding.npy" in refused(capsys, *arguments, "--what", "weights,embeddings")
+    assert "embedding.npy" in refused(capsys, *arguments, "--what", "weights,embeddings", "--sensitive-output")
     assert not out.exists()
 
 
@@ -247,20 +250,76 @@ def test_export_to_a_place_that_cannot_be_written(
 def test_export(seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored = next(r for r in uge.RunStore(seeded).list() if r.config["method"] == "uge-w")
     arguments = ["runs", "export", stored.id, "--store", str(seeded), "--out", str(tmp_path / "out")]
-    code, out, _ = uge_runs(capsys, *arguments, "--what", "embeddings,weights")
-    assert code == 0
+    code, out, err = uge_runs(capsys, *arguments, "--what", "embeddings,weights", "--sensitive-output")
+    assert code == 0 and "weights.csv: Sensitive personal data" in err
     names = ["embeddings.npy", "ids.json", "embeddings.csv", "weights.csv"]
     assert [Path(line).name for line in out.splitlines()] == names
     assert json.loads((tmp_path / "out" / "ids.json").read_text()) == [f"p{i}" for i in range(200)]
     lines = (tmp_path / "out" / "embeddings.csv").read_text().splitlines()
     assert len(lines) == 201 and lines[1].startswith("p")
     weights = (tmp_path / "out" / "weights.csv").read_text().splitlines()
-    assert weights[0] == "source,target,weight" and weights[1].split(",")[0].startswith("p")
-    assert len(weights) - 1 < stored.dataset["num_edges"]
-    assert float(weights[1].split(",")[2]) > 0
+    assert weights[0].startswith("# Sensitive personal data") and weights[1] == "source,target,weight"
+    assert weights[2].split(",")[0].startswith("p")
+    assert len(weights) - 2 < stored.dataset["num_edges"]
+    assert float(weights[2].split(",")[2]) > 0
     assert not any((tmp_path / "out").glob("*twin*"))
     assert "embeddings, weights" in refused(capsys, *arguments, "--what", "twin")
     assert "names nothing" in refused(capsys, *arguments, "--what", ",")
+
+
+def test_weights_tell_groups_and_are_written_only_when_asked(
+    seeded: Path, town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = next(r for r in uge.RunStore(seeded).list() if r.config["method"] == "uge-w")
+    out = tmp_path / "out"
+    arguments = ["runs", "export", stored.id, "--store", str(seeded), "--out", str(out), "--what", "weights"]
+    said = refused(capsys, *arguments)
+    assert "sensitive personal data" in said and "--sensitive-output" in said and not out.exists()
+    assert uge_runs(capsys, *arguments, "--sensitive-output")[0] == 0
+    table = pd.read_csv(out / "weights.csv", skiprows=1)
+    # Why: whose lightest edge is one between two cities, and which weights a person sees, sorts people by city.
+    ends = pd.concat(
+        [
+            table[["source", "weight"]].set_axis(["id", "weight"], axis=1),
+            table[["target", "weight"]].set_axis(["id", "weight"], axis=1),
+        ]
+    )
+    sets = ends.groupby("id")["weight"].agg(lambda w: tuple(sorted({round(x, 6) for x in w})))
+    city = pd.read_csv(town / "nodes.csv").set_index("id")["city"]
+    both = pd.DataFrame({"sets": sets, "city": city}).dropna()
+    guessed = both.groupby("sets")["city"].agg(lambda c: c.value_counts().iloc[0])
+    assert guessed.sum() > 0.9 * len(both)
+
+
+def test_what_is_exported_is_its_users_alone_from_the_start(
+    seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = next(r for r in uge.RunStore(seeded).list() if r.config["method"] == "uge-w")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "embeddings.csv").write_text("of before")
+    (out / "embeddings.csv").chmod(0o644)
+    modes: list[int] = []
+    opened = os.open
+
+    def noted(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
+        number = opened(path, flags, mode, **more)
+        if str(path).startswith(str(out)):
+            modes.append(os.fstat(number).st_mode & 0o777)
+        return number
+
+    monkeypatch.setattr(os, "open", noted)
+    before = os.umask(0)
+    try:
+        here = ["--store", str(seeded), "--out", str(out)]
+        weights = ["--what", "embeddings,weights", "--sensitive-output"]
+        assert uge_runs(capsys, "runs", "export", stored.id, *here, *weights)[0] == 0
+        assert uge_runs(capsys, "report", stored.id, *here, "--format", "html,json,csv")[0] == 0
+    finally:
+        os.umask(before)
+    written = list(out.iterdir())
+    assert len(written) == 7 and {p.stat().st_mode & 0o777 for p in written} == {0o600}
+    assert modes == [0o600] * 7
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_a_run_is_no_request_to_fetch_its_graph_anew(host, tmp_path, capsys):
     arguments = ["--sensitive", "mature", "--epochs", "2", "--device", "cpu", "--exposure", "seen"]
     assert run(["train", "pyg:Twitch:PT", *arguments]) == 0
     run_id = capsys.readouterr().out.splitlines()[-1]
-    export = ["runs", "export", run_id, "--what", "weights", "--out", str(tmp_path / "out")]
+    export = ["runs", "export", run_id, "--what", "weights", "--sensitive-output", "--out", str(tmp_path / "out")]
     assert run(export) == 0
     shutil.rmtree(tmp_path / "store/datasets/Twitch-PT")
     capsys.readouterr()

@@ -113,13 +113,13 @@ def test_the_address_says_where_along_its_path_run_b_stands(
 def test_groups_and_ids_select_without_a_mouse(app: AppTest) -> None:
     app.multiselect(key="projection_groups").set_value(["B"]).run()
     assert not app.exception
-    table, people = (d.value for d in app.dataframe)
+    (table,), (people,) = ([t.value for t in found] for found in (app.dataframe, app.table))
     assert table.set_index("Group").loc["B", "Against everybody"] == "more"
     assert set(people["city"]) == {"B"} and "people selected" in words(app)
     for traces in charts(app):
         assert [bool(t["selectedpoints"]) for t in traces] == [t["name"] == "B" for t in traces]
     app.text_area(key="projection_ids").set_value("p3, p5 nobody").run()
-    assert app.dataframe[1].value["id"].tolist() == ["p3", "p5"]
+    assert app.table[0].value["id"].tolist() == ["p3", "p5"]
     assert "There is nobody called nobody." in words(app) and "too few to compare" in words(app)
     app.button(key="projection_clear").click().run()
     assert not app.dataframe and all("selectedpoints" not in t for traces in charts(app) for t in traces)
@@ -127,7 +127,7 @@ def test_groups_and_ids_select_without_a_mouse(app: AppTest) -> None:
 
 def test_a_selection_is_sent_to_whatif_as_the_users_own_ids(app: AppTest) -> None:
     app.multiselect(key="projection_groups").set_value(["B"]).run()
-    ids = app.dataframe[1].value["id"].tolist()
+    ids = app.table[0].value["id"].tolist()
     found = [b for b in app.button if b.key == "projection_send"]
     assert len(found) == (ROOT / "pages" / "whatif.py").exists()
     if found:

@@ -81,7 +81,7 @@ def test_the_ego_network_has_its_table_and_words(app: AppTest) -> None:
     nodes(app, "p10")
     (chart,) = app.get("plotly_chart")
     assert chart.proto.alt.startswith("Edges of p10 weigh")
-    ego = next(d.value for d in app.dataframe if "Weight" in d.value)
+    ego = next(t.value for t in app.table if "Weight" in t.value)
     assert {"From", "To", "R", "R~", "Edges observed", "Edges expected", "Why"} <= set(ego)
 
 

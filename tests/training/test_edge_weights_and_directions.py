@@ -336,9 +336,9 @@ def test_from_files_to_the_export(tmp_path, monkeypatch, capsys):
     assert uge(["train", str(folder), "--backbone", "gcn", "--epochs", "5", "--device", "cpu"]) == 0
     run_id = capsys.readouterr().out.splitlines()[-1]
     out = tmp_path / "out"
-    assert uge(["runs", "export", run_id, "--what", "weights", "--out", str(out)]) == 0
-    header, *rows = (out / "weights.csv").read_text().splitlines()
-    assert header == "source,target,weight,edge_weight"
+    assert uge(["runs", "export", run_id, "--what", "weights", "--sensitive-output", "--out", str(out)]) == 0
+    warning, header, *rows = (out / "weights.csv").read_text().splitlines()
+    assert warning.startswith("# Sensitive personal data") and header == "source,target,weight,edge_weight"
     given = {
         tuple(row.split(",")[:2]): float(row.split(",")[2]) for row in (folder / "edges.csv").read_text().split()[1:]
     }
@@ -357,8 +357,8 @@ def test_the_export_of_a_method_that_chooses_steps_is_their_chances(tmp_path, mo
     train = ["train", str(folder), "--sensitive", "city", "--method", method, "--backbone", "deepwalk", "--epochs", "1"]
     assert uge([*train, "--exposure", "seen", "--device", "cpu"]) == 0
     run_id = capsys.readouterr().out.splitlines()[-1]
-    assert uge(["runs", "export", run_id, "--what", "weights", "--out", str(out)]) == 0
-    header, *rows = (out / "weights.csv").read_text().splitlines()
+    assert uge(["runs", "export", run_id, "--what", "weights", "--sensitive-output", "--out", str(out)]) == 0
+    _, header, *rows = (out / "weights.csv").read_text().splitlines()
     assert header == "source,target,step_chance,step_chance_back,edge_weight"
     total, groups = {}, {}
     for source, target, there, back, _ in (row.split(",") for row in rows):

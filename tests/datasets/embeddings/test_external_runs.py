@@ -83,7 +83,8 @@ def test_it_is_listed_shown_exported_and_deleted(town, vectors, store, tmp_path,
     graph = uge.load(town)
     for name in ("embeddings.npy", "embeddings.csv"):
         assert np.array_equal(uge.read_embedding(tmp_path / "out" / name, graph), np.load(vectors))
-    said = refused(capsys, "runs", "export", run_id, "--what", "weights", "--out", tmp_path / "out")
+    weights = ["--what", "weights", "--sensitive-output"]
+    said = refused(capsys, "runs", "export", run_id, *weights, "--out", tmp_path / "out")
     assert "was not trained here and has no edge weights" in said
     code, out, _ = uge_runs(capsys, "runs", "delete", run_id)
     assert code == 0 and "embedding.npy" in out and not store.list()

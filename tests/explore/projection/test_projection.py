@@ -259,6 +259,7 @@ def test_deleting_a_run_removes_its_pictures_and_nothing_exports_them(
         run.id,
         "--what",
         "embeddings,weights",
+        "--sensitive-output",
         "--out",
         str(out),
         "--store",

@@ -22,6 +22,7 @@ from uge_core.explore.whatif.edits import DropEdges, Edit, FlipValue, Threshold
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.explore.whatif.source import scenario_graph
 from uge_core.graph.graph import AttributedGraph
+from uge_core.views.report.scenarios import scenario_digest
 from uge_core.views.whatif import judged_view, retrained_view
 
 
@@ -119,6 +120,7 @@ def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Pat
             [
                 "report",
                 run.id,
+                "--sensitive-output",
                 "--scenarios",
                 scenario.name,
                 "--format",
@@ -132,6 +134,7 @@ def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Pat
         == 0
     )
     audit, edited = json.loads((out / "report.json").read_text())
+    assert edited["record_sha256"] == scenario_digest(edited)
     assert audit == own.load(run.id).audit and edited["sha256"] == scenario.hash and edited["data"] == scenario.data
     assert edited["edits"] == [e.words for e in scenario.edits]
     (result,) = edited["results"]

@@ -29,6 +29,9 @@ def add(parsers: Parsers) -> None:
     one.add_argument(
         "--scenarios", type=text_list, default=[], metavar="S,..", help="stored what-if scenarios to add, by id or name"
     )
+    one.add_argument(
+        "--sensitive-output", action="store_true", help="write scenarios too whose edits name people and their values"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,7 +40,13 @@ def run(args: argparse.Namespace) -> int:
 
     sheet = Sheet(args.title, args.author, args.purpose)
     for path in report(
-        args.runs, args.out, formats=args.format, sheet=sheet, scenarios=args.scenarios, store=RunStore(args.store)
+        args.runs,
+        args.out,
+        formats=args.format,
+        sheet=sheet,
+        scenarios=args.scenarios,
+        sensitive_output=args.sensitive_output,
+        store=RunStore(args.store),
     ):
         print(path)
     return DONE

@@ -1,24 +1,29 @@
 """Reports of stored audits: one offline HTML file, PDF, JSON and CSV, all made from the same records.
 
-Every format prints the SHA-256 of each record. The JSON file is the records themselves, what `uge verify`
-takes; the HTML file holds them too. No format holds a node but those a what-if scenario names that was asked
-for: aggregates only. Text is escaped in HTML, and in CSV a cell that would start a formula is quoted.
+Every format prints the SHA-256 of each record and carries what it is made of (`recipe`), so that `check` makes it anew
+and compares. The JSON file is the records themselves; the HTML file holds them too. No format holds a node but those a
+what-if scenario names that was asked for: aggregates only. Text is escaped in HTML, and in CSV a cell that would start a
+formula is quoted.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from uge_core.errors import ConfigError
+from uge_core.files import write_atomically
 from uge_core.registry import unknown_name
-from uge_core.views.report.document import document
+from uge_core.views.report import pieces, printed, recipe, table
+from uge_core.views.report.document import document, drawn_by
 from uge_core.views.report.pdf import browser, print_pdf
-from uge_core.views.report.scenarios import scenario_ids, scenario_lines, scenario_records
-from uge_core.views.report.table import rows_csv
+from uge_core.views.report.recipe import Recipe
+from uge_core.views.report.scenarios import naming, scenario_ids, scenario_lines, scenario_records
 
 if TYPE_CHECKING:
     from uge_core.runs.store import RunStore
@@ -51,6 +56,7 @@ def report(
     formats: Sequence[str] | None = None,
     sheet: Sheet | None = None,
     scenarios: Sequence[str] = (),
+    sensitive_output: bool = False,
     store: RunStore | None = None,
 ) -> list[Path]:
     """Writes the report of some audited runs.
@@ -61,13 +67,15 @@ def report(
         formats: some of html, pdf, json, csv; None: what the file's ending says, for a folder html.
         sheet: title, author and purpose.
         scenarios: stored what-if scenarios, by id or name.
+        sensitive_output: write scenarios too whose edits name people.
         store: where the runs lie; None means ``$UGE_STORE``, else ``./uge-store``.
 
     Returns:
         The files written.
 
     Raises:
-        ConfigError: no run, a run without an audit, an unknown format or scenario, or a PDF where no browser is found.
+        ConfigError: no run, a run without an audit, an unknown format or scenario, one that names people without
+            `sensitive_output`, or a PDF where no browser is found.
         RunNotFound: there is no such run.
     """
     from uge_core.runs.store import RunStore
@@ -87,22 +95,34 @@ def report(
             "a PDF is printed by Chromium or Chrome, and none was found; install one, name it with BROWSER_PATH, "
             "or take html, which prints well"
         )
-    made = contents(runs, sheet=sheet, scenarios=scenario_ids(store, scenarios), store=store)
+    ids = scenario_ids(store, scenarios)
+    if (named := naming(store, ids)) and not sensitive_output:
+        raise ConfigError(
+            f"scenario {named[0]!r} is sensitive personal data: its edits name people and what becomes of their values; add "
+            "--sensitive-output (sensitive_output=True) where you may have that in a file, or leave it out"
+        )
+    made = contents(runs, sheet=sheet, scenarios=ids, store=store)
     paths = []
     for name in chosen:
         path = out if single else out / f"report.{name}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(made[name]())
+        write_atomically(path, partial(_put, made[name]()))
         paths.append(path)
     return paths
 
 
 def contents(
-    runs: Sequence[StoredRun | str], *, sheet: Sheet | None = None, scenarios: Sequence[str] = (), store: RunStore
+    runs: Sequence[StoredRun | str],
+    *,
+    sheet: Sheet | None = None,
+    scenarios: Sequence[str] = (),
+    store: RunStore,
+    made: str | None = None,
 ) -> Mapping[str, Callable[[], bytes]]:
     """By format, what makes the file's bytes; arguments and errors as for `report`.
 
     `scenarios` are ids of what-if scenarios, which every format holds with what the What-if page found for these runs.
+    `made` is when, as it is told; None: now.
     """
     loaded = [store.load(r if isinstance(r, str) else r.id) for r in runs]
     if not loaded:
@@ -113,18 +133,58 @@ def contents(
     loaded = list({run.id: run for run in loaded}.values())
     records = [run.audit for run in loaded if run.audit is not None]
     edited = scenario_records(store, scenarios, [run.id for run in loaded])
+    sheet = sheet or Sheet()
+    card = Recipe(
+        made=made or time.strftime("%Y-%m-%d %H:%M %Z"),
+        title=sheet.title,
+        author=sheet.author,
+        purpose=sheet.purpose,
+        runs={run.id: record["sha256"] for run, record in zip(loaded, records, strict=True)},
+        scenarios={i: record["record_sha256"] for i, record in zip(scenarios, edited, strict=True)},
+        drawn_by=drawn_by(),
+        maker=recipe.maker(),
+    )
 
     def page() -> str:
-        return document(loaded, records, sheet or Sheet(), store, scenarios)
+        html = document(loaded, records, sheet, store, card.made, scenarios)
+        line = card.sealed(content_of_page(pieces.pieces(html)))
+        start, found, end = html.rpartition(_PLACE)
+        return f"{start}{found[: -len(_END)]}{line}{_END}{end}"
+
+    def printed_page() -> bytes:
+        pdf = print_pdf(page())
+        return printed.with_recipe(pdf, card.sealed(recipe.sha256(pdf)))
+
+    def lines() -> str:
+        text = table.rows_csv(records, list(scenario_lines(edited))).encode("utf-8", "backslashreplace").decode()
+        return table.with_recipe(text, card.sealed(content_of_table(table.lines(text)[0])))
 
     return {
         "html": lambda: page().encode("utf-8"),
-        "pdf": lambda: print_pdf(page()),
+        "pdf": printed_page,
         "json": lambda: json.dumps(_one([*records, *edited]), indent=1, ensure_ascii=False).encode(
             "utf-8", "backslashreplace"
         ),
-        "csv": lambda: rows_csv(records, list(scenario_lines(edited))).encode("utf-8-sig", "backslashreplace"),
+        "csv": lambda: lines().encode("utf-8-sig"),
     }
+
+
+_END = "</script>"
+_PLACE = f'<script type="application/json" id="{pieces.RECIPE}">{_END}'
+
+
+def content_of_page(page: Sequence[pieces.Piece]) -> str:
+    """The SHA-256 of what a page says, but for its recipe."""
+    return recipe.sha256([[p.kind, p.content] for p in page if p.kind != pieces.RECIPE])
+
+
+def content_of_table(lines: Sequence[Sequence[str]]) -> str:
+    """The SHA-256 of a table's cells."""
+    return recipe.sha256(lines)
+
+
+def _put(content: bytes, file: IO[bytes]) -> None:
+    file.write(content)
 
 
 def _one(records: list[dict[str, Any]]) -> Any:

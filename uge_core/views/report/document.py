@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from uge_core.views import words
 from uge_core.views.figures.leakage import CHART_CONFIG, leakage_figure
 from uge_core.views.leakage import leakage_choices, leakage_view
 from uge_core.views.overview import sentences
+from uge_core.views.report.scenarios import SENSITIVE
 from uge_core.views.report.table import suppressed
 from uge_core.views.rows import usable_by
 from uge_core.views.whatif import JudgedView, judged_view
@@ -36,15 +36,19 @@ def document(
     records: Sequence[Mapping[str, Any]],
     sheet: Sheet,
     store: RunStore,
+    made: str,
     scenarios: Sequence[str] = (),
 ) -> str:
     """The HTML of a report; every number in it stands in the records, which it holds.
+
+    The same arguments give the same text, so that a report can be made anew and compared.
 
     Args:
         runs: audited runs.
         records: their sealed records, in the same order.
         sheet: title, author and purpose.
         store: where the runs lie.
+        made: when, in words.
         scenarios: ids of stored what-if scenarios.
     """
     from jinja2 import Environment
@@ -57,16 +61,23 @@ def document(
     held = json.dumps(list(records), ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
     return template.render(
         sheet=sheet,
-        made=time.strftime("%Y-%m-%d %H:%M %Z"),
+        made=made,
         sentences=sentences(runs),
         runs=[_run(run, record, names[run.id]) for run, record in zip(runs, records, strict=True)],
         datasets=list({r["dataset"]["fingerprint"]: r["dataset"] for r in records}.values()),
         scenarios=[_scenario(store, i, names) for i in scenarios],
-        charts=[_chart(c) for c in _charts(store, [r.id for r in runs])],
+        charts=[_chart(c, f"chart-{i}") for i, c in enumerate(_charts(store, [r.id for r in runs]), start=1)],
         metrics=[METRICS[m] for m in METRICS if any(row["metric"] == m for r in records for row in r["rows"])],
         plotly=Markup(get_plotlyjs()),
         records=Markup(held),
     )
+
+
+def drawn_by() -> str:
+    """The version of the library that draws the charts."""
+    from plotly import __version__
+
+    return str(__version__)
 
 
 def _charts(store: RunStore, ids: list[str]) -> Iterator[tuple[Any, Any]]:
@@ -79,12 +90,14 @@ def _charts(store: RunStore, ids: list[str]) -> Iterator[tuple[Any, Any]]:
                     yield view, leakage_figure(view)
 
 
-def _chart(chart: tuple[Any, Any]) -> dict[str, Any]:
+def _chart(chart: tuple[Any, Any], name: str) -> dict[str, Any]:
     from markupsafe import Markup
 
     view, figure = chart
     figure.update_layout(title=None, paper_bgcolor="white", plot_bgcolor="white", template="plotly_white")
-    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config=CHART_CONFIG, default_width="100%")
+    drawn = figure.to_html(
+        full_html=False, include_plotlyjs=False, config=CHART_CONFIG, default_width="100%", div_id=name
+    )
     return {
         "title": view.title,
         "caption": view.caption,
@@ -103,6 +116,7 @@ def _scenario(store: RunStore, scenario_id: str, names: Mapping[str, str]) -> di
         "sha256": scenario.hash,
         "data": scenario.data,
         "edits": [e.words for e in scenario.edits],
+        "warning": SENSITIVE if scenario.nodes else "",
         "runs": [
             {"label": names[run_id], "tier": view.tier, "why_not": view.why_not, "rows": _texts(view)}
             for run_id, answer in kept.results(scenario_id, names).items()

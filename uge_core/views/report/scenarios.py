@@ -1,20 +1,33 @@
 """What-if scenarios as a report's JSON and CSV hold them: what was edited, and what each run gave before and after.
 
 Numbers are those of the What-if page, aggregates all; cells of group pairs are left out. An edit's words name the
-nodes that it is about, so a scenario goes into a report only where it is asked for.
+nodes that it is about, so a scenario goes into a report only where it is asked for. `sha256` is that of data and edits,
+`record_sha256` that of the record's canonical bytes without this field.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from uge_core.audit.record import SCENARIO_NAME
+from uge_core.audit.record import SCENARIO_NAME, canonical
 from uge_core.errors import ConfigError
 from uge_core.explore.whatif.scenario import Scenarios
 
 if TYPE_CHECKING:
     from uge_core.runs.store import RunStore
+
+SENSITIVE = (
+    "Sensitive personal data: the edits name people and what becomes of their values. Keep this report as you keep the "
+    "attribute itself."
+)
+
+
+def naming(store: RunStore, ids: Iterable[str]) -> list[str]:
+    """The names of those scenarios whose edits name people."""
+    kept = Scenarios(store)
+    return [s.name for s in (kept.load(i).scenario for i in ids) if s.nodes]
 
 
 def scenario_ids(store: RunStore, asked: Sequence[str]) -> list[str]:
@@ -36,7 +49,7 @@ def scenario_ids(store: RunStore, asked: Sequence[str]) -> list[str]:
 
 
 def scenario_records(store: RunStore, ids: Iterable[str], run_ids: Sequence[str]) -> list[dict[str, Any]]:
-    """One `uge-whatif/1` record a scenario: name, SHA-256 of data and edits, the edits in words, and by run the rows.
+    """One `uge-whatif/1` record a scenario: name, hashes, the edits in words, and by run the rows.
 
     Raises:
         StoreError: there is no such scenario, or it cannot be read.
@@ -61,23 +74,30 @@ def scenario_records(store: RunStore, ids: Iterable[str], run_ids: Sequence[str]
             }
             for run_id, answer in kept.results(scenario_id, run_ids).items()
         ]
-        out.append(
-            {
-                "schema": SCENARIO_NAME,
-                "name": scenario.name,
-                "sha256": scenario.hash,
-                "data": scenario.data,
-                "edits": [e.words for e in scenario.edits],
-                "results": results,
-            }
-        )
+        record = {
+            "schema": SCENARIO_NAME,
+            "name": scenario.name,
+            "sha256": scenario.hash,
+            "data": scenario.data,
+            "edits": [e.words for e in scenario.edits],
+            "warning": SENSITIVE if scenario.nodes else None,
+            "results": results,
+        }
+        out.append(record | {"record_sha256": scenario_digest(record)})
     return out
+
+
+def scenario_digest(record: Mapping[str, Any]) -> str:
+    """The SHA-256 of the canonical bytes of such a record without its `record_sha256`."""
+    return hashlib.sha256(canonical({k: v for k, v in record.items() if k != "record_sha256"})).hexdigest()
 
 
 def scenario_lines(records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Their rows for a CSV table, a line before and a line after each; a scenario that was not measured is one line."""
     for record in records:
-        head = {"scenario": record["name"], "sha256": record["sha256"], "edits": "; ".join(record["edits"])}
+        edits = "; ".join(record["edits"])
+        head = {"scenario": record["name"], "sha256": record["sha256"]}
+        head["edits"] = f"{record['warning']} {edits}" if record["warning"] else edits
         if not record["results"]:
             yield head | {"kind": "scenario, not measured"}
         for result in record["results"]:
