@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.campaigns import disclosure as campaign
-from uge_core.__main__ import main
 from uge_core.audit.disclosure import Everybody
+from uge_core.cli import main
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.split import probe_split
 from uge_core.graph.suppression import FEWEST
@@ -143,7 +143,7 @@ def test_sums_over_rows_and_columns_pin_a_combination():
 
 def test_the_attack_finds_what_is_not_protected(tmp_path):
     faults = []
-    for seed in range(3):
+    for seed in range(1):
         p = campaign.population(np.random.default_rng([seed, 1]))
         record = campaign.released(p.graph, p.embedding, RunStore(tmp_path / str(seed)), exact=True)
         assert record["disclosure"] == EXACT and record["asked"]["exact"] is True
@@ -151,6 +151,7 @@ def test_the_attack_finds_what_is_not_protected(tmp_path):
     assert any(faults)
 
 
+@pytest.mark.slow
 def test_nothing_that_is_told_gives_small_counts_away():
     trials = list(campaign.run(7, quick=True))
     assert len(trials) > 10 and [t for t in trials if t[1] is not None] == []
@@ -198,9 +199,9 @@ def test_exact_figures_are_asked_for_and_say_so(tmp_path, capsys):
     np.save(tmp_path / "z.npy", rng.normal(size=(60, 4)).astype(np.float32))
     common = ["audit", "--embeddings", str(tmp_path / "z.npy"), "--data", str(data), "--attributes", "team"]
     common += ["--attackers", "linear", "--json", "--store", str(tmp_path / "store")]
-    assert main([*common]) in (0, 3)
+    assert main.run([*common]) in (0, 3)
     told_record = json.loads(capsys.readouterr().out)
-    assert main([*common, "--exact"]) in (0, 3)
+    assert main.run([*common, "--exact"]) in (0, 3)
     printed = capsys.readouterr()
     record = json.loads(printed.out)
     assert record["disclosure"] == EXACT and EXACT in printed.err and "disclosure" not in told_record
@@ -210,7 +211,7 @@ def test_exact_figures_are_asked_for_and_say_so(tmp_path, capsys):
     ]
     assert [sum(c["n"] for c in cell) for cell in cells] == [48 * 47 // 2, 60 * 59 // 2]
     assert "c" not in {c["a"] for c in cells[0]} and "12 people are left out" in json.dumps(told_record)
-    assert main(["runs", "show", record["run_id"], "--json", "--store", str(tmp_path / "store")]) == 0
+    assert main.run(["runs", "show", record["run_id"], "--json", "--store", str(tmp_path / "store")]) == 0
     assert json.loads(capsys.readouterr().out)["audit"]["asked"].get("exact") is None
 
 

@@ -153,14 +153,24 @@ class Release:
             for a, codes, length in zip(attributes, classes, table.shape, strict=True)
         ]
         while (narrow := pinned(table, hidden, small, told, self.least)) is not None:
-            row, column = narrow
-            free = np.where(hidden | (table == 0), table.sum() + 1, table)
-            in_row, in_column = (row, int(free[row].argmin())), (int(free[:, column].argmin()), column)
-            beside = min(in_row, in_column, key=lambda place: int(free[place]))
-            if free[beside] > table.sum():
+            ring = _ring(table, hidden, *narrow)
+            if ring is None:
                 return np.asarray(table > 0)
-            hidden[beside] = True
+            hidden[ring] = True
         return hidden
+
+
+def _ring(table: IntArray, hidden: BoolArray, row: int, column: int) -> tuple[list[int], list[int]] | None:
+    """The four corners of the rectangle, of which one is given, that leaves out the fewest people more; None: none is."""
+    cost = np.where(hidden, 0, table)
+    whole = cost[row][None] + cost[:, column][:, None] + cost
+    there = (table[row][None] > 0) & (table[:, column][:, None] > 0) & (table > 0)
+    there[row], there[:, column] = False, False
+    there &= whole > 0
+    if not there.any():
+        return None
+    r, c = np.unravel_index(int(np.where(there, whole, table.sum() + 1).argmin()), table.shape)
+    return [row, row, int(r), int(r)], [column, int(c), column, int(c)]
 
 
 def removals(size: IntArray, within: IntArray, least: int) -> IntArray:
@@ -446,6 +456,18 @@ def coarse(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in diagnostics.items()
     }
     return dict(plain(kept))
+
+
+def coarse_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a trial edit, without what would tell whom it moved: numbers of people, cells, remarks, further decimals."""
+    digits = 3 if (row["n"] or 0) >= 1000 else 2
+    rounded = ("value", "ci_low", "ci_high", "floor_random", "p_value")
+    kept = {k: v for k, v in row.items() if k not in ("cells", *rounded)} | {
+        "n": None,
+        "floor_majority": None,
+        "note": None,
+    }
+    return kept | {k: None if row[k] is None else round(row[k], digits) for k in rounded}
 
 
 def _make_ledger(db: sqlite3.Connection) -> None:

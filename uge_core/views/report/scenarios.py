@@ -1,6 +1,7 @@
 """What-if scenarios as a report's JSON and CSV hold them: what was edited, and what each run gave before and after.
 
-Numbers are those of the What-if page, aggregates all; cells of group pairs are left out. An edit's words name the
+Numbers are those of the What-if page in two or three decimals; cells, remarks and numbers of people are left out, as
+what one person's edit changes in them tells that person's group. An edit's words name the
 nodes that it is about, so a scenario goes into a report only where it is asked for. `sha256` is that of data and edits,
 `record_sha256` that of the record's canonical bytes without this field.
 """
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uge_core.audit.record import SCENARIO_NAME, canonical
 from uge_core.errors import ConfigError
 from uge_core.explore.whatif.scenario import Scenarios
+from uge_core.runs.disclosure import coarse_row
 
 if TYPE_CHECKING:
     from uge_core.runs.store import RunStore
@@ -67,7 +69,7 @@ def scenario_records(store: RunStore, ids: Iterable[str], run_ids: Sequence[str]
                     {
                         "tier": pair["tier"],
                         "thresholds": pair["thresholds"],
-                        **{side: {k: v for k, v in pair[side].items() if k != "cells"} for side in ("before", "after")},
+                        **{side: coarse_row(pair[side]) for side in ("before", "after")},
                     }
                     for pair in answer["rows"]
                 ],
