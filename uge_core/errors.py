@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+
+_OBEYED = ("Cc", "Cs", "Zl", "Zp")
+_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def escaped(text: str) -> str:
+    r"""A text with `\x1b` or `\u202e` in the place of what a terminal obeys, or what turns the text behind it round.
+
+    Names of files, columns and people are written by others; a line's end is one of these characters.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in _OBEYED or _TURNING.match(c) else c
+        for c in text
+    )
 
 
 class UgeError(Exception):
     """Base of every error this package raises on purpose; shown as its text, without a traceback."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(escaped, super().__str__().split("\n")))
 
 
 class ConfigError(UgeError):
@@ -29,7 +49,10 @@ class TooManyGroups(ConfigError):
 
 
 class GraphError(UgeError):
-    """The data that came in cannot be made into an attributed graph."""
+    """The data that came in cannot be made into an attributed graph; said in one line."""
+
+    def __str__(self) -> str:
+        return escaped(Exception.__str__(self))
 
 
 class DatasetMissing(GraphError):
@@ -45,15 +68,21 @@ class NotRecognised(GraphError):
     """
 
     def __init__(self, found: str, next_step: str) -> None:
-        self.found, self.next_step = (re.sub(r"[\r\n]+", " ", text) for text in (found, next_step))
+        self.found, self.next_step = (escaped(text) for text in (found, next_step))
         super().__init__(f"{self.found}\n{self.next_step}")
+
+    def __str__(self) -> str:
+        return f"{self.found}\n{self.next_step}"
 
     def __reduce__(self) -> tuple[type[NotRecognised], tuple[str, str]]:
         return type(self), (self.found, self.next_step)
 
 
 class EmbeddingError(UgeError):
-    """A file of embeddings cannot be read, or does not fit the graph."""
+    """A file of embeddings cannot be read, or does not fit the graph; said in one line."""
+
+    def __str__(self) -> str:
+        return escaped(Exception.__str__(self))
 
 
 class RecordError(UgeError):
