@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
-_OBEYED = ("Cc", "Cs", "Zl", "Zp")
-_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_MOST = 4_000
 
 
 def escaped(text: str) -> str:
@@ -14,12 +13,13 @@ def escaped(text: str) -> str:
 
     Names of files, columns and people are written by others; a line's end is one of these characters.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c) in _OBEYED or _TURNING.match(c) else c
-        for c in text
-    )
+    return text if text.isprintable() else _OBEYED.sub(lambda m: m[0].encode("unicode_escape").decode(), text)
+
+
+def in_a_line(text: str) -> str:
+    """A text escaped, and without its middle where it is too long for a message, as a cell may be."""
+    cut = text if len(text) <= _MOST else f"{text[: _MOST // 2]} [...] {text[-_MOST // 2 :]}"
+    return escaped(cut)
 
 
 class UgeError(Exception):
@@ -52,7 +52,7 @@ class GraphError(UgeError):
     """The data that came in cannot be made into an attributed graph; said in one line."""
 
     def __str__(self) -> str:
-        return escaped(Exception.__str__(self))
+        return in_a_line(Exception.__str__(self))
 
 
 class DatasetMissing(GraphError):
@@ -68,7 +68,7 @@ class NotRecognised(GraphError):
     """
 
     def __init__(self, found: str, next_step: str) -> None:
-        self.found, self.next_step = (escaped(text) for text in (found, next_step))
+        self.found, self.next_step = (in_a_line(text) for text in (found, next_step))
         super().__init__(f"{self.found}\n{self.next_step}")
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class EmbeddingError(UgeError):
     """A file of embeddings cannot be read, or does not fit the graph; said in one line."""
 
     def __str__(self) -> str:
-        return escaped(Exception.__str__(self))
+        return in_a_line(Exception.__str__(self))
 
 
 class RecordError(UgeError):

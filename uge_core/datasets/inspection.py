@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +15,8 @@ from uge_core.graph.graph import Attribute, AttributedGraph
 
 _WIDTH = 88
 _MOST_CELLS = 12
+_LONG = re.compile(r"\S{201,}")
+_SHOWN = 60
 
 
 def inspect(graph: AttributedGraph) -> dict[str, Any]:
@@ -168,6 +171,7 @@ def _column_lines(graph: AttributedGraph) -> list[str]:
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:
     """`text` in lines of the report's width."""
+    short = _LONG.sub(lambda m: f"{m[0][:_SHOWN]}...({len(m[0]):,} characters)", text)
     return textwrap.wrap(
-        text, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2), break_on_hyphens=False
+        short, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2), break_on_hyphens=False
     )
