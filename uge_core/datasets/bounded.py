@@ -26,6 +26,7 @@ _GZIP = b"\x1f\x8b"
 _DEFLATED = 1032
 """What deflate makes of a byte at most."""
 _BLOCK = 2**20
+_ENDLESS = 2**62
 _SPECIAL = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -182,7 +183,7 @@ def check_archive(path: Path, *, count: bool = False) -> None:
         if not count or sum(member.compress_size for member in members) * _DEFLATED <= limit:
             return
         for member in members:
-            member.file_size = max(left, 0) + 1  # zipfile reads no further than this
+            member.file_size = _ENDLESS  # zipfile would read no further
             with archive.open(member) as unpacked:
                 while block := unpacked.read(_BLOCK):
                     left -= len(block)
