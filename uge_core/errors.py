@@ -4,9 +4,29 @@ from __future__ import annotations
 
 import re
 
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_MOST = 4_000
+
+
+def escaped(text: str) -> str:
+    r"""A text with `\x1b` or `\u202e` in the place of what a terminal obeys, or what turns the text behind it round.
+
+    Names of files, columns and people are written by others; a line's end is one of these characters.
+    """
+    return text if text.isprintable() else _OBEYED.sub(lambda m: m[0].encode("unicode_escape").decode(), text)
+
+
+def in_a_line(text: str) -> str:
+    """A text escaped, and without its middle where it is too long for a message, as a cell may be."""
+    cut = text if len(text) <= _MOST else f"{text[: _MOST // 2]} [...] {text[-_MOST // 2 :]}"
+    return escaped(cut)
+
 
 class UgeError(Exception):
     """Base of every error this package raises on purpose; shown as its text, without a traceback."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(escaped, super().__str__().split("\n")))
 
 
 class ConfigError(UgeError):
@@ -29,7 +49,10 @@ class TooManyGroups(ConfigError):
 
 
 class GraphError(UgeError):
-    """The data that came in cannot be made into an attributed graph."""
+    """The data that came in cannot be made into an attributed graph; said in one line."""
+
+    def __str__(self) -> str:
+        return in_a_line(Exception.__str__(self))
 
 
 class DatasetMissing(GraphError):
@@ -45,15 +68,21 @@ class NotRecognised(GraphError):
     """
 
     def __init__(self, found: str, next_step: str) -> None:
-        self.found, self.next_step = (re.sub(r"[\r\n]+", " ", text) for text in (found, next_step))
+        self.found, self.next_step = (in_a_line(text) for text in (found, next_step))
         super().__init__(f"{self.found}\n{self.next_step}")
+
+    def __str__(self) -> str:
+        return f"{self.found}\n{self.next_step}"
 
     def __reduce__(self) -> tuple[type[NotRecognised], tuple[str, str]]:
         return type(self), (self.found, self.next_step)
 
 
 class EmbeddingError(UgeError):
-    """A file of embeddings cannot be read, or does not fit the graph."""
+    """A file of embeddings cannot be read, or does not fit the graph; said in one line."""
+
+    def __str__(self) -> str:
+        return in_a_line(Exception.__str__(self))
 
 
 class RecordError(UgeError):

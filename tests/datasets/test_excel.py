@@ -287,3 +287,39 @@ def test_a_sheet_is_the_csv_file_of_its_cells(tmp_path_factory: pytest.TempPathF
     for i, name in enumerate("abc", 1):
         wanted = ["" if row[i] is None else str(row[i]).strip() for row in rows]
         assert [str(c).strip() for c in found[name].fillna("")] == wanted
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "ZZZZZZ999999999"])
+def test_a_cell_in_the_last_corner_takes_no_memory(tmp_path: Path, place: str) -> None:
+    path = workbook(tmp_path / "x.xlsx", s=[["id", "g"], [1, "a"], [2, "b"]])
+    _with_sheet(
+        path, lambda sheet: sheet.replace("</sheetData>", f'<row><c r="{place}"><v>1</v></c></row></sheetData>')
+    )
+    with pytest.raises(GraphError, match=r"^x.xlsx: unpacks into more than [\d,]+ bytes .*set UGE_MAX_UNPACKED"):
+        excel.read_excel(path)
+
+
+def test_a_directory_of_an_archive_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = workbook(tmp_path / "x.xlsx", s=[["id", "g"], [1, "a"], [2, "b"]])
+    _with_sheet(path, lambda sheet: sheet.replace("</sheetData>", f"{'<row/>' * 2**19}</sheetData>"))
+    data = bytearray(path.read_bytes())
+    for mark, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        start = data.find(mark)
+        while start >= 0:
+            data[start + at : start + at + 4] = (100).to_bytes(4, "little")
+            start = data.find(mark, start + 4)
+    path.write_bytes(data)
+    monkeypatch.setenv("UGE_MAX_UNPACKED", str(2**20))
+    with pytest.raises(GraphError, match=r"^x.xlsx: unpacks into more than 1,048,576 bytes"):
+        excel.read_excel(path)
+
+
+def _with_sheet(path: Path, change: Any) -> None:
+    """Writes a workbook again, with another text in place of its first sheet's."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    members[sheet] = change(members[sheet].decode()).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)

@@ -307,12 +307,14 @@ def test_a_gzip_bomb_is_not_unpacked(write, monkeypatch, name):
     assert len(bomb) < 2**15
     files = {"nodes.csv": NODES, "edges.csv": EDGES, name: bomb}
     files.pop(name.removesuffix(".gz"), None)
-    if name.startswith("g."):
+    text = f"{name}: unpacks into more than 1,048,576 bytes and was not read further; set UGE_MAX_UNPACKED"
+    if name.startswith("g."):  # of which a tenth is allowed, as a graph takes that much more memory
         files = {name: bomb}
+        text = f"{name}: has more than the 104,857 bytes that such a file may have; set UGE_MAX_UNPACKED"
     monkeypatch.setenv("UGE_MAX_UNPACKED", str(2**20))
     with pytest.raises(GraphError) as error:
         load(write(files))
-    assert str(error.value).startswith(f"{name}: unpacks into more than 1,048,576 bytes and was not read further")
+    assert str(error.value).startswith(text)
 
 
 def test_the_limit_can_be_set(monkeypatch):
@@ -334,6 +336,139 @@ def test_an_archive_that_unpacks_into_too_much(write, monkeypatch):
     files = {"nodes.csv": NODES, "edges.npz": archive(**{"data.npy": bytes(2**21)})}
     with pytest.raises(GraphError, match=r"edges.npz: unpacks into more than 1,048,576 bytes"):
         load(write(files))
+
+
+def repeated(value, count, **options) -> bytes:
+    """A Parquet file in which one value stands in all rows."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    columns = {"id": [str(i) for i in range(count)], "text": options.pop("make", lambda v, n: [v] * n)(value, count)}
+    pq.write_table(pa.table(columns), buffer, **options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"make": lambda value, count: pd.Categorical([value] * count)},
+        {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
+        {"row_group_size": 100},
+        {"data_page_version": "2.0", "data_page_size": 100},
+    ],
+)
+@pytest.mark.parametrize("value", ["x" * 20_000, b"x" * 20_000])
+def test_equal_texts_of_parquet_count_each(write, monkeypatch, value, options):
+    nodes = repeated(value, 1000, **options)
+    assert len(nodes) < 2**18
+    monkeypatch.setenv("UGE_MAX_UNPACKED", str(2**23))
+    with pytest.raises(GraphError, match=r"^nodes.parquet: unpacks into more than 8,388,608 bytes .*UGE_MAX_UNPACKED"):
+        load(write({"nodes.parquet": nodes, "edges.csv": EDGES}))
+    monkeypatch.setenv("UGE_MAX_UNPACKED", str(2**28))
+    assert load(write({"nodes.parquet": nodes, "edges.csv": EDGES})).num_nodes == 1000
+
+
+def test_metadata_of_parquet_that_is_no_json(write):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    table = pa.table({"id": ["1", "2", "3"], "g": ["a", "b", "a"]}).replace_schema_metadata({"pandas": "{"})
+    pq.write_table(table, buffer)
+    assert load(write({"nodes.parquet": buffer.getvalue(), "edges.csv": EDGES})).num_nodes == 3
+
+
+LINKED = {
+    "nodes.csv": {"edges.csv": EDGES},
+    "edges.csv": {"nodes.csv": NODES},
+    "g.json": {},
+    "g.graphml": {},
+    "g_gender.clu": {"g.net": "*Vertices 2\n*Edges\n1 2\n"},
+    "ent.g.person.gender": {"out.g": "% sym unweighted\n1 2\n2 3\n"},
+    "dataset.yaml": {"e.csv": EDGES, "n.csv": NODES},
+    "n.csv": {"dataset.yaml": "edges: e.csv\nnodes: n.csv\n", "e.csv": EDGES},
+}
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_a_link_out_of_the_folder_is_refused(write, tmp_path, name):
+    folder = write(LINKED[name])
+    theirs = '{"nodes":[{"id":"secret"}],"links":[]}' if name == "g.json" else "secret,words\n1,2\n"
+    (tmp_path / "theirs").write_text(theirs)
+    (folder / name).symlink_to(tmp_path / "theirs")
+    text = "is a link out of its folder, to .*theirs, and was not read; copy that file|a file in the folder of dataset.yaml"
+    with pytest.raises(GraphError, match=text) as error:
+        load(folder)
+    assert "secret" not in str(error.value)
+
+
+def test_a_link_within_the_folder_is_read(write):
+    folder = write({"2024.data": NODES, "edges.csv": EDGES})
+    (folder / "nodes.csv").symlink_to("2024.data")
+    assert load(folder).num_nodes == 3
+
+
+def test_what_is_no_file_is_named(write):
+    folder = write({"edges.csv": EDGES})
+    os.mkfifo(folder / "nodes.csv")
+    with pytest.raises(GraphError, match=r"is missing.*; nodes.csv is a pipe, which is never read"):
+        load(folder)
+    with pytest.raises(GraphError, match=r"nodes.csv: is a pipe, which is never read"):
+        load(folder / "nodes.csv")
+
+
+TURNED = "\u202eg\u2066\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"nodes.csv": f"id,g\n{TURNED},a\n{TURNED},b\n", "edges.csv": EDGES},
+        {"nodes.csv": NODES, "edges.csv": f"source,target\n1,{TURNED}\n"},
+        {"nodes.csv": f"id,{TURNED},{TURNED}\n", "edges.csv": EDGES},
+        {f"{TURNED}.csv": "a\n"},
+        {"dataset.yaml": f'"{TURNED[:3]}": 1\n'},
+    ],
+)
+def test_an_error_shows_what_turns_text_round(write, capsys, files):
+    folder = write(files)
+    with pytest.raises(GraphError) as error:
+        load(folder)
+    assert "\\u202eg" in str(error.value) and "\u202e" not in str(error.value) and "\x1b" not in str(error.value)
+    run(["data", "inspect", str(folder)])
+    assert "\\u202eg" in (err := capsys.readouterr().err) and "\u202e" not in err
+
+
+def test_a_graph_shows_what_turns_text_round(write, capsys):
+    folder = write({"nodes.csv": f"id,{TURNED}\n1,{TURNED}\n2,b\n3,b\n", "edges.csv": EDGES + "2,3\n"})
+    for command in ("inspect", "describe"):
+        assert run(["data", command, str(folder)]) == 0
+        out = capsys.readouterr().out
+        assert "u202e" in out.lower() and "\u202e" not in out and "\x1b" not in out
+    assert not any("\u202e" in m.text + "".join(m.examples) for m in load(folder).messages)
+
+
+def test_a_cell_of_two_megabytes_is_shown_short(write):
+    folder = write({"nodes.csv": NODES + f"4,{'x' * 2**21}\n", "edges.csv": EDGES})
+    start = time.process_time()
+    text = describe(load(folder))
+    assert len(text) < 10_000 and "xxx...(2,097,152 characters)" in " ".join(text.split())
+    assert not time.process_time() - start > 5
+
+
+@pytest.mark.slow
+def test_hostile_files_of_every_kind():
+    """A few trials of the campaign; `make campaign` runs them all."""
+    pytest.importorskip("pyarrow")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.campaigns", "hostile", "--quick", "--seed", "3"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stdout
 
 
 LOADED = """

@@ -128,7 +128,7 @@ def test_nodes_are_needed(write):
 
 
 def test_too_large(write, monkeypatch):
-    monkeypatch.setenv("UGE_MAX_UNPACKED", "60")
+    monkeypatch.setenv("UGE_MAX_UNPACKED", "120")
     with pytest.raises(GraphError, match=r"g.mtx: has more than the 60 bytes"):
         load(write({"nodes.csv": NODES, "g.mtx": SYMMETRIC}))
 

@@ -142,7 +142,7 @@ def test_refused(write, files, text):
 
 
 def test_too_large(write, monkeypatch):
-    monkeypatch.setenv("UGE_MAX_UNPACKED", "60")
+    monkeypatch.setenv("UGE_MAX_UNPACKED", "600")
     with pytest.raises(GraphError, match=r"g.net: has more than the 60 bytes"):
         load(write({"g.net": NET}))
 

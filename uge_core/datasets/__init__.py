@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from uge_core.datasets.bounded import refuse_link_out, special
 from uge_core.datasets.inspection import describe, inspect
 from uge_core.datasets.layouts import all_layouts
 from uge_core.datasets.layouts.base import Folder, Found, Layout
@@ -137,7 +138,10 @@ def locate(
     if str(spec).startswith(PREFIX):
         root = None if store is None else Path(store)
         return locate_pyg(str(spec), root, may_fetch=may_fetch, on_progress=on_progress)
-    return _choose(*_locate(spec))
+    layout, found = _choose(*_locate(spec))
+    for file in found.files.values():
+        refuse_link_out(file)
+    return layout, found
 
 
 def _locate(spec: str | Path) -> tuple[Folder, str | Path | None]:
@@ -160,9 +164,12 @@ def _locate(spec: str | Path) -> tuple[Folder, str | Path | None]:
             return Folder.open(sample_folder(tail)), None
         if colon and parent.is_dir():
             return Folder.open(parent), tail
+        what = special(path) if path.exists() else ""
     except (OSError, RuntimeError, ValueError) as e:  # RuntimeError: no home folder of that user
         reason = (e.strerror if isinstance(e, OSError) else None) or str(e).rstrip(".")
         raise DatasetMissing(f"{shown}: cannot be opened ({reason}); give a folder in a recognised layout") from None
+    if what:
+        raise DatasetMissing(f"{shown}: is {what}, which is never read; name a folder, or a plain file in one")
     raise DatasetMissing(f"{shown}: no such folder or file; give a folder in a recognised layout, or FOLDER:NAME")
 
 
@@ -254,7 +261,7 @@ def _incomplete(folder: Folder, layout: Layout, dataset: Found) -> DatasetMissin
     there = ", ".join(sorted(p.name for p in dataset.files.values()))
     return DatasetMissing(
         f"{folder.path}: {'; '.join(dataset.missing)}. Found of {layout.title} layout: {there}. "
-        f"Put the missing file{'s' * (len(dataset.missing) > 1)} into this folder"
+        f"Put the missing file{'s' * (len(dataset.missing) > 1)} into this folder{_strange(folder)}"
     )
 
 
@@ -264,8 +271,13 @@ def _unrecognised(folder: Folder) -> NotRecognised:
     if len(folder.files) > 10:
         shown += f" and {len(folder.files) - 10} more"
     hint = next((f"; {f} {why}" for f in folder.files if (why := why_refused(f))), "")
-    hint += next(filter(None, map(_in_capitals, folder.files)), "")
+    hint += next(filter(None, map(_in_capitals, folder.files)), "") + _strange(folder)
     return NotRecognised(f"{folder.path}: no recognised layout. Found: {shown}{hint}", _next_step(folder))
+
+
+def _strange(folder: Folder) -> str:
+    """What in a folder is neither file nor folder."""
+    return "".join(f"; {name} is {what}, which is never read" for name, what in folder.strange[:3])
 
 
 def _next_step(folder: Folder) -> str:

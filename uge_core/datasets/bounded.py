@@ -1,7 +1,7 @@
-"""Opening files that may unpack into far more than they are: a few megabytes of gzip can hold terabytes.
+"""Opening files without trusting them: a pipe may never end, and a few megabytes of gzip can hold terabytes.
 
-What comes out is counted while it is read and refused beyond `unpacked_limit`, so that neither
-memory nor disk is filled first.
+Plain files alone are opened. What comes out is counted while it is read and refused beyond `unpacked_limit`, so that
+neither memory nor disk is filled first: of gzip here, of other forms by their readers, which ask `unpacked_limit` too.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import zipfile
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +23,17 @@ SHARE = 16
 LIMIT_VARIABLE = "UGE_MAX_UNPACKED"
 """The environment variable, in bytes, that takes the place of both."""
 _GZIP = b"\x1f\x8b"
+_DEFLATED = 1032
+"""What deflate makes of a byte at most."""
+_BLOCK = 2**20
+_ENDLESS = 2**62
+_SPECIAL = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 def unpacked_limit() -> int:
@@ -53,9 +65,54 @@ def too_large(path: Path) -> GraphError:
     )
 
 
+def special(path: Path) -> str:
+    """What a path is that is there and no plain file, such as "a pipe", which may have no end; else empty.
+
+    Raises:
+        OSError: nothing is there, or it may not be looked at.
+    """
+    return _called(path.stat().st_mode)
+
+
+def _called(mode: int) -> str:
+    return next((what for holds, what in _SPECIAL if holds(mode)), "")
+
+
+def open_plain(path: Path) -> IO[bytes]:
+    """A file's bytes as they are.
+
+    Raises:
+        GraphError: it is a pipe, a device or what else is no plain file.
+        OSError: it cannot be opened.
+    """
+    what = special(path)
+    if not what:
+        # It may have become a pipe since, which would wait for somebody who writes into it.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        what = _called(os.fstat(handle).st_mode)
+        if not what:
+            return os.fdopen(handle, "rb")
+        os.close(handle)
+    raise GraphError(f"{path.name}: is {what}, which is never read; name a plain file")
+
+
+def refuse_link_out(path: Path) -> None:
+    """Refuses a file that is a link out of its folder: what it leads to may be somebody else's.
+
+    Raises:
+        GraphError: it is one.
+    """
+    target = path.resolve()
+    if not target.is_relative_to(path.parent.resolve()):
+        raise GraphError(
+            f"{path.name}: is a link out of its folder, to {target}, and was not read; copy that file into the folder if "
+            "it belongs to the graph"
+        )
+
+
 def is_gzip(path: Path) -> bool:
     """Whether a file starts like gzip data."""
-    with path.open("rb") as f:
+    with open_plain(path) as f:
         return f.read(2) == _GZIP
 
 
@@ -70,21 +127,29 @@ def open_bytes(path: Path) -> IO[bytes]:
     Reading raises a `GraphError` once more than `unpacked_limit` bytes have come out of it.
     """
     if not is_zipped(path):
-        return path.open("rb")
+        return open_plain(path)
     return io.BufferedReader(_Counted(path), 2**18)
 
 
-def read_bytes(path: Path, most: int) -> bytes:
+def read_bytes(path: Path, most: int, *, settable: bool = False) -> bytes:
     """All bytes of a file that is read whole.
+
+    Args:
+        path: the file.
+        most: how many it may have.
+        settable: whether that follows from `unpacked_limit`.
 
     Raises:
         GraphError: it has more than `most` bytes, or unpacks into them.
     """
+    data = bytearray()
     with open_bytes(path) as f:
-        data = f.read(most + 1)
-    if len(data) > most:
-        raise GraphError(f"{path.name}: has more than the {most:,} bytes that such a file may have")
-    return data
+        while block := f.read(_BLOCK):
+            data += block
+            if len(data) > most:
+                more = f"; set {LIMIT_VARIABLE} to more bytes if you trust it" * settable
+                raise GraphError(f"{path.name}: has more than the {most:,} bytes that such a file may have{more}")
+    return bytes(data)
 
 
 def check_gzip(path: Path) -> None:
@@ -95,20 +160,35 @@ def check_gzip(path: Path) -> None:
         OSError, EOFError, zlib.error: the data are damaged.
     """
     with open_bytes(path) as f:
-        while f.read(2**20):
+        while f.read(_BLOCK):
             pass
 
 
-def check_archive(path: Path) -> None:
-    """Refuses an .npz whose members unpack into too much, by the sizes its own directory gives.
+def check_archive(path: Path, *, count: bool = False) -> None:
+    """Refuses a zip archive whose members unpack into too much.
+
+    Args:
+        path: the file.
+        count: do not trust the sizes that its directory gives, as some readers go on behind them.
 
     Raises:
         GraphError: they do.
         zipfile.BadZipFile: it is no archive.
     """
-    with zipfile.ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > unpacked_limit():
+    left = limit = unpacked_limit()
+    with open_plain(path) as file, zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > limit:
             raise too_large(path)
+        if not count or sum(member.compress_size for member in members) * _DEFLATED <= limit:
+            return
+        for member in members:
+            member.file_size = _ENDLESS  # zipfile would read no further
+            with archive.open(member) as unpacked:
+                while block := unpacked.read(_BLOCK):
+                    left -= len(block)
+                    if left < 0:
+                        raise too_large(path)
 
 
 class _Counted(io.RawIOBase):
@@ -116,7 +196,8 @@ class _Counted(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = gzip.open(path, "rb")  # noqa: SIM115, closed by close()
+        self._plain = open_plain(path)
+        self._file = gzip.GzipFile(fileobj=self._plain, mode="rb")
         self._left = unpacked_limit()
 
     def readable(self) -> bool:
@@ -131,4 +212,5 @@ class _Counted(io.RawIOBase):
 
     def close(self) -> None:
         self._file.close()
+        self._plain.close()
         super().close()

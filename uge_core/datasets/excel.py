@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from uge_core.datasets.bounded import too_large, unpacked_limit
+from uge_core.datasets.bounded import check_archive, too_large, unpacked_limit
 from uge_core.datasets.foreign import refuse_foreign
 from uge_core.datasets.tables import Table, counted, read_table
 from uge_core.errors import GraphError
@@ -32,8 +32,17 @@ NAME_SHEETS = "name the sheet of links 'edges' and the sheet of people 'nodes'"
 _MOST_DIGITS = 15  # that Excel keeps of a number
 _LONGEST_NAME = 80
 _LOCKED = b"\xd0\xcf\x11\xe0"  # old workbooks begin so too
-_TEXT = re.compile(rb"<si[ >]")
-_TEXT_CELL = re.compile(rb't="s"')
+_TEXT = re.compile(rb"<(?:\w+:)?si[\s>]")
+_TEXT_CELL = re.compile(rb"""\bt\s*=\s*["']s["']""")
+_CELLS = b"sheetData"
+_CELL_BYTES = 32  # that a reader takes for each cell, empty or not
+_PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,9})(\d+)""")
+_WITHOUT_PLACE = re.compile(rb"<(?:\w+:)?(?:c|row)(?=[\s/>])(?![^>]*\br\s*=)")
+_ROW = re.compile(rb"<(?:\w+:)?row(?=[\s/>])")
+_ANY_CELL = re.compile(rb"<(?:\w+:)?c(?=[\s/>])")
+_PIECE = 2**22
+_LONGEST_PLACE = 40
+_LONGEST_NUMBER = 18
 _ERROR_CELL = re.compile(rb'<(?:\w+:)?c\s[^>]*t="e"')
 _HIDDEN_ROW = re.compile(rb'<(?:\w+:)?row\s(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
 _NO_VALUE = re.compile(
@@ -87,6 +96,7 @@ def read_excel(
         GraphError: no workbook, several sheets, or what `read_table` raises.
     """
     with _opened(path) as book:
+        _refuse_wide(path)
         names = _names(book)
         sheets = [sheet for name in names.shown if (sheet := book.get_sheet_by_name(name)).height]
         if len(sheets) != 1:
@@ -109,6 +119,7 @@ def read_sheets(path: Path, names: Sequence[str]) -> list[Table]:
         GraphError: no workbook, a sheet without cells, or what `read_table` raises.
     """
     with _opened(path) as book:
+        _refuse_wide(path)
         tables = []
         for name in names:
             sheet = book.get_sheet_by_name(name)
@@ -179,6 +190,7 @@ def _opened(path: Path) -> Iterator[Any]:
         ) from None
     try:
         _refuse_others(path)
+        check_archive(path, count=True)
         _refuse_large(path)
         book = calamine.CalamineWorkbook.from_path(str(path))
     except calamine.PasswordError:
@@ -227,9 +239,6 @@ def _refuse_large(path: Path) -> None:
     """Refuses a workbook of which a reader would make too much: it keeps a text once, however many cells hold it."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-        size = sum(member.file_size for member in members)
-        if size > unpacked_limit():
-            raise too_large(path)
         texts = next((m for m in members if m.filename.endswith("sharedStrings.xml")), None)
         if texts is None:
             return
@@ -238,6 +247,31 @@ def _refuse_large(path: Path) -> None:
             cells = sum(len(_TEXT_CELL.findall(archive.read(m))) for m in members if "worksheets/" in m.filename)
             if longest * cells > unpacked_limit():
                 raise too_large(path)
+
+
+def _refuse_wide(path: Path) -> None:
+    """Refuses sheets of which a reader would make too much: it makes room for all cells up to the last one."""
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            data = archive.read(member) if member.filename.lower().endswith(".xml") else b""
+            if _CELLS in data and _extent(data) * _CELL_BYTES > unpacked_limit():
+                raise too_large(path)
+
+
+def _extent(data: bytes) -> int:
+    """The cells of the smallest rectangle from the first cell on that holds all cells of a sheet, or somewhat more."""
+    width = height = 0
+    for start in range(0, len(data), _PIECE):
+        for letters, digits in set(_PLACE.findall(data, start, start + _PIECE + _LONGEST_PLACE)):
+            column = 0
+            for letter in letters.upper():
+                column = 26 * column + letter - 64
+            width, height = max(width, column), max(height, int(digits[:_LONGEST_NUMBER]))
+    if _WITHOUT_PLACE.search(data):  # these stand behind the ones before
+        rows = _ROW.split(data)
+        width += max(len(_ANY_CELL.findall(row)) for row in rows)
+        height += len(rows)
+    return width * height
 
 
 def _names(book: Any) -> Sheets:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-import unicodedata
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from uge_core.datasets.mixing import mixing
+from uge_core.errors import escaped
 from uge_core.graph.graph import Attribute, AttributedGraph
 
 _WIDTH = 88
 _MOST_CELLS = 12
+_LONG = re.compile(r"\S{201,}")
+_SHOWN = 60
 
 
 def inspect(graph: AttributedGraph) -> dict[str, Any]:
@@ -82,12 +85,7 @@ def describe(graph: AttributedGraph) -> str:
             f"Defaults: missing values {d.unknown}, {d.test_share:.0%} of the edges held out{script}{options}", 0
         ),
     ]
-    return "\n".join(map(_plain, lines))
-
-
-def _plain(text: str) -> str:
-    """`text` without what a terminal would obey instead of showing it, and without line ends."""
-    return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp"))
+    return "\n".join(map(escaped, lines))
 
 
 def _attribute(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
@@ -117,7 +115,7 @@ def _attribute_lines(attributes: list[dict[str, Any]]) -> list[str]:
     """The table of attributes, each with its largest groups under it."""
     if not attributes:
         return ["No attributes: nothing to audit. Name columns with --attributes"]
-    names = [_plain(a["name"]) for a in attributes]
+    names = [escaped(a["name"]) for a in attributes]
     width = max(9, *map(len, names))
     lines = [
         f"{'Attribute':{width}}  {'of':5}  {'values':>6}  {'unknown':>8}  {'edges in group':>14}  {'by chance':>9}"
@@ -142,13 +140,13 @@ def _mixing_lines(attributes: list[dict[str, Any]]) -> list[str]:
         cells = sorted(a["mixing"], key=lambda c: -c["observed"])[:_MOST_CELLS]
         if not cells:
             continue
-        lines += ["", f"Edges between groups of {_plain(a['name'])}"]
+        lines += ["", f"Edges between groups of {escaped(a['name'])}"]
         pairs = [f"{c['a']} - {c['b']}" for c in cells]
-        width = min(max(len(_plain(p)) for p in pairs), _WIDTH // 2)
+        width = min(max(len(escaped(p)) for p in pairs), _WIDTH // 2)
         for pair, c in zip(pairs, cells, strict=True):
             ratio = "none" if c["ratio"] is None else f"{c['ratio']:.2f}"
             lines += _wrapped(
-                f"{_plain(pair):{width}}  {c['observed']:12,} edges, {c['expected']:,.1f} by chance, ratio {ratio}", 4
+                f"{escaped(pair):{width}}  {c['observed']:12,} edges, {c['expected']:,.1f} by chance, ratio {ratio}", 4
             )
         if len(a["mixing"]) > len(cells):
             lines.append(
@@ -173,6 +171,7 @@ def _column_lines(graph: AttributedGraph) -> list[str]:
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:
     """`text` in lines of the report's width."""
+    short = _LONG.sub(lambda m: f"{m[0][:_SHOWN]}...({len(m[0]):,} characters)", text)
     return textwrap.wrap(
-        text, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2), break_on_hyphens=False
+        short, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2), break_on_hyphens=False
     )

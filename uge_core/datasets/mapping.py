@@ -19,6 +19,7 @@ import pandas as pd
 import yaml
 
 from uge_core.datasets.assemble import LIKE_WEIGHTS, WEIGHTS
+from uge_core.datasets.bounded import refuse_link_out
 from uge_core.datasets.card import FILE, read_card
 from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
 from uge_core.datasets.evidence import IDS, MOST, called_ends, is_index, is_measure, is_numeric, uneven, weigh
@@ -27,7 +28,7 @@ from uge_core.datasets.ids import by_id, written_alike
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.layouts.tables import read_any
 from uge_core.datasets.tables import Table, as_numbers, refuse_numbers_as_header
-from uge_core.errors import DatasetMissing, GraphError
+from uge_core.errors import DatasetMissing, GraphError, escaped
 
 Sides = Literal["one", "items", "column"]
 USES = ("attribute", "feature", "ignored")
@@ -209,6 +210,7 @@ def read_pair(
         path = Path(folder) / name
         if not path.is_file():
             raise DatasetMissing(f"{path}: no such file; choose one that is there")
+        refuse_link_out(path)
         table = read_any(path, separator or None, encoding or "utf-8-sig", header=_header(name, said))
         if not said:
             refuse_numbers_as_header(table, header)
@@ -445,6 +447,8 @@ def card_text(made: TableMap) -> str:
     content["features"] = [u.column for u in made.columns if u.use == "feature"]
     content["ignore"] = [u.column for u in made.columns if u.use == "ignored"]
     text: str = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+    if any(escaped(line) != line for line in text.splitlines()):  # YAML's own escapes show what turns text round
+        text = yaml.safe_dump(content, sort_keys=False, width=120)
     return text
 
 

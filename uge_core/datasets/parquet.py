@@ -16,12 +16,15 @@ import pandas as pd
 
 from uge_core.datasets.bounded import too_large, unpacked_limit
 from uge_core.datasets.evidence import ENDS, IDS
-from uge_core.datasets.tables import Table, as_numbers
+from uge_core.datasets.parquet_pages import Packed, check_pages
+from uge_core.datasets.tables import MOST_COLUMNS, Table, as_numbers
 from uge_core.errors import GraphError
 
 _OLDEST = 15
 """Before pyarrow 14.0.1 a file could carry a pickle that was loaded."""
 _EXACT = 2.0**53
+_PART = 8
+"""The part of the limit that a piece of a file may take whose cells are counted while it is read."""
 _UNNAMED = "__index_level_"
 _AS_PANDAS = "Unnamed: 0"
 
@@ -58,24 +61,37 @@ def read_columns(path: Path, *, text: Collection[str] | None = None, index: bool
         raise GraphError(f"{path.name}: reading Parquet needs pyarrow {_OLDEST} or newer, found {pa.__version__}")
     try:
         with pq.ParquetFile(path) as file:
-            meta = file.metadata
-            size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-            # Equal cells pack into next to nothing, so that rows count too.
-            if max(size, meta.num_rows * meta.num_columns * 8) > unpacked_limit():
-                raise too_large(path)
-            schema = file.schema_arrow
+            meta, schema = file.metadata, file.schema_arrow
             names = [str(n).strip() for n in schema.names]
+            if len(names) > MOST_COLUMNS:
+                raise GraphError(
+                    f"{path.name}: has {len(names):,} columns; a table has at most {MOST_COLUMNS:,}, keep those you need"
+                )
             nested = [n for n, t in zip(names, schema.types, strict=True) if pa.types.is_nested(t)]
             if nested:
                 raise GraphError(
                     f"{path.name}: column {nested[0]!r} holds lists or records; one plain value per cell is needed"
                 )
+            packed = check_pages(path, meta)
+            _count_prefixed(path, file, packed)
+        with pq.ParquetFile(path, metadata=meta, read_dictionary=_shared(path, meta, packed)) as file:
             table = file.read()
-        as_text = [
-            text is None or n.lower() in text or not _is_number(c.type)
-            for n, c in zip(names, table.columns, strict=True)
-        ]
-        cells = [_as_text(c) if t else c.to_pandas() for c, t in zip(table.columns, as_text, strict=True)]
+        rows, left = table.num_rows, unpacked_limit()
+        cells = []
+        for name, kind in zip(names, schema.types, strict=True):
+            column = table.column(0)
+            table = table.remove_column(0)
+            as_text = text is None or name.lower() in text or not _is_number(kind)
+            size = _size(column)
+            if size > left:
+                raise too_large(path)
+            if as_text:
+                column = _as_text(column)
+                size = max(size, column.nbytes)
+            left -= size
+            if left < 0:
+                raise too_large(path)
+            cells.append(pd.Series(column.to_pandas(), dtype="str") if as_text else column.to_pandas())
     except (OSError, ValueError, NotImplementedError, pa.ArrowException) as e:
         reason = (str(e).strip().splitlines() or ["no reason given"])[0].rstrip(".")
         raise GraphError(f"{path.name}: cannot be read as Parquet ({reason}); write it again, or as CSV") from None
@@ -84,7 +100,7 @@ def read_columns(path: Path, *, text: Collection[str] | None = None, index: bool
         raise GraphError(f"{path.name}: column {twice[0]!r} stands twice; rename one of the two")
     unnamed = [i for i, n in enumerate(names) if n.startswith(_UNNAMED)]
     kept = {n: cells[i] for i, n in enumerate(names) if i not in unnamed}
-    if not kept or not table.num_rows:
+    if not kept or not rows:
         raise GraphError(f"{path.name}: there are no rows; one row per node or edge is needed")
     if not index:
         return kept
@@ -92,10 +108,63 @@ def read_columns(path: Path, *, text: Collection[str] | None = None, index: bool
         raise GraphError(
             f"{path.name}: its index has {len(unnamed)} levels without names; call reset_index() before it is written"
         )
-    first = _named_range(schema, table.num_rows)
+    first = _named_range(schema, rows)
     if unnamed and not _is_left_over(cells[unnamed[0]], kept):
         first = {_AS_PANDAS: cells[unnamed[0]]}
     return {n: c for n, c in first.items() if n not in kept} | kept
+
+
+def _count_prefixed(path: Path, file: Any, packed: Packed) -> None:
+    """Reads columns in which a cell may repeat the one above a few rows at a time, and refuses too much of them."""
+    left = unpacked_limit()
+    for name, size in packed.prefixed.items():
+        for batch in file.iter_batches(max(left // (_PART * max(size, 1)), 1), columns=[name]):
+            left -= batch.nbytes
+            if left < 0:
+                raise too_large(path)
+
+
+def _shared(path: Path, metadata: Any, packed: Packed) -> list[str]:
+    """The columns to read as dictionaries, as their cells may be too much: none where the longest text rules that out."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    columns = sorted({name for names in packed.shared.values() for name in names})
+    size = packed.size
+    with pq.ParquetFile(path, metadata=metadata, read_dictionary=columns) as file:
+        for group, cells in packed.shared.items():
+            if None in cells.values():
+                return columns
+            batch = next(file.iter_batches(1, row_groups=[group], columns=list(cells)))
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                size += (pc.max(pc.binary_length(column.dictionary)).as_py() or 0) * (cells[name] or 0)
+            if size > unpacked_limit():
+                return columns
+    return []
+
+
+def _size(column: Any) -> int:
+    """The bytes of a column's cells once each of them stands for itself."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    if not _is_texts(column.type.value_type):
+        return len(column) * 8
+    lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
+    return 8 * len(column) + sum(pc.sum(pc.cast(length, pa.int64())).as_py() or 0 for length in lengths)
+
+
+def _is_texts(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
 
 
 def _is_left_over(cells: pd.Series, columns: Mapping[str, pd.Series]) -> bool:
@@ -108,11 +177,11 @@ def _is_left_over(cells: pd.Series, columns: Mapping[str, pd.Series]) -> bool:
 
 def _named_range(schema: Any, rows: int) -> dict[str, pd.Series]:
     """An index that counts and has a name, of which pandas keeps the first number and the step alone."""
-    held = (schema.pandas_metadata or {}).get("index_columns", [])
-    ranges = [i for i in held if isinstance(i, dict) and i.get("kind") == "range" and i.get("name")]
     try:
+        held = (schema.pandas_metadata or {}).get("index_columns", [])
+        ranges = [i for i in held if isinstance(i, dict) and i.get("kind") == "range" and i.get("name")]
         counts = {str(i["name"]).strip(): range(i["start"], i["stop"], i["step"]) for i in ranges}
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):  # whatever else stands there
         return {}
     return {n: pd.Series(list(map(str, c)), dtype="str") for n, c in counts.items() if len(c) == rows}
 
@@ -123,7 +192,7 @@ def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
 
 
-def _as_text(column: Any) -> pd.Series:
+def _as_text(column: Any) -> Any:
     """One column's cells as text."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -140,5 +209,4 @@ def _as_text(column: Any) -> pd.Series:
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         column = column.cast(pa.binary()).cast(pa.string())
     text = column.cast(pa.string())
-    text = pc.if_else(pc.equal(text, ""), None, text)
-    return pd.Series(text.to_pandas(), dtype="str")
+    return pc.if_else(pc.equal(text, ""), None, text)

@@ -42,7 +42,7 @@ from uge_core.datasets.mapping import (
     write_card,
 )
 from uge_core.datasets.tables import Table, as_numbers, counted
-from uge_core.errors import GraphError, NotRecognised
+from uge_core.errors import GraphError, NotRecognised, escaped
 
 _DESCRIBABLE = ("tables", "dataset-yaml", "edges-target")
 """Layouts of two tables with ids, which a dataset.yaml could describe as well."""
@@ -383,4 +383,4 @@ def _comment(text: str, indent: str) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
+    return escaped(" ".join(text.split("\n")))

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.arrays import DirectionArray, FloatArray, IntArray
-from uge_core.errors import GraphError
+from uge_core.errors import GraphError, in_a_line
 from uge_core.registry import unknown_name
 
 Side = Literal["nodes", "users", "items"]
@@ -48,6 +48,11 @@ class Message:
     count: int = 0
     examples: tuple[str, ...] = ()
     remedy: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("text", "remedy"):
+            object.__setattr__(self, name, in_a_line(getattr(self, name)))
+        object.__setattr__(self, "examples", tuple(map(in_a_line, self.examples)))
 
 
 @dataclass(frozen=True)

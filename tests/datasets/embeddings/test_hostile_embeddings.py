@@ -354,3 +354,16 @@ def test_ids_that_the_graph_has_twice(people, tmp_path):
     (tmp_path / "z.csv").write_bytes(table())
     with pytest.raises(uge.EmbeddingError, match=r"town has 1 id that stand twice \(p0\), .*save it as .npy"):
         uge.read_embedding(tmp_path / "z.csv", twice)
+
+
+@pytest.mark.parametrize("name", ["z.npy", "z.csv", "z.csv.gz", "z.npz", "z.pt", "z.parquet", "z.vec"])
+def test_a_pipe_is_refused_at_once(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(uge.EmbeddingError, match=rf"^{name}: is a pipe, which is never read; name a plain file"):
+        uge.read_embedding(tmp_path / name, uge.load("sample:town"))
+
+
+def test_a_device_is_refused_at_once(tmp_path):
+    (tmp_path / "z.csv").symlink_to("/dev/zero")
+    with pytest.raises(uge.EmbeddingError, match=r"^z.csv: is a device, which is never read"):
+        uge.read_embedding(tmp_path / "z.csv", uge.load("sample:town"))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from uge_core.arrays import FloatArray
+from uge_core.datasets.bounded import open_plain
 from uge_core.datasets.embeddings import numpy_files, tables, torch_tensor, word2vec
 from uge_core.datasets.embeddings.base import ROWS, Format, place
 from uge_core.errors import ConfigError, EmbeddingError, GraphError
@@ -74,8 +75,10 @@ def _check_file(path: Path) -> None:
     try:
         if path.is_dir():
             raise EmbeddingError(f"{path}: is a folder; name the file of embeddings in it")
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             empty = not file.read(1)
+    except GraphError as error:
+        raise EmbeddingError(str(error)) from None
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise EmbeddingError(

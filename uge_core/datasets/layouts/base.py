@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from uge_core.datasets.bounded import special
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.graph.graph import AttributedGraph
 
@@ -161,10 +162,12 @@ class Folder:
     Attributes:
         path: the folder.
         files: the names of its files, sorted; without the hidden ones that systems and programs leave behind.
+        strange: what is neither file nor folder, such as a pipe, by name.
     """
 
     path: Path
     files: tuple[str, ...]
+    strange: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def open(cls, path: Path) -> Folder:
@@ -174,7 +177,9 @@ class Folder:
             DatasetMissing: the folder cannot be listed.
         """
         try:
-            return cls(path, tuple(sorted(p.name for p in path.iterdir() if not _is_dropping(p.name) and p.is_file())))
+            there = sorted((p for p in path.iterdir() if not _is_dropping(p.name)), key=lambda p: p.name)
+            files = tuple(p.name for p in there if p.is_file())
+            return cls(path, files, tuple((p.name, _what(p)) for p in there if not (p.is_file() or p.is_dir())))
         except OSError as e:
             raise DatasetMissing(f"{path}: the folder cannot be read ({e.strerror or e})") from None
 
@@ -195,6 +200,14 @@ def _rule(pattern: str, stem: str) -> re.Pattern[str]:
     around = map(re.escape, pattern.split("{}"))
     case = "" if pattern.endswith(_AS_WRITTEN) else "i"
     return re.compile(stem.join(f"(?{case}:{text})" for text in around) + r"(?:\.gz)?")
+
+
+def _what(path: Path) -> str:
+    """What something is that is no file and no folder."""
+    try:
+        return special(path)
+    except OSError:
+        return "a link that leads nowhere"
 
 
 def _is_dropping(name: str) -> bool:

@@ -18,7 +18,7 @@ import pandas as pd
 from uge_core.arrays import IntArray
 from uge_core.datasets.assemble import edge_columns, finish
 from uge_core.datasets.beginnings import begin, reason
-from uge_core.datasets.bounded import open_bytes, read_bytes, unpacked_limit
+from uge_core.datasets.bounded import open_bytes, read_bytes, refuse_link_out, unpacked_limit
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.ids import refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
@@ -137,6 +137,7 @@ def _attributes(files: Sequence[tuple[str, Path]], path: Path, size: int, asked:
     """What the values of the nodes become; each file is a column of its own."""
     parts = []
     for name, file in files:
+        refuse_link_out(file)
         values = [line.strip() or None for line in _lines(file)]
         if values[-1:] == [None]:
             values.pop()  # behind the last line's end
@@ -155,7 +156,7 @@ def _lines(file: Path) -> list[str]:
     try:
         if file.suffix == ".gz":
             begin(file, "utf-8-sig")
-        text = read_bytes(file, unpacked_limit()).decode("utf-8-sig")
+        text = read_bytes(file, unpacked_limit(), settable=True).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
         raise GraphError(f"{file.name}: {reason(file, e, 'utf-8-sig')}") from None
     lines = re.split(r"\r\n|\n|\r", text)

@@ -36,6 +36,7 @@ _EXPECTED = "a square matrix in the Matrix Market form, row i being the i-th row
 _BANNER = b"%%MatrixMarket"
 _LONGEST = 2**16
 _SIZE = re.compile(r"[0-9]{1,15}")
+_TIMES = 2  # the text, and the numbers in it
 _SHORTEST = 4  # bytes that a line with an entry takes at least: 1 1 and a line's end
 
 
@@ -125,7 +126,7 @@ def _bytes(path: Path) -> bytes:
     try:
         if path.suffix == ".gz" and not is_gzip(path):
             raise GraphError(f"{path.name}: is not gzip data although its name ends in .gz; rename it or compress it")
-        data = read_bytes(path, unpacked_limit())
+        data = read_bytes(path, unpacked_limit() // _TIMES, settable=True)
     except (OSError, EOFError, zlib.error):
         raise GraphError(f"{path.name}: the file cannot be read, or its gzip data are damaged") from None
     data = data.removeprefix(codecs.BOM_UTF8)

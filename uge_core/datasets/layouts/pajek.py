@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from uge_core.datasets.beginnings import begin, reason
+from uge_core.datasets.bounded import refuse_link_out
 from uge_core.datasets.columns import NodeColumns
 from uge_core.datasets.drawing import DRAWN
 from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout, Part
@@ -316,6 +317,7 @@ def _partitions(path: Path, size: int) -> dict[str, list[str]]:
         if called in own:
             raise GraphError(f"{file}: is called {called} like {own[called].name}; rename one of the two")
         own[called] = path.parent / file
+        refuse_link_out(own[called])
     return {name: _classes(file, path, size) for name, file in own.items()}
 
 
