@@ -13,7 +13,7 @@ from uge_core.cli.arguments import DONE, Parsers, add_command, moved_data_argume
 from uge_core.cli.loading import load_again
 from uge_core.cli.printing import remark
 from uge_core.errors import ConfigError, StoreError
-from uge_core.files import quoted
+from uge_core.files import private, quoted
 from uge_core.runs.store import RunStore
 
 
@@ -50,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
             for path in _export_embeddings(embedding, ids, cells, out):
                 print(path)
             if score_of(run) != "dot":
-                (out / "score.json").write_text(json.dumps({"score": score_of(run)}), encoding="utf-8")
+                with open(out / "score.json", "w", encoding="utf-8", opener=private) as file:
+                    json.dump({"score": score_of(run)}, file)
                 print(out / "score.json")
                 remark(f"pairs are not scored by the dot product: audit this file with --score {score_of(run)}")
         if weights:
@@ -75,16 +76,18 @@ def _export_embeddings(embedding: Any, ids: list[str], cells: list[str], out: Pa
     """`embeddings.npy` and `ids.json` in the node table's order, and `embeddings.csv`, both in one."""
     import numpy as np
 
-    np.save(out / "embeddings.npy", np.asarray(embedding))
+    with open(out / "embeddings.npy", "wb", opener=private) as file:
+        np.save(file, np.asarray(embedding))
     yield out / "embeddings.npy"
-    (out / "ids.json").write_text(json.dumps(ids), encoding="utf-8")
+    with open(out / "ids.json", "w", encoding="utf-8", opener=private) as text:
+        json.dump(ids, text)
     yield out / "ids.json"
     rows = ([cell, *map(repr, row.tolist())] for cell, row in zip(cells, embedding, strict=True))
     yield _write_csv(out / "embeddings.csv", ["id", *(f"z{i}" for i in range(embedding.shape[1]))], rows)
 
 
 def _write_csv(path: Path, header: list[str], rows: Iterable[list[str]]) -> Path:
-    with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
+    with open(path, "w", newline="", encoding="utf-8", errors="surrogateescape", opener=private) as file:
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows(rows)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uge_core.errors import ConfigError
+from uge_core.files import private
 from uge_core.registry import unknown_name
 from uge_core.views.report.document import document
 from uge_core.views.report.pdf import browser, print_pdf
@@ -92,7 +93,9 @@ def report(
     for name in chosen:
         path = out if single else out / f"report.{name}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(made[name]())
+        content = made[name]()
+        with open(path, "wb", opener=private) as file:
+            file.write(content)
         paths.append(path)
     return paths
 
