@@ -52,9 +52,10 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        sync(path.parent)
-    finally:
+    except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
 
 
 def sync(path: Path) -> None:

@@ -141,12 +141,12 @@ class RunStore:
             StoreError: the store cannot be written, or another living process trains this run.
         """
         with self.writing() as db:
-            row = db.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone()
+            row = db.execute(f"SELECT {RUN_COLUMNS}, audit FROM runs WHERE id = ?", (run_id,)).fetchone()
             if row and row["status"] == "running" and row["pid"] != os.getpid() and alive(row["pid"], row["born"]):
                 raise StoreError(f"run {run_id} is being trained by process {row['pid']}; wait for it or stop it first")
             if row and row["status"] == _DELETING:
                 self._remove_files(run_id)
-            if row and (row["status"] == _DELETING or not fits("runs", row)):
+            if row and (row["status"] == _DELETING or self._run(row).status == "damaged"):
                 db.execute("DELETE FROM runs WHERE id = ?", (run_id,))  # nothing it says may live on
                 row = None
             db.execute(
@@ -392,6 +392,9 @@ class RunStore:
             if run_id in path.stem.split("-"):
                 path.unlink(missing_ok=True)
                 removed.append(str(path))
+        for folder in (self.checkpoints, self.comparisons):
+            if folder.is_dir():
+                sync(folder)
         return removed
 
     def tidy(self) -> Sequence[str]:
@@ -430,6 +433,8 @@ class RunStore:
                 for row in db.execute(f"SELECT * FROM {table}"):
                     if not fits(table, row) and table != "runs":
                         yield f"a row of {table} in store.sqlite ({str(row[columns[0]])[:40]}) differs from its SHA-256"
+                    elif table == "runs" and not _as_written(row["lead"], _sums(row)):
+                        yield f"run {row['id']}: the rows of its audit that lists show differ from their SHA-256"
         for run in self.list(archived=True):
             if run.status == "damaged":
                 yield f"run {run.id}: {run.reason}"
@@ -830,6 +835,13 @@ class RunStore:
         else:
             advice = f"{self.root / 'store.sqlite'} is damaged or no run store: move it away, or {another}"
         return StoreError(f"the store {self.root} cannot be {what}: {why}; {advice}")
+
+
+def _sums(row: sqlite3.Row) -> Mapping[str, str]:
+    """What a row says the SHA-256 of its files and texts are; nothing where it cannot be read."""
+    with suppress(ValueError):
+        return brief_record(row["sums"])
+    return {}
 
 
 def _audits(folder: Path, sums: Mapping[str, str]) -> Iterator[Path]:
