@@ -66,7 +66,7 @@ def fork(act: Callable[[], object]) -> int:
             act()
         code = 0
     except BaseException:
-        with suppress(OSError, KeyError), open(os.environ["UGE_CAMPAIGN_LOG"], "a") as log:
+        with suppress(OSError, KeyError), Path(os.environ["UGE_CAMPAIGN_LOG"]).open("a") as log:
             traceback.print_exc(file=log)
     finally:
         os._exit(code)
@@ -114,7 +114,7 @@ def watch(home: Path, on_operation: Callable[[str, str], None]) -> None:
     sqlite3.connect = connect  # type: ignore[assignment]
 
     def fsync(handle: int) -> None:
-        if path := inside(os.readlink(f"/proc/self/fd/{handle}")):
+        if path := inside(Path(f"/proc/self/fd/{handle}").readlink()):
             on_operation("fsync", path)
         real(handle)
 
@@ -125,7 +125,7 @@ def watch(home: Path, on_operation: Callable[[str, str], None]) -> None:
 def _within(args: tuple[Any, ...], root: str) -> str | None:
     """The path of a name in a folder that is open, as `shutil.rmtree` removes it."""
     if isinstance(args[-1], int) and args[-1] >= 0 and isinstance(args[0], str | bytes):
-        path = os.path.join(os.readlink(f"/proc/self/fd/{args[-1]}"), os.fsdecode(args[0]))
+        path = str(Path(f"/proc/self/fd/{args[-1]}").readlink() / os.fsdecode(args[0]))
         return path if path.startswith(root) else None
     return None
 
@@ -150,7 +150,7 @@ def operations(home: Path, act: Callable[[], object], kill_at: int | None = None
 
     pid = fork(watched)
     os.close(into)
-    with open(out, "rb") as pipe:
+    with os.fdopen(out, "rb") as pipe:
         lines = pipe.read().decode().splitlines()
     code = ended(pid)
     if code == -signal.SIGKILL:

@@ -73,7 +73,7 @@ def small_disk() -> Iterator[Path]:
 def fill(home: Path, left: int) -> None:
     """Takes all room but `left` bytes."""
     disk = os.statvfs(home)
-    with open(home / "filler", "wb") as file, suppress(OSError):
+    with (home / "filler").open("wb") as file, suppress(OSError):
         file.write(b"x" * max(0, disk.f_bavail * disk.f_frsize - left))
 
 
@@ -94,7 +94,7 @@ def said(act: Callable[[RunStore], object], root: Path, limit: int | None = None
 
     pid = fork(acting)
     os.close(into)
-    with open(out, "rb") as pipe:
+    with os.fdopen(out, "rb") as pipe:
         text = pipe.read().decode()
     ended(pid)
     return text

@@ -135,7 +135,7 @@ def _fault(home: Path, action: Action, sums: dict[str, dict[str, str]]) -> str |
             if run_id not in runs:
                 if not action.loses:
                     return f"run {run_id} is lost {when}"
-            elif runs[run_id].status != "finished" or not action.again and dict(runs[run_id].sums) != before:
+            elif runs[run_id].status != "finished" or (not action.again and dict(runs[run_id].sums) != before):
                 return f"run {run_id} is {runs[run_id].status} or another {when}"
         if faults := list(store.faults()):
             return f"{faults[0]} {when}"
@@ -146,10 +146,10 @@ def _fault(home: Path, action: Action, sums: dict[str, dict[str, str]]) -> str |
                 return f"job {job.id} runs without a process {when}"
         store.tidy()
     first = RunStore(home / "first")
-    if first_start(first) or first.root.exists():
-        if len(first.list()) < 10 or (faults := list(first.faults())):
-            return f"the first start is not whole: {faults}"
-    left = [p for p in home.rglob("*") if abandoned(p) or p.name.startswith(".") and p.suffix in (".new", ".deleted")]
+    first_start(first)
+    if len(first.list()) < 10 or any(first.faults()):
+        return "the first start is not whole"
+    left = [p for p in home.rglob("*") if abandoned(p) or (p.name.startswith(".") and p.suffix in (".new", ".deleted"))]
     return f"left behind: {sorted(map(str, left))}" if left else None
 
 

@@ -94,7 +94,7 @@ def test_a_store_of_the_format_before_is_brought_up_when_it_is_opened(tmp_path: 
         np.testing.assert_array_equal(run.embedding, VECTORS)
     assert Scenarios(store).list()
     harm_vectors(store)
-    with pytest.raises(StoreError, match="embedding.npy"):
+    with pytest.raises(StoreError, match=r"embedding\.npy"):
         _ = store.load("a1").embedding
 
 
@@ -177,7 +177,7 @@ def test_a_sealed_record_that_was_changed_is_none(tmp_path: Path) -> None:
 def test_a_clock_that_is_set_keeps_no_job_running_and_none_waiting(store: RunStore, hours: int) -> None:
     """The clock is set for a process of its own, as that of the machine is not ours."""
     queue = Queue(store)
-    first, second = (queue.add({"device": "cpu", "n": n}) for n in range(2))
+    first, _ = (queue.add({"device": "cpu", "n": n}) for n in range(2))
     assert ended(fork(lambda: queue.claim("cpu"))) == 0
     with store.writing() as db:
         db.execute("UPDATE jobs SET beat = beat - 31 WHERE id = ?", (first,))
@@ -256,7 +256,7 @@ def test_a_program_ends_with_who_asked_and_its_folder_goes_with_the_next(
         assert time.monotonic() < until
         time.sleep(0.01)
     with temporary_folder() as folder:
-        assert [p for p in tmp_path.iterdir()] == [folder]
+        assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_commands_write_files_for_their_user_alone(seeded: Path, tmp_path: Path) -> None:

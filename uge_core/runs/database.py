@@ -77,6 +77,11 @@ def text_sum(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+# Rows of long lists are read again at each click, as their leading rows are.
+lead_sum = lru_cache(maxsize=1 << 11)(text_sum)
+
+
+@lru_cache(maxsize=1 << 12, typed=True)
 def _row_sum(*values: Any) -> str:
     return hashlib.sha256(json.dumps(values).encode("ascii")).hexdigest()
 

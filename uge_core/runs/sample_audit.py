@@ -99,8 +99,7 @@ def first_start(store: RunStore) -> bool:
 
 def _take_in(store: RunStore) -> None:
     """Takes what was shipped as it is: its files were packed otherwise, and leading rows are of the metrics of then."""
-    for run in store.list(audits=False, archived=True):
-        store.adopt(run.id)
+    store.adopt(*(run.id for run in store.list(audits=False, archived=True)))
     with store.writing() as db:
         refresh_leads(db)
     with closing(sqlite3.connect(store.root / "store.sqlite")) as db, db:

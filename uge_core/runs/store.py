@@ -35,7 +35,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,6 +62,7 @@ from uge_core.runs.database import (
     dumps,
     fits,
     keep_sealed,
+    lead_sum,
     lead_text,
     leading_record,
     read_record,
@@ -240,12 +241,13 @@ class RunStore:
             raise
         self._settle(run_id)
 
-    def adopt(self, run_id: str) -> None:
-        """Takes a run's files as they lie now for those that it is to have."""
+    def adopt(self, *run_ids: str) -> None:
+        """Takes the files of runs as they lie now for those that they are to have."""
         with self.writing() as db:
-            row = self._row(db, run_id)
-            sums = upgrade.sums_of(self._folder(run_id, row["result"]), row)
-            db.execute("UPDATE runs SET sums = ? WHERE id = ?", (dumps(sums), run_id))
+            for run_id in run_ids:
+                row = self._row(db, run_id)
+                sums = upgrade.sums_of(self._folder(run_id, row["result"]), row)
+                db.execute("UPDATE runs SET sums = ? WHERE id = ?", (dumps(sums), run_id))
 
     def fail(self, run_id: str, reason: str) -> None:
         """Marks a running run as failed; an earlier complete result stays and the run counts as finished."""
@@ -643,7 +645,7 @@ class RunStore:
             rows,
             folder,
             row["archived"],
-            {name: value for name, value in sums.items() if "." in name},
+            _of_files(row["sums"]) if sums else sums,
             partial(self._sums, row["id"]),
         )
 
@@ -651,7 +653,7 @@ class RunStore:
         """The SHA-256 of a run's files as the store keeps them now; none where the run is gone."""
         with self.reading() as db:
             row = db.execute("SELECT sums FROM runs WHERE id = ?", (run_id,)).fetchone() if db else None
-        return {name: value for name, value in read_record(row["sums"]).items() if "." in name} if row else {}
+        return _of_files(row["sums"]) if row else {}
 
     def _not_found(self, db: sqlite3.Connection | None, run_id: str) -> RunNotFound:
         known = (
@@ -837,6 +839,12 @@ class RunStore:
         return StoreError(f"the store {self.root} cannot be {what}: {why}; {advice}")
 
 
+@lru_cache(maxsize=1 << 12)
+def _of_files(sums: str) -> Mapping[str, str]:
+    """Of what a row says, the SHA-256 of files; the others are of texts."""
+    return {name: value for name, value in read_record(sums).items() if "." in name}
+
+
 def _sums(row: sqlite3.Row) -> Mapping[str, str]:
     """What a row says the SHA-256 of its files and texts are; nothing where it cannot be read."""
     with suppress(ValueError):
@@ -853,8 +861,10 @@ def _audits(folder: Path, sums: Mapping[str, str]) -> Iterator[Path]:
 
 def _as_written(text: str | None, sums: Mapping[str, str]) -> bool:
     """Whether the rows of an audit, all or those set apart, are as they were written; none were asked for where None."""
-    kind = "lead" if text is not None and text.startswith(LEAD_HEAD) else "audit"
-    return text is None or sums.get(kind) == text_sum(text)
+    if text is None:
+        return True
+    lead = text.startswith(LEAD_HEAD)
+    return sums.get("lead" if lead else "audit") == (lead_sum(text) if lead else text_sum(text))
 
 
 class Floors(MutableMapping[str, Any]):
