@@ -271,3 +271,20 @@ def test_commands_write_files_for_their_user_alone(seeded: Path, tmp_path: Path)
     finally:
         os.umask(before)
     assert {path.stat().st_mode & 0o777 for path in (out, *(tmp_path / "out").iterdir())} == {0o600}
+
+
+def test_a_damaged_audit_is_measured_again(
+    plain_town: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = RunStore(tmp_path / "store")
+    where = ["--store", str(store.root)]
+    assert cli.run(["train", str(plain_town), "--epochs", "2", "--device", "cpu", *where]) in (0, 3)
+    (run,) = store.list()
+    before = (run.folder / "audit.json").read_bytes()
+    (run.folder / "audit.json").write_bytes(before.replace(b"0.", b"0.1", 1))
+    for refused in (["runs", "show", run.id], ["report", run.id, "--out", str(tmp_path / "report.json")]):
+        assert cli.run([*refused, *where]) == 2
+        assert "audit.json" in capsys.readouterr().err
+    assert cli.run(["audit", run.id, *where]) in (0, 3)
+    assert f"measure it again with uge audit {run.id}" in capsys.readouterr().err
+    assert (run.folder / "audit.json").read_bytes() == before and not list(store.faults())

@@ -416,7 +416,7 @@ class RunStore:
         for row in rows:
             if self._unsettled(row["id"]):
                 removed = [*removed, *self._settle(row["id"])]
-        for path in sorted(self.root.rglob("*")):
+        for path in sorted(self.root.rglob(".*")):
             if abandoned(path):
                 with suppress(OSError):
                     remove(path)
