@@ -287,4 +287,4 @@ def test_a_damaged_audit_is_measured_again(
         assert "audit.json" in capsys.readouterr().err
     assert cli.run(["audit", run.id, *where]) in (0, 3)
     assert f"measure it again with uge audit {run.id}" in capsys.readouterr().err
-    assert (run.folder / "audit.json").read_bytes() == before and not list(store.faults())
+    assert (store.load(run.id).audit or {})["rows"] == json.loads(before)["rows"] and not list(store.faults())
