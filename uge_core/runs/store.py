@@ -483,6 +483,8 @@ class RunStore:
                 for file in (path, *(self.root / "runs").glob(f"*/whatif/{path.name}")):
                     file.unlink(missing_ok=True)
                     removed.append(str(file))
+            if removed:
+                sync(self.scenarios)
         if data:
             self.forget_edits(lambda made: made.get("data") in data)
         return removed
