@@ -21,13 +21,58 @@ from typing import IO
 
 from uge_core.machine import alive, birth
 
+# Becomes the program that is named after the number of the one who asked, with whom it is to end.
+_BOUND = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+def since_boot() -> float:
+    """Seconds since this machine started, which no setting of its clock changes and all its processes share."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+def boot() -> str:
+    """Which start of the machine this is; empty where the system does not say."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return ""
+
+
+def run_bound(command: Sequence[str], *, timeout: float) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end; it ends with this process, however that ends, and so does all that it started.
+
+    Args:
+        command: the program and its arguments.
+        timeout: seconds it may take.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer, and was ended.
+    """
+    # prctl is called by a process of its own: between fork and exec of one with threads almost nothing may be done.
+    bound = [sys.executable, "-I", "-S", "-c", _BOUND, str(os.getpid()), *command]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        bound, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace", start_new_session=True
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        finally:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return subprocess.CompletedProcess(list(command), process.returncode, out, err)
+
 
 @dataclass(frozen=True)
 class Background:
     """The process for one purpose, of which there is one at a time.
 
-    It is noted in `NAME.pid` by its number and birth, as numbers are used again. Who changes the note locks it, so
-    that two who look at the same moment start one process.
+    It is noted in `NAME.pid` by its number and birth, as numbers are used again, and by when it was noted. Who changes
+    the note locks it, so that two who look at the same moment start one process.
 
     Attributes:
         folder: where the note and the log lie; made, private, when they are.
@@ -62,7 +107,7 @@ class Background:
         """
         with self._note() as note:
             text = note.read()
-            if _living(text) is not None or (text and time.time() - os.fstat(note.fileno()).st_mtime < pause):
+            if _living(text) is not None or 0 <= since_boot() - _noted(text) < pause:
                 return False
             with self.log.open("wb") as log:
                 _write(note, _spawn(command, log, environment))
@@ -114,13 +159,24 @@ def last_lines(log: Path, most: int) -> tuple[str, ...]:
 
 def _living(note: bytes) -> int | None:
     """The process that a note names, where it is alive."""
-    pid, _, born = note.decode("ascii", "replace").partition(":")
+    pid, born, _ = _parts(note)
     return int(pid) if pid.isdecimal() and alive(int(pid), born) else None
+
+
+def _noted(note: bytes) -> float:
+    """When it was noted, by `since_boot`; endlessly long ago where it does not say."""
+    with suppress(ValueError):
+        return float(_parts(note)[2])
+    return float("-inf")
+
+
+def _parts(note: bytes) -> Sequence[str]:
+    return [*note.decode("ascii", "replace").split(":"), "", ""][:3]
 
 
 def _write(note: IO[bytes], pid: int) -> None:
     note.truncate(0)
-    note.write(f"{pid}:{birth(pid)}".encode("ascii"))
+    note.write(f"{pid}:{birth(pid)}:{since_boot():.2f}".encode("ascii"))
 
 
 def _spawn(command: Sequence[str], log: IO[bytes], environment: dict[str, str]) -> int:

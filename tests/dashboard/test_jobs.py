@@ -28,6 +28,7 @@ from uge_core.explore.whatif.edits import FlipValue
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.graph.split import split_links
 from uge_core.machine import alive
+from uge_core.processes import since_boot
 from uge_core.progress import Progress
 from uge_core.runs.store import RunStore
 from uge_core.runs.timing import duration
@@ -147,7 +148,7 @@ def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
     ui.keep_queue_going(store)
     # no sign of life for a moment says nothing yet
     assert Queue(store).load(job_id).status == "running"
-    set_column(store, job_id, "beat", time.time() - 31)
+    set_column(store, job_id, "beat", since_boot() - 31)
     view = ui.jobs_view(store)
     assert view.over[0].status == "interrupted" and view.over[0].can_resume and view.over[0].log
     ui.resume(job_id, store)
@@ -239,7 +240,7 @@ def test_a_job_that_does_not_heed_its_cancelling_is_terminated(town: Path, store
     assert job.pid is not None
     os.kill(job.pid, signal.SIGSTOP)
     ui.cancel(job_id, store)
-    set_column(store, job_id, "cancel", time.time() - 11)
+    set_column(store, job_id, "cancel", since_boot() - 11)
     ui.keep_queue_going(store)
     assert Queue(store).load(job_id).status == "cancelled"
     os.kill(job.pid, signal.SIGCONT)

@@ -13,6 +13,7 @@ import pytest
 
 import uge_core as uge
 from uge_core.dashboard.jobs.queue import Job, Queue
+from uge_core.processes import since_boot
 
 pytestmark = pytest.mark.browser
 
@@ -115,7 +116,7 @@ def test_watched_reloaded_cancelled_killed_and_resumed(
     assert job.pid
     os.kill(job.pid, signal.SIGKILL)
     with store.writing() as db:  # of the 30 seconds without a sign of life that end a job, most have gone by
-        db.execute("UPDATE jobs SET beat = ? WHERE id = 2", (time.time() - 25,))
+        db.execute("UPDATE jobs SET beat = ? WHERE id = 2", (since_boot() - 25,))
     began = time.monotonic()
     ended(tab, 2, "Interrupted")
     noticed = time.monotonic() - began

@@ -3,13 +3,14 @@
 import json
 import os
 import shutil
-import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from uge_core.runs.store import RunStore
 
 pytestmark = pytest.mark.browser
 
@@ -24,18 +25,15 @@ def many(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a thousand runs: those of the seeded one, under other seeds."""
     root = tmp_path_factory.mktemp("many") / "store"
     shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock"))
-    db = sqlite3.connect(root / "store.sqlite")
-    db.row_factory = sqlite3.Row
-    rows = [dict(row) for row in db.execute("SELECT * FROM runs")]
-    for number in range(MANY - len(rows)):
-        row = dict(rows[number % len(rows)])
-        old, row["id"] = row["id"], f"{number:012x}"
-        row["config"] = json.dumps(json.loads(row["config"]) | {"seed": 1 + number})
-        row["created"] -= number
-        db.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", list(row.values()))
-        shutil.copytree(root / "runs" / old, root / "runs" / row["id"], copy_function=os.link)
-    db.commit()
-    db.close()
+    with RunStore(root).writing() as db:
+        rows = [dict(row) for row in db.execute("SELECT * FROM runs")]
+        for number in range(MANY - len(rows)):
+            row = dict(rows[number % len(rows)])
+            old, row["id"] = row["id"], f"{number:012x}"
+            row["config"] = json.dumps(json.loads(row["config"]) | {"seed": 1 + number})
+            row["created"] -= number
+            db.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", list(row.values()))
+            shutil.copytree(root / "runs" / old, root / "runs" / row["id"], copy_function=os.link)
     return root
 
 

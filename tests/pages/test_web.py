@@ -64,7 +64,7 @@ def test_runs_and_audits_as_stored(seeded: Path, start: Callable[..., Any]) -> N
     path.write_text(whole.replace("1.0", "NaN", 1))
     status, told = get(server, f"/api/audits/{first.id}")
     path.write_text(whole)
-    assert status == 409 and "NaN" in told["error"]
+    assert status == 409 and "SHA-256" in told["error"]
     assert get(server, "/api/runs", Host="evil.example")[0] == 421
     assert get(server, "/api/runs", Host="localhost")[0] == 200
 

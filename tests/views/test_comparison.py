@@ -1,6 +1,5 @@
 """What two runs side by side are said to differ in, on hand-made rows and records."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 from test_overview_leakage import check, leak, matched, row, usual
 
 from uge_core.explore.comparison import paired_path
+from uge_core.files import sealed
 from uge_core.runs.store import RunStore
 from uge_core.views.comparison import HIGHER, LOWER, OTHERS, SAME, comparison_view
 
@@ -34,7 +34,7 @@ def gap(value: float, variant: str | None) -> dict[str, Any]:
 def paired(store: RunStore, rows: list[dict[str, Any]], **record: Any) -> None:
     path = paired_path(store, "a1", "b2")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"finished": [None, None], "rows": rows} | record))
+    path.write_bytes(sealed({"finished": [None, None], "rows": rows} | record))
 
 
 def difference(metric: str, a: float, b: float, p: float, **given: Any) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Check:
     remedy: str = ""
 
 
-def examine(store: RunStore, *, port: int = PORT) -> tuple[Check, ...]:
+def examine(store: RunStore, *, port: int = PORT, check: bool = False) -> tuple[Check, ...]:
     """Looks at Python, packages, kernels, devices, the store, memory, disk, the browser and the port.
 
     Nothing is kept: what is written for a check is removed again.
@@ -53,6 +53,7 @@ def examine(store: RunStore, *, port: int = PORT) -> tuple[Check, ...]:
     Args:
         store: the store that is looked at.
         port: where the dashboard would listen.
+        check: read all that is stored, and compare it with its SHA-256.
     """
     looks: tuple[Callable[[], Iterator[Check]], ...] = (
         _python,
@@ -60,6 +61,7 @@ def examine(store: RunStore, *, port: int = PORT) -> tuple[Check, ...]:
         _kernels,
         _devices,
         lambda: _store(store),
+        *((lambda: _whole(store),) if check else ()),
         lambda: _room(store.root),
         _printing,
         lambda: _listening(port),
@@ -159,6 +161,20 @@ def _store(store: RunStore) -> Iterator[Check]:
     if kind := _network_disk(store.root):
         advice = "SQLite's locks do not hold there: keep the store on a local disk"
         yield Check("store's disk", "problem", f"lies on {kind}", advice)
+
+
+def _whole(store: RunStore) -> Iterator[Check]:
+    """Reads all that is stored: a check for each thing that is not as it was written."""
+    remedy = "train or audit it again, delete it, or bring it back from a copy"
+    try:
+        faults = list(store.faults())
+    except UgeError as error:
+        yield Check("store's content", "problem", str(error))
+        return
+    for fault in faults:
+        yield Check("store's content", "problem", fault, remedy)
+    if not faults:
+        yield Check("store's content", "ok", "all that is stored is as it was written")
 
 
 def _network_disk(path: Path) -> str | None:

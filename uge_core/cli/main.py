@@ -7,6 +7,7 @@ is one line, and a second with the next command where files are not recognised; 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,14 @@ def run(arguments: Sequence[str]) -> int:
         The exit code.
     """
     debug = "--debug" in arguments
+    before = os.umask(0o077)  # what commands write is made from people's attributes
+    try:
+        return _run(arguments, debug)
+    finally:
+        os.umask(before)
+
+
+def _run(arguments: Sequence[str], debug: bool) -> int:
     try:
         try:
             args = parser().parse_args(arguments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -15,7 +15,7 @@ from pathlib import Path
 from uge_core.dashboard.jobs.queue import OVER, Job, Queue
 from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.whatif.scenario import Scenarios, StoredScenario
-from uge_core.files import abandoned
+from uge_core.files import TEMPORARY, abandoned, remove
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import list_uploads, made_from, remove_upload
 from uge_core.training.checkpoint import checkpoints_in
@@ -61,7 +61,8 @@ def older_than(limit: timedelta, store: RunStore) -> tuple[Old, ...]:
         store: the store.
     """
     now = time.time()
-    return tuple(old for old in _all(store, now) if old.age >= limit.total_seconds())
+    # What a clock that was set back says is to come was made just now.
+    return tuple(old for old in _all(store, now) if max(0.0, old.age) >= limit.total_seconds())
 
 
 def _all(store: RunStore, now: float) -> Iterator[Old]:
@@ -89,12 +90,25 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
         "copy of a .pt file": store.tensors.glob("*.npz"),
         "checkpoint": (path for path in store.checkpoints.glob("*.npz") if path not in needed),
         "comparison": (path for path in store.comparisons.glob("*.json") if not there.issuperset(path.stem.split("-"))),
-        "leftover": (path for path in store.root.rglob("*") if abandoned(path)),
+        "leftover": (path for path in _leftovers(store)),
     }
     for what, paths in files.items():
         for path in sorted(paths):
             with suppress(FileNotFoundError):
-                yield Old(f"{what} {path.name}", now - path.stat().st_mtime, partial(_drop_file, path))
+                # Of a link itself: what it names may be gone.
+                yield Old(f"{what} {path.name}", now - path.lstat().st_mtime, partial(_drop_file, path))
+
+
+def _leftovers(store: RunStore) -> Iterator[Path]:
+    """What killed processes left in the store, beside it, and among the machine's temporary files."""
+    yield from filter(abandoned, store.root.rglob("*"))
+    yield from (path for path in store.root.rglob("*") if path.is_symlink() and not path.exists())
+    for folder, prefix in (
+        (store.root.absolute().parent, f".{store.root.name}."),
+        (Path(tempfile.gettempdir()), TEMPORARY),
+    ):
+        with suppress(OSError):
+            yield from (path for path in folder.iterdir() if path.name.startswith(prefix) and abandoned(path))
 
 
 def _drop_scenario(stored: StoredScenario, store: RunStore) -> list[str]:
@@ -109,7 +123,7 @@ def _drop_job(job: Job, store: RunStore) -> list[str]:
 
 def _drop_file(path: Path) -> list[str]:
     try:
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        remove(path)
     except OSError as error:
         raise StoreError(f"{path} cannot be removed: {error.strerror or error}") from None
     return [str(path)]

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from uge_core.dashboard.jobs import comparison, measure, projection
-from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Job, Queue
+from uge_core.dashboard.jobs.queue import ACTIVE, DAMAGED, WAITING, Job, Queue
 from uge_core.dashboard.jobs.reading import KIND
 from uge_core.datasets import lasting
 from uge_core.progress import rounded
@@ -183,11 +183,11 @@ def card_of(job: Job, queue: Queue) -> JobCard:
             facts.append(("Left with audits" if at["stage"] == "training" else "Left", duration(left)))
         if at.get("total", 0) > 0 and at.get("stage") != "starting":
             share = min(1.0, at["done"] / at["total"])
-        facts.append(("Running for", duration(time.time() - (job.started or job.created))))
+        facts.append(("Running for", duration(max(0.0, time.time() - (job.started or job.created)))))
         if at.get("memory"):
             facts.append(("GPU memory", f"{at['memory'] / 2**30:.1f} GiB"))
     elif job.started and job.ended:
-        facts.append(("Took", duration(job.ended - job.started)))
+        facts.append(("Took", duration(max(0.0, job.ended - job.started))))
     bad = job.resumable
     return JobCard(
         job.id,
@@ -202,7 +202,7 @@ def card_of(job: Job, queue: Queue) -> JobCard:
         job.remedy if bad else None,
         queue.last_lines(job) if job.status in ("failed", "interrupted") else (),
         job.status in (ACTIVE, WAITING),
-        bad,
+        bad and job.settings.get("kind") != DAMAGED,
         job.settings.get("kind", "training"),
         tuple((int(epoch), float(loss)) for epoch, loss in at.get("losses") or ()) if job.status == ACTIVE else (),
     )
@@ -215,9 +215,9 @@ def _loss(value: float | None) -> str:
 def _note(job: Job) -> str | None:
     if job.status == ACTIVE and job.cancel is not None:
         return "Stopping after this epoch; after ten seconds it is ended by force."
-    quiet = time.time() - (job.beat or job.started or time.time())
-    if job.status == ACTIVE and quiet > 5:
-        return f"No sign of life for {duration(quiet)}; after 30 s without its process it counts as interrupted."
+    if job.status == ACTIVE and job.quiet > 5:
+        since = f" for {duration(job.quiet)}" if job.quiet < float("inf") else " since this machine started"
+        return f"No sign of life{since}; after 30 s without its process it counts as interrupted."
     return None
 
 
@@ -230,6 +230,8 @@ def _title(job: Job) -> str:
         return f"{_pictures(job.settings['methods'])} of {name}"
     if job.settings.get("kind") == comparison.KIND:
         return f"Two runs of {name}, compared in pairs"
+    if job.settings.get("kind") == DAMAGED:
+        return "A damaged record"
     if job.settings.get("kind") == "reading":
         return f"Reading {name}"
     if job.settings.get("kind") == measure.KIND:

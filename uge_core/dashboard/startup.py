@@ -37,5 +37,6 @@ def warm_up(*, later: bool = False) -> None:
         inspect.stack()
         try:
             first_start(RunStore())
+            RunStore().tidy()
         except StoreError:
             return

@@ -10,7 +10,6 @@ import csv
 import html
 import math
 import re
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from uge_core.datasets.bounded import check_archive, too_large, unpacked_limit
 from uge_core.datasets.foreign import refuse_foreign
 from uge_core.datasets.tables import Table, counted, read_table
 from uge_core.errors import GraphError
+from uge_core.files import temporary_folder
 from uge_core.graph.graph import Message
 
 ENDING = ".xlsx"
@@ -146,8 +146,8 @@ def _table(
         _refuse_title(path, sheet.name, sheet)
     faults = _check_cells(path, sheet, called)
     # Of many equal texts a workbook keeps one, so that what is written is counted.
-    with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / re.sub(r"[/\0]", "_", _short(called))
+    with temporary_folder() as folder:
+        text = folder / re.sub(r"[/\0]", "_", _short(called))
         long = _write(text, path, sheet)
         table = read_table(
             text, sep=",", in_place=in_place, header=header, columns=columns, comments=False, rows_above=sheet.start[0]

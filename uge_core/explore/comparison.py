@@ -23,9 +23,9 @@ from uge_core.training.config import RunConfig, split_names
 
 if TYPE_CHECKING:
     from uge_core.audit.compare import Compared, Comparison
-import json
 from pathlib import Path
 
+from uge_core.files import unsealed
 from uge_core.runs.store import RunStore
 
 SCHEMA = "uge-compare/1"
@@ -242,7 +242,7 @@ def paired_record(store: RunStore, a: StoredRun, b: StoredRun) -> dict[str, Any]
     newest = any(run.signed for run in (a, b))
     for first, second, turned in ((a, b, False), (b, a, True)):
         try:
-            record: dict[str, Any] = json.loads(paired_path(store, first.id, second.id).read_text(encoding="utf-8"))
+            record: dict[str, Any] = unsealed(paired_path(store, first.id, second.id).read_bytes())
         except (OSError, ValueError):
             continue
         if record.get("finished") != [first.finished, second.finished]:

@@ -1,11 +1,17 @@
-"""The SQLite file of a store: its tables, and how records go in and out."""
+"""The SQLite file of a store: its tables, and how records go in and out.
+
+Each row has the SHA-256 of its other columns in `sha256`, and each run in `sums` those of its files and of its audit.
+Connections of ours that write keep it so by triggers of their own: whatever else changes a row does not fit its
+SHA-256, and never will again, as a row that did not fit is marked when it is changed.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -16,30 +22,94 @@ from uge_core.audit.metrics import METRICS
 from uge_core.machine import default_root as default_root
 
 PATIENCE = 5.0  # seconds to wait for another writer
-VERSION = 5
-"""The format of the tables; a store of any other is refused."""
+VERSION = 6
+"""The format of the tables; one of the version before is brought up to it, any other is refused."""
+BEFORE = 5
 SCHEMA = """
 CREATE TABLE runs (
   id TEXT PRIMARY KEY, status TEXT NOT NULL, created REAL NOT NULL, finished REAL, seconds REAL, device TEXT,
   pid INTEGER, born TEXT, reason TEXT, config TEXT NOT NULL, dataset TEXT NOT NULL, audit TEXT, lead TEXT,
-  archived REAL
+  archived REAL, result TEXT, sums TEXT NOT NULL DEFAULT '{}', sha256 TEXT
 );
-CREATE TABLE floors (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE floors (key TEXT PRIMARY KEY, value TEXT NOT NULL, sha256 TEXT);
 CREATE TABLE jobs (
   id INTEGER PRIMARY KEY AUTOINCREMENT, status TEXT NOT NULL, lane TEXT NOT NULL, settings TEXT NOT NULL,
   created REAL NOT NULL, started REAL, ended REAL, pid INTEGER, born TEXT, beat REAL, cancel REAL,
-  progress TEXT, runs TEXT, reason TEXT, remedy TEXT
+  progress TEXT, runs TEXT, reason TEXT, remedy TEXT, boot TEXT, sha256 TEXT
 );
 CREATE TABLE rates (
   what TEXT NOT NULL, graph TEXT NOT NULL, kind TEXT NOT NULL, machine TEXT NOT NULL, work REAL NOT NULL,
-  seconds REAL NOT NULL, at REAL NOT NULL
+  seconds REAL NOT NULL, at REAL NOT NULL, sha256 TEXT
 )
 """
-RUN_COLUMNS = (
-    "id, status, created, finished, seconds, device, pid, born, reason, config, dataset, archived,"
-    " audit IS NOT NULL AS audited"
-)
+UPGRADE = """
+ALTER TABLE runs ADD COLUMN result TEXT;
+ALTER TABLE runs ADD COLUMN sums TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE runs ADD COLUMN sha256 TEXT;
+ALTER TABLE floors ADD COLUMN sha256 TEXT;
+ALTER TABLE jobs ADD COLUMN boot TEXT;
+ALTER TABLE jobs ADD COLUMN sha256 TEXT;
+ALTER TABLE rates ADD COLUMN sha256 TEXT;
+UPDATE jobs SET beat = NULL, cancel = NULL
+"""
+"""From the format before; files are hashed besides."""
+_SEALED = {
+    # The audit's two texts, which are long, have their SHA-256 in `sums`.
+    "runs": "id status created finished seconds device pid born reason config dataset archived result sums",
+    "floors": "key value",
+    "jobs": "id status lane settings created started ended pid born beat cancel progress runs reason remedy boot",
+    "rates": "what graph kind machine work seconds at",
+}
+SEALED = {table: tuple(columns.split()) for table, columns in _SEALED.items()}
+"""Of each table the columns that a row's SHA-256 is of."""
+_CHANGED = "changed"  # in place of a SHA-256: the row did not fit it when it was written again
+RUN_COLUMNS = ", ".join((*SEALED["runs"], "sha256", "audit IS NOT NULL AS audited"))
 """What is read of every run; its audit is another matter."""
+
+
+def fits(table: str, row: sqlite3.Row) -> bool:
+    """Whether a row is as it was written."""
+    return bool(row["sha256"] == _row_sum(*(row[name] for name in SEALED[table])))
+
+
+def text_sum(text: str) -> str:
+    """SHA-256 of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# Rows of long lists are read again at each click, as their leading rows are.
+lead_sum = lru_cache(maxsize=1 << 11)(text_sum)
+
+
+@lru_cache(maxsize=1 << 12, typed=True)
+def _row_sum(*values: Any) -> str:
+    return hashlib.sha256(json.dumps(values).encode("ascii")).hexdigest()
+
+
+def keep_sealed(db: sqlite3.Connection) -> None:
+    """Rows that this connection writes get their SHA-256; those that did not fit theirs stay recognizable."""
+    teach(db)
+    for table, columns in SEALED.items():
+        now = f"row_sum({', '.join(columns)})"
+        before = f"row_sum({', '.join(f'OLD.{name}' for name in columns)})"
+        kept = f"CASE WHEN OLD.sha256 IS {before} THEN {now} ELSE '{_CHANGED}' END"
+        for name, event, seal in (("new", "INSERT", now), ("changed", f"UPDATE OF {', '.join(columns)}", kept)):
+            db.execute(
+                f"CREATE TEMP TRIGGER {table}_{name} AFTER {event} ON main.{table} BEGIN"
+                f" UPDATE {table} SET sha256 = {seal} WHERE rowid = NEW.rowid; END"
+            )
+
+
+def teach(db: sqlite3.Connection) -> None:
+    """Lets a connection's SQL call `row_sum`."""
+    db.create_function("row_sum", -1, _row_sum, deterministic=True)
+
+
+def seal_all(db: sqlite3.Connection, tables: Iterable[str] = tuple(SEALED)) -> None:
+    """Gives all rows the SHA-256 of what they hold now."""
+    teach(db)
+    for table in tables:
+        db.execute(f"UPDATE {table} SET sha256 = row_sum({', '.join(SEALED[table])})")
 
 
 class Misfit(ValueError):
@@ -91,12 +161,18 @@ def lead_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def refresh_leads(db: sqlite3.Connection) -> None:
-    """Sets the rows apart anew where that is out of date; an audit that cannot be read is left as it is."""
-    stale = "SELECT id, audit FROM runs WHERE audit IS NOT NULL AND substr(lead, 1, ?) IS NOT ?"
+    """Sets the rows apart anew where that is out of date; an audit that cannot be read, or was changed, is left as it is."""
+    stale = "SELECT id, audit, sums FROM runs WHERE audit IS NOT NULL AND substr(lead, 1, ?) IS NOT ?"
     for row in db.execute(stale, (len(LEAD_HEAD), LEAD_HEAD)).fetchall():
         with suppress(ValueError, TypeError, AttributeError):
+            sums = read_record(row["sums"])
+            if sums.get("audit") != text_sum(row["audit"]):
+                continue
             lead = lead_text(read_record(row["audit"], "rows")["rows"])
-            db.execute("UPDATE runs SET lead = ? WHERE id = ?", (lead, row["id"]))
+            db.execute(
+                "UPDATE runs SET lead = ?, sums = ? WHERE id = ?",
+                (lead, dumps(sums | {"lead": text_sum(lead)}), row["id"]),
+            )
 
 
 def dumps(record: Any, indent: int | None = None) -> str:

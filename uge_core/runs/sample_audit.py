@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sqlite3
 import sys
 import tempfile
@@ -30,6 +31,7 @@ import numpy as np
 from uge_core.arrays import FloatArray
 from uge_core.datasets.layouts.sample import PLACES
 from uge_core.errors import StoreError
+from uge_core.files import full, remove_abandoned, sync
 from uge_core.graph.graph import AttributedGraph
 from uge_core.machine import version
 from uge_core.runs.database import refresh_leads
@@ -63,29 +65,47 @@ def first_start(store: RunStore) -> bool:
     """
     place = next((folder / FILE for folder in PLACES if (folder / FILE).exists()), None)
     root = store.root
+    remove_abandoned(root.parent, f".{root.name}.")
     if place is None or (root.exists() and any(root.iterdir())):
         return False
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         # Beside the store and renamed, so that there is never half of it, whoever else starts at the same time.
-        with tempfile.TemporaryDirectory(prefix=f".{root.name}.", dir=root.parent) as folder:
-            temporary = Path(folder) / "store"
+        folder = Path(tempfile.mkdtemp(prefix=f".{root.name}.", suffix=f".{os.getpid()}", dir=root.parent))
+        try:
+            temporary = folder / "store"
             _unpack(place, temporary)
-            # The rows that long lists show follow from the audits, by the metrics of this version.
-            with closing(sqlite3.connect(temporary / "store.sqlite")) as db, db:
-                db.row_factory = sqlite3.Row
-                refresh_leads(db)
+            _take_in(RunStore(temporary))
+            sync(temporary)
             try:
                 temporary.rename(root)
             except OSError:
                 if not (root / "store.sqlite").exists():
                     raise
                 return False  # another process was quicker
+            sync(root.parent)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
+        if filled := full(root, error):
+            raise StoreError(
+                f"the store {root} cannot be made: {filled}; make room, or name another with --store DIR"
+            ) from None
         raise StoreError(
             f"the store {root} cannot be made: {error.strerror or error}; name another with --store DIR or $UGE_STORE"
         ) from None
     return True
+
+
+def _take_in(store: RunStore) -> None:
+    """Takes what was shipped as it is: its files were packed otherwise, and leading rows are of the metrics of then."""
+    store.adopt(*(run.id for run in store.list(audits=False, archived=True)))
+    with store.writing() as db:
+        refresh_leads(db)
+    with closing(sqlite3.connect(store.root / "store.sqlite")) as db, db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for path in store.root.rglob("*"):
+        sync(path)
 
 
 def shipped(runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
@@ -152,6 +172,7 @@ def make(out: Path) -> None:
         for run in store.list():
             whole = run.config["seed"] == 0 and (run.config["method"], run.config["lambda"]) == _WITH_ENCODER
             _slim(run, whole)
+            store.adopt(run.id)
             store.refresh(run.id, run.dataset | {"shipped": version("uge-core")})
         _measure(store, graph)
         _close(store.root / "store.sqlite")

@@ -10,12 +10,14 @@
     STORE/runs/RUN_ID/      config.json, embedding.npy, twin.npy, hidden.npz, history.csv,
                             diagnostics.json, environment.json, audit.json, parameters.npz (encoders)
 
-A folder is written under a temporary name and renamed, so that a killed process leaves no half run. A run that is
-trained again keeps its earlier result until the new one is complete: where a process is killed
-between moving the old folder away and renaming the new one, the one moved away is read and put
-back. The store is private to its user (0700): embeddings and masks are made from people's protected
-attributes. The table holds an audit's rows without their cells, and those few apart that lists of many runs
-show, so that lists stay quick; the whole audit is `audit.json`, and without it a run counts as not audited.
+What a run's row says is what counts, and it is written in one step: a result or an audit is written beside the one of
+before, brought to the disk, named in the row, and only then gets its place. So a run that is trained again keeps its
+earlier result until the new one is complete, and a process that is killed, or finds the disk full, leaves the one or the
+other, whole: what has not got its place yet is read where it lies, and put there by who comes next. A deletion is noted in
+the row before anything goes, and completed by who comes next. The row keeps the SHA-256 of each file, and of itself
+(`database`); what differs is named and not shown. The store is private to its user (0700): embeddings and masks are made
+from people's protected attributes. The table holds an audit's rows without their cells, and those few apart that lists of
+many runs show, so that lists stay quick; the whole audit is `audit.json`, and without it a run counts as not audited.
 """
 
 from __future__ import annotations
@@ -23,14 +25,17 @@ from __future__ import annotations
 import difflib
 import errno
 import glob
+import hashlib
 import json
 import os
+import secrets
 import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,28 +45,38 @@ import pandas as pd
 
 from uge_core.audit.base import RowRecord
 from uge_core.errors import RunNotFound, StoreError
-from uge_core.files import write_atomically
+from uge_core.files import abandoned, digest, digest_anew, full, make_folder, remove, sync, unsealed, write_atomically
 from uge_core.machine import alive, birth
 from uge_core.machine import default_root as default_root
+from uge_core.runs import upgrade
 from uge_core.runs.database import (
+    BEFORE,
     LEAD_HEAD,
     PATIENCE,
     RUN_COLUMNS,
     SCHEMA,
+    SEALED,
     VERSION,
+    Misfit,
     brief_record,
     dumps,
+    fits,
+    keep_sealed,
+    lead_sum,
     lead_text,
     leading_record,
     read_record,
     refresh_leads,
+    text_sum,
     use_wal,
 )
-from uge_core.runs.stored_run import StoredRun
+from uge_core.runs.stored_run import AUDIT, StoredRun, pending
 from uge_core.runs.timing import Timing
 from uge_core.training import checkpoint
 
 _KEPT_TIMINGS = 500
+_DELETING = "deleting"  # the status of a run that is gone for all who ask, and of which something may still lie there
+_READ_ANYWAY = ("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY")
 
 
 class RunStore:
@@ -106,12 +121,12 @@ class RunStore:
             if db is None:
                 return []
             rows = db.execute("SELECT * FROM rates ORDER BY at DESC LIMIT ?", (_KEPT_TIMINGS,)).fetchall()
-        return [Timing(*row) for row in rows]
+        return [Timing(*(row[name] for name in SEALED["rates"])) for row in rows if fits("rates", row)]
 
     def note_timing(self, rate: Timing) -> None:
         """Keeps how fast a pass or an audit was, and forgets the oldest of very many."""
         with self.writing() as db:
-            db.execute("INSERT INTO rates VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(rate))
+            db.execute(f"INSERT INTO rates ({', '.join(SEALED['rates'])}) VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(rate))
             db.execute(
                 "DELETE FROM rates WHERE rowid IN (SELECT rowid FROM rates ORDER BY at DESC LIMIT -1 OFFSET ?)",
                 (_KEPT_TIMINGS,),
@@ -127,9 +142,14 @@ class RunStore:
             StoreError: the store cannot be written, or another living process trains this run.
         """
         with self.writing() as db:
-            row = db.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone()
+            row = db.execute(f"SELECT {RUN_COLUMNS}, audit FROM runs WHERE id = ?", (run_id,)).fetchone()
             if row and row["status"] == "running" and row["pid"] != os.getpid() and alive(row["pid"], row["born"]):
                 raise StoreError(f"run {run_id} is being trained by process {row['pid']}; wait for it or stop it first")
+            if row and row["status"] == _DELETING:
+                self._remove_files(run_id)
+            if row and (row["status"] == _DELETING or self._run(row).status == "damaged"):
+                db.execute("DELETE FROM runs WHERE id = ?", (run_id,))  # nothing it says may live on
+                row = None
             db.execute(
                 "INSERT INTO runs (id, status, created, pid, born, config, "
                 "dataset) VALUES (?, 'running', ?, ?, ?, ?, ?)"
@@ -138,7 +158,8 @@ class RunStore:
                 "excluded.dataset",
                 (run_id, time.time(), os.getpid(), birth(os.getpid()), dumps(config), dumps(dataset)),
             )
-            return self._tidy(run_id, lambda pid: pid != os.getpid() and birth(pid) is None)
+            result = row["result"] if row else None
+            return self._tidy(run_id, result, lambda pid: pid != os.getpid() and birth(pid) is None)
 
     def refresh(self, run_id: str, dataset: Mapping[str, Any]) -> None:
         """Notes where a run's data lie now and what they are called, of a run that was asked for again: it is in sight then."""
@@ -180,42 +201,53 @@ class RunStore:
     ) -> None:
         """Stores what training gave, in one step, and drops an earlier result and audit of the same run."""
         config = self.load(run_id).config
-        temporary = self.root / "runs" / f".{run_id}.{os.getpid()}.new"
-        old = temporary.with_suffix(".old")
-        with self._guarded():
-            for leftover in (temporary, old):
-                shutil.rmtree(leftover, ignore_errors=True)
-            temporary.mkdir(parents=True)
-            np.save(temporary / "embedding.npy", np.ascontiguousarray(embedding, dtype=np.float32))
-            if twin is not None:
-                np.save(temporary / "twin.npy", np.ascontiguousarray(twin, dtype=np.float32))
-            if hidden:
-                # Under keys of our own: an attribute may be called like an argument of savez.
-                np.savez_compressed(
-                    temporary / "hidden.npz", names=np.array(list(hidden)), masks=np.stack(list(hidden.values()))
+        result = f"{secrets.token_hex(4)}.{os.getpid()}"
+        new = self._new(run_id, result)
+        try:
+            with self._guarded():
+                new.mkdir(parents=True)
+                np.save(new / "embedding.npy", np.ascontiguousarray(embedding, dtype=np.float32))
+                if twin is not None:
+                    np.save(new / "twin.npy", np.ascontiguousarray(twin, dtype=np.float32))
+                if hidden:
+                    # Under keys of our own: an attribute may be called like an argument of savez.
+                    np.savez_compressed(
+                        new / "hidden.npz", names=np.array(list(hidden)), masks=np.stack(list(hidden.values()))
+                    )
+                if parameters:
+                    held: dict[str, Any] = dict(parameters)
+                    np.savez(new / "parameters.npz", **held)
+                pd.DataFrame(dict(history or {})).to_csv(new / "history.csv", index=False)
+                for name, record in (
+                    ("config", config),
+                    ("diagnostics", diagnostics or {}),
+                    ("environment", environment or {}),
+                ):
+                    (new / f"{name}.json").write_text(dumps(record, indent=2), encoding="utf-8")
+                sums = {}
+                for path in sorted(new.iterdir()):
+                    sync(path)
+                    sums[path.name] = digest(path)
+                sync(new)
+                sync(new.parent)
+            with self.writing() as db:
+                db.execute(
+                    "UPDATE runs SET status = 'finished', finished = ?, seconds = ?, device = ?, pid = NULL, born = NULL,"
+                    " reason = NULL, audit = NULL, lead = NULL, result = ?, sums = ? WHERE id = ?",
+                    (time.time(), seconds, device, result, dumps(sums), run_id),
                 )
-            if parameters:
-                held: dict[str, Any] = dict(parameters)
-                np.savez(temporary / "parameters.npz", **held)
-            pd.DataFrame(dict(history or {})).to_csv(temporary / "history.csv", index=False)
-            for name, record in (
-                ("config", config),
-                ("diagnostics", diagnostics or {}),
-                ("environment", environment or {}),
-            ):
-                (temporary / f"{name}.json").write_text(dumps(record, indent=2), encoding="utf-8")
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        self._settle(run_id)
+
+    def adopt(self, *run_ids: str) -> None:
+        """Takes the files of runs as they lie now for those that they are to have."""
         with self.writing() as db:
-            folder = self.root / "runs" / run_id
-            if folder.exists():
-                folder.rename(old)
-            temporary.rename(folder)
-            db.execute(
-                "UPDATE runs SET status = 'finished', finished = ?, seconds = ?, device = ?, pid = NULL, born = NULL,"
-                " reason = NULL, audit = NULL, lead = NULL WHERE id = ?",
-                (time.time(), seconds, device, run_id),
-            )
-        # What a killed process had moved away is out of date now.
-        self._tidy(run_id, lambda pid: pid == os.getpid() or birth(pid) is None)
+            for run_id in run_ids:
+                row = self._row(db, run_id)
+                sums = upgrade.sums_of(self._folder(run_id, row["result"]), row)
+                db.execute("UPDATE runs SET sums = ? WHERE id = ?", (dumps(sums), run_id))
 
     def fail(self, run_id: str, reason: str) -> None:
         """Marks a running run as failed; an earlier complete result stays and the run counts as finished."""
@@ -242,16 +274,26 @@ class RunStore:
     def save_audit(self, run_id: str, record: Mapping[str, Any]) -> None:
         """Stores a run's `uge-audit/1` record."""
         brief = [{**row, "cells": []} for row in record.get("rows", ())]
-        with self.writing() as db:
-            done = db.execute(
-                "UPDATE runs SET audit = ?, lead = ? WHERE id = ?", (dumps({"rows": brief}), lead_text(brief), run_id)
-            )
-            if not done.rowcount:
-                raise self._not_found(db, run_id)
-            refresh_leads(db)
-            folder = self._folder(run_id)
-            folder.mkdir(exist_ok=True)
-            write_atomically(folder / "audit.json", lambda file: file.write(dumps(record, indent=2).encode()))
+        audit, lead, whole = dumps({"rows": brief}), lead_text(brief), dumps(record, indent=2).encode()
+        sums = {AUDIT: hashlib.sha256(whole).hexdigest(), "audit": text_sum(audit), "lead": text_sum(lead)}
+        new = None
+        try:
+            with self.writing() as db:
+                row = self._row(db, run_id)
+                folder = self._folder(run_id, row["result"])
+                make_folder(folder)
+                new = pending(folder / AUDIT, sums[AUDIT])
+                write_atomically(new, lambda file: file.write(whole))
+                db.execute(
+                    "UPDATE runs SET audit = ?, lead = ?, sums = ? WHERE id = ?",
+                    (audit, lead, dumps(brief_record(row["sums"]) | sums), run_id),
+                )
+                refresh_leads(db)
+        except BaseException:
+            if new is not None:
+                new.unlink(missing_ok=True)
+            raise
+        self._settle(run_id)
 
     def load(self, run_id: str) -> StoredRun:
         """The run with this id.
@@ -291,14 +333,15 @@ class RunStore:
             if lead:  # the whole audit where what is set apart is out of date
                 what = "CASE WHEN substr(lead, 1, ?) = ? THEN lead ELSE audit END AS audit"
                 values = [len(LEAD_HEAD), LEAD_HEAD, *values]
-            where = "" if only is None else f"WHERE id IN ({', '.join('?' * len(only))})"
+            where = "" if only is None else f"AND id IN ({', '.join('?' * len(only))})"
             if only is None and not archived:
-                where = "WHERE archived IS NULL"
+                where = "AND archived IS NULL"
             rows = db.execute(
-                f"SELECT {RUN_COLUMNS}, {what} FROM runs {where} ORDER BY created DESC, id", values
+                f"SELECT {RUN_COLUMNS}, {what} FROM runs WHERE status != '{_DELETING}' {where} ORDER BY created DESC, id",
+                values,
             ).fetchall()
         home = self.root / "runs"
-        there = {path.name: path for path in home.iterdir()} if home.is_dir() else {}
+        there = frozenset(path.name for path in home.iterdir()) if home.is_dir() else frozenset()
         read = leading_record if lead else read_record if audits else None
         return [self._run(row, there, read=read) for row in rows]
 
@@ -325,30 +368,98 @@ class RunStore:
         run = self._load(run_id)
         if run.status == "running":
             raise StoreError(f"run {run_id} is being trained; stop it before deleting it")
-        orphans = self.last_of([run_id])
-        removed = [f"run {run_id} ({run.status}) from the list" + (", with its audit" if run.audited else "")]
         with self.writing() as db:
-            db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
-            folder = self.root / "runs" / run_id
+            db.execute("UPDATE runs SET status = ?, pid = NULL, born = NULL WHERE id = ?", (_DELETING, run_id))
+        audit = ", with its audit" if run.audited else ""
+        return [f"run {run_id} ({run.status}) from the list{audit}", *self._complete(run_id)]
+
+    def _complete(self, run_id: str) -> Sequence[str]:
+        """Removes all there is of a run whose deletion is noted, its row last, and says what was removed."""
+        removed = self.drop_scenarios(self.last_of([run_id]))
+        with self.writing() as db:
+            gone: Sequence[str] = ()
+            if db.execute("DELETE FROM runs WHERE id = ? AND status = ?", (run_id, _DELETING)).rowcount:
+                gone = self._remove_files(run_id)
+        return [*gone, *removed]
+
+    def _remove_files(self, run_id: str) -> Sequence[str]:
+        removed = []
+        for folder in (self.root / "runs" / run_id, *self._temporaries(run_id)):
             if folder.exists():
-                removed += sorted(str(p) for p in folder.iterdir())
-                folder.rename(folder.with_name(f".{run_id}.{os.getpid()}.deleted"))
-            # Nobody trains it, so whatever temporary folder is left is nobody's.
-            removed += [p for p in self._tidy(run_id, lambda pid: True) if not p.endswith(".deleted")]
-            removed += checkpoint.drop(self.checkpoints, [run_id])
-            for path in sorted(self.comparisons.glob("*.json")):
-                if run_id in path.stem.split("-"):
-                    path.unlink(missing_ok=True)
-                    removed.append(str(path))
-        return [*removed, *self.drop_scenarios(orphans)]
+                removed += sorted(map(str, folder.iterdir())) if folder.name == run_id else [str(folder)]
+                shutil.rmtree(folder)
+        sync(self.root / "runs")
+        removed += checkpoint.drop(self.checkpoints, [run_id])
+        for path in sorted(self.comparisons.glob("*.json")):
+            if run_id in path.stem.split("-"):
+                path.unlink(missing_ok=True)
+                removed.append(str(path))
+        for folder in (self.checkpoints, self.comparisons):
+            if folder.is_dir():
+                sync(folder)
+        return removed
+
+    def tidy(self) -> Sequence[str]:
+        """Completes what killed processes had begun, removes what they left half done, and says what was removed.
+
+        Raises:
+            StoreError: the store cannot be read or written.
+        """
+        removed: Sequence[str] = ()
+        with self.reading() as db:
+            if db is None or not self.writable:
+                return removed
+            rows = db.execute("SELECT id, status, result FROM runs").fetchall()
+        for row in rows:
+            if row["status"] == _DELETING:
+                removed = [*removed, *self._complete(row["id"])]
+        for row in rows:
+            if self._unsettled(row["id"]):
+                removed = [*removed, *self._settle(row["id"])]
+        for path in sorted(self.root.rglob(".*")):
+            if abandoned(path):
+                with suppress(OSError):
+                    remove(path)
+                    removed = [*removed, str(path)]
+        return removed
+
+    def faults(self) -> Iterator[str]:
+        """Reads all that is stored, and names what is not as it was written."""
+        with self.reading() as db:
+            if db is None:
+                return
+            for row in db.execute("PRAGMA integrity_check(20)"):
+                if row[0] != "ok":
+                    yield f"{self.root / 'store.sqlite'}: {row[0]}"
+            for table, columns in SEALED.items():
+                for row in db.execute(f"SELECT * FROM {table}"):
+                    if not fits(table, row) and table != "runs":
+                        yield f"a row of {table} in store.sqlite ({str(row[columns[0]])[:40]}) differs from its SHA-256"
+                    elif table == "runs" and not _as_written(row["lead"], _sums(row)):
+                        yield f"run {row['id']}: the rows of its audit that lists show differ from their SHA-256"
+        for run in self.list(archived=True):
+            if run.status == "damaged":
+                yield f"run {run.id}: {run.reason}"
+            else:
+                yield from run.faults()
+        places = ("scenarios/*.json", "comparisons/*.json", "runs/*/whatif/*.json", "runs/*/projection-*.json")
+        for path in sorted(path for place in places for path in self.root.glob(place)):
+            try:
+                record = unsealed(path.read_bytes())
+                numbers = record.get("numbers")
+                if numbers and digest_anew(path.with_suffix(".npy")) != numbers:
+                    yield f"{path.with_suffix('.npy')} differs from its SHA-256; it is made again when it is asked for"
+            except (OSError, ValueError) as error:
+                yield f"{path} cannot be read ({error}); delete it"
 
     def last_of(self, run_ids: Collection[str]) -> set[str]:
         """Fingerprints of the graphs, those that scenarios edit with them, that no other run is about than these."""
         graphs = ("$.fingerprint", "$.source.scenario.data")
-        query = "SELECT id, json_extract(dataset, ?) AS graph FROM runs WHERE json_valid(dataset)"
+        query = f"SELECT id, json_extract(dataset, ?) AS graph, status = '{_DELETING}' AS gone FROM runs WHERE json_valid(dataset)"
         with self.reading() as db:
             rows = [row for graph in graphs for row in db.execute(query, (graph,))] if db else []
-        mine, others = ({row["graph"] for row in rows if (row["id"] in run_ids) == chosen} for chosen in (True, False))
+        mine = {row["graph"] for row in rows if row["id"] in run_ids}
+        others = {row["graph"] for row in rows if row["id"] not in run_ids and not row["gone"]}
         return mine - others - {None}
 
     def scenarios_of(self, data: Collection[str]) -> dict[Path, str]:
@@ -372,6 +483,8 @@ class RunStore:
                 for file in (path, *(self.root / "runs").glob(f"*/whatif/{path.name}")):
                     file.unlink(missing_ok=True)
                     removed.append(str(file))
+            if removed:
+                sync(self.scenarios)
         if data:
             self.forget_edits(lambda made: made.get("data") in data)
         return removed
@@ -387,19 +500,69 @@ class RunStore:
                     db.execute("UPDATE jobs SET settings = ? WHERE id = ?", (dumps(settings), row["id"]))
 
     def _temporaries(self, run_id: str) -> Sequence[Path]:
-        """Folders of a run left under temporary names: `.RUN.PID.new`, `.old` and `.deleted`."""
+        """Folders of a run left under temporary names: `.RUN.TOKEN.PID.new`, `.RUN.PID.deleted`."""
         return sorted((self.root / "runs").glob(f".{glob.escape(run_id)}.*"))
 
-    def _tidy(self, run_id: str, doomed: Callable[[int], bool]) -> Sequence[str]:
-        """Puts back what a killed process had moved away, removes the rest it left, and says what was removed.
+    def _new(self, run_id: str, result: str) -> Path:
+        """Where a result of a run is written; its name ends in the number of the process that writes."""
+        return self.root / "runs" / f".{run_id}.{result}.new"
+
+    def _folder(self, run_id: str, result: str | None) -> Path:
+        """Where the result lies that a run's row names."""
+        folder = self.root / "runs" / run_id
+        if result and (new := self._new(run_id, result)).exists():
+            return new
+        return folder
+
+    def _row(self, db: sqlite3.Connection, run_id: str) -> sqlite3.Row:
+        row = db.execute("SELECT * FROM runs WHERE id = ? AND status != ?", (run_id, _DELETING)).fetchone()
+        if row is None:
+            raise self._not_found(db, run_id)
+        found: sqlite3.Row = row
+        return found
+
+    def _settle(self, run_id: str) -> Sequence[str]:
+        """Gives a run's result and audit, which its row names, their places.
+
+        Where that fails they are read where they lie, and who comes next tries again.
+        """
+        removed: Sequence[str] = ()
+        with suppress(StoreError), self.writing() as db:
+            row = self._row(db, run_id)
+            removed = self._tidy(run_id, row["result"], lambda pid: pid == os.getpid() or birth(pid) is None)
+            audit = self._folder(run_id, row["result"]) / AUDIT
+            wanted = brief_record(row["sums"]).get(AUDIT)
+            for path in audit.parent.glob(f".{AUDIT}.*.new"):
+                if wanted and path == pending(audit, wanted):
+                    path.replace(audit)
+                else:
+                    path.unlink()
+                    removed = [*removed, str(path)]
+                sync(audit.parent)
+        return removed
+
+    def _unsettled(self, run_id: str) -> bool:
+        """Whether a process was killed, or found the disk full, before it was done with a run."""
+        left = next((self.root / "runs" / run_id).glob(f".{AUDIT}.*.new"), None)
+        return left is not None or bool(self._temporaries(run_id))
+
+    def _tidy(self, run_id: str, result: str | None, doomed: Callable[[int], bool]) -> Sequence[str]:
+        """Gives the result that a run's row names its place, removes what killed processes left, and says what that was.
 
         Args:
             run_id: the run.
+            result: what the row names.
             doomed: says whether the leftovers of a process may go.
         """
         folder, removed = self.root / "runs" / run_id, []
-        if self._folder(run_id) != folder:
-            self._folder(run_id).rename(folder)
+        there = self._folder(run_id, result)
+        if there != folder:
+            if folder.exists():
+                old = folder.with_name(f".{run_id}.{os.getpid()}.deleted")
+                folder.rename(old)
+                shutil.rmtree(old, ignore_errors=True)
+            there.rename(folder)
+            sync(folder.parent)
         for path in self._temporaries(run_id):
             pid = path.name.split(".")[-2]
             if pid.isdecimal() and doomed(int(pid)):
@@ -407,17 +570,12 @@ class RunStore:
                 removed.append(str(path))
         return removed
 
-    def _folder(self, run_id: str) -> Path:
-        folder = self.root / "runs" / run_id
-        if folder.exists():
-            return folder
-        return next((p for p in self._temporaries(run_id) if p.suffix == ".old"), folder)
-
     def _load(self, run_id: str) -> StoredRun:
         with self.reading() as db:
             row = None
             if db:
-                row = db.execute(f"SELECT {RUN_COLUMNS}, audit FROM runs WHERE id = ?", (run_id,)).fetchone()
+                query = f"SELECT {RUN_COLUMNS}, audit FROM runs WHERE id = ? AND status != ?"
+                row = db.execute(query, (run_id, _DELETING)).fetchone()
             if row is None:
                 raise self._not_found(db, run_id)
         return self._run(row)
@@ -425,29 +583,56 @@ class RunStore:
     def _run(
         self,
         row: sqlite3.Row,
-        there: Mapping[str, Path] | None = None,
+        there: Collection[str] | None = None,
         *,
         read: Callable[..., dict[str, Any]] | None = read_record,
     ) -> StoredRun:
-        """A row as a run; `there` are the folders by name, where many are looked at; `read` reads the audit's rows."""
+        """A row as a run.
+
+        Args:
+            row: the row.
+            there: the names in the folder of runs, where many are looked at.
+            read: reads the audit's rows.
+        """
         status, reason = row["status"], row["reason"]
         if status == "running" and not alive(row["pid"], row["born"]):
             status = "interrupted" if row["finished"] is None else "finished"
             reason = "the process that trained it ended without a word"
         config: dict[str, Any] = {}
         dataset: dict[str, Any] = {}
+        sums: dict[str, str] = {}
         rows: tuple[RowRecord, ...] = ()
-        folder = (there or {}).get(row["id"]) or self._folder(row["id"])
-        audited = bool(row["audited"]) and (folder / "audit.json").exists()
+        folder = self.root / "runs" / row["id"]
+        if there is None or f".{row['id']}.{row['result']}.new" in there:
+            folder = self._folder(row["id"], row["result"])
+        audited = False
+        wrong = "differs from the SHA-256 that is kept of it"
+        what: str | None = "record"
         try:
-            config = brief_record(row["config"], "method", "backbone")
-            dataset = brief_record(row["dataset"], "name", "fingerprint")
-            if audited and read:
-                rows = tuple(read(row["audit"], "rows")["rows"])
+            if fits("runs", row):
+                wrong, what = "cannot be read", "config"
+                config = brief_record(row["config"], "method", "backbone")
+                what = "data"
+                dataset = brief_record(row["dataset"], "name", "fingerprint")
+                what = "audit"
+                sums = brief_record(row["sums"])
+                if bool(row["audited"]) != ("audit" in sums) or not _as_written(row["audit"], sums):
+                    wrong = "differs from the SHA-256 that is kept of it"
+                    raise Misfit
+                audited = bool(row["audited"])
+                if audited and not any(p.exists() for p in _audits(folder, sums)):
+                    audited, reason = False, f"its {AUDIT} is gone; uge audit {row['id']} measures it again"
+                if audited and read:
+                    rows = tuple(read(row["audit"], "rows")["rows"])
+                what = None
         except (ValueError, TypeError):
-            what = "audit" if dataset else "data" if config else "config"
-            status, audited = "damaged", False
-            reason = f"its {what} in store.sqlite cannot be read; uge runs delete {row['id']} removes it"
+            pass
+        if what:
+            status, audited, sums = "damaged", False, {}
+            reason = (
+                f"its {what} in store.sqlite {wrong}; train it again with --force, or uge runs delete {row['id']} "
+                "removes it"
+            )
         return StoredRun(
             row["id"],
             status,
@@ -462,10 +647,22 @@ class RunStore:
             rows,
             folder,
             row["archived"],
+            _of_files(row["sums"]) if sums else sums,
+            partial(self._sums, row["id"]),
         )
 
+    def _sums(self, run_id: str) -> Mapping[str, str]:
+        """The SHA-256 of a run's files as the store keeps them now; none where the run is gone."""
+        with self.reading() as db:
+            row = db.execute("SELECT sums FROM runs WHERE id = ?", (run_id,)).fetchone() if db else None
+        return _of_files(row["sums"]) if row else {}
+
     def _not_found(self, db: sqlite3.Connection | None, run_id: str) -> RunNotFound:
-        known = [r["id"] for r in db.execute("SELECT id FROM runs ORDER BY created DESC")] if db else []
+        known = (
+            [r["id"] for r in db.execute(f"SELECT id FROM runs WHERE status != '{_DELETING}' ORDER BY created DESC")]
+            if db
+            else []
+        )
         if not known:
             return RunNotFound(
                 f"no run {run_id!r}: the store {self.root} has no runs; train one with uge train, or name another "
@@ -482,13 +679,33 @@ class RunStore:
         """Whether anything can be written here by who asks."""
         return os.access(self.root, os.W_OK)
 
-    def _connect(self, *, reading: bool = False) -> sqlite3.Connection:
+    def _connect(self, how: str = "") -> sqlite3.Connection:
         path = self.root / "store.sqlite"
-        # Write-ahead logging needs files beside it even to read, unless nothing can change.
-        sealed = reading and not self.writable and not path.with_name("store.sqlite-wal").exists()
-        name = f"{path.resolve().as_uri()}?mode=ro&immutable=1" if sealed else str(path)
-        db = sqlite3.connect(name, timeout=PATIENCE, isolation_level=None, uri=sealed)
+        name = f"{path.resolve().as_uri()}?{how}" if how else str(path)
+        db = sqlite3.connect(name, timeout=PATIENCE, isolation_level=None, uri=bool(how))
         db.row_factory = sqlite3.Row
+        return db
+
+    def _connect_to_read(self) -> sqlite3.Connection:
+        """A connection that needs to write nothing: not where nothing may be written, and not where the disk is full.
+
+        SQLite's write-ahead logging makes files beside the store even to read it.
+        """
+        log = self.root / "store.sqlite-wal"
+        if self.writable or log.exists():
+            db = self._connect()
+            try:
+                db.execute("PRAGMA user_version").fetchone()
+                return db
+            except sqlite3.OperationalError as error:
+                db.close()
+                if not getattr(error, "sqlite_errorname", "").startswith(_READ_ANYWAY):
+                    raise
+        if not (log.exists() and log.stat().st_size):
+            return self._connect("mode=ro&immutable=1")
+        # Of a log that a killed process left: an index of it in memory, and no locks, as nobody can write.
+        db = self._connect("mode=ro&vfs=unix-none")
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
         return db
 
     @contextmanager
@@ -505,9 +722,14 @@ class RunStore:
                 self._check_lost()
                 yield None
                 return
-            db = self._connect(reading=True)
+            db = self._connect_to_read()
             # Version 0: another process is just making the tables.
             made = self._format(db)
+            if made == BEFORE:
+                db.close()
+                self._upgrade()
+                db = self._connect_to_read()
+                made = self._format(db)
             if not made:
                 self._check_lost()
             yield db if made else None
@@ -521,26 +743,50 @@ class RunStore:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection inside a transaction that holds the write lock."""
         with self._guarded():
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (self.root / "runs").mkdir(mode=0o700, exist_ok=True)
+            make_folder(self.root)
+            make_folder(self.root / "runs")
             db = self._connect()
             try:
                 self._format(db)  # before anything changes: a store of another format stays as it is
                 use_wal(db)
+                db.execute("PRAGMA synchronous = FULL")  # what COMMIT says is on the disk
+                db.execute("PRAGMA temp_store = MEMORY")
                 db.execute("BEGIN IMMEDIATE")
-                if not self._format(db):
-                    self._check_lost()
-                    for statement in SCHEMA.split(";"):
-                        db.execute(statement)
-                    db.execute(f"PRAGMA user_version = {VERSION}")
                 try:
+                    made = self._format(db)
+                    if made == BEFORE:
+                        upgrade.bring_up(db, self.root)
+                    elif not made:
+                        self._check_lost()
+                        for statement in SCHEMA.split(";"):
+                            db.execute(statement)
+                        db.execute(f"PRAGMA user_version = {VERSION}")
+                    keep_sealed(db)
                     yield db
+                    db.execute("COMMIT")
                 except BaseException:
-                    db.execute("ROLLBACK")
+                    with suppress(sqlite3.Error):  # SQLite has done so itself where the disk was full
+                        db.execute("ROLLBACK")
                     raise
-                db.execute("COMMIT")
+                if not made:
+                    sync(self.root)
             finally:
                 db.close()
+
+    def _upgrade(self) -> None:
+        """Brings a store of the format before up to this one, by the next writing.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if not self.writable:
+            raise StoreError(
+                f"the store {self.root} was written by the version of uge_core before (format {BEFORE}), and is brought up "
+                f"to format {VERSION} when it is first opened, but nothing may be written there; open it, or a copy, where you "
+                "may write, or name another store with --store DIR or $UGE_STORE"
+            )
+        with self.writing():
+            pass
 
     def _format(self, db: sqlite3.Connection) -> int:
         """The store's format, 0 where its tables are not made yet.
@@ -549,7 +795,7 @@ class RunStore:
             StoreError: it is another than this version's.
         """
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version not in (0, VERSION):
+        if version not in (0, BEFORE, VERSION):
             age, remedy = (
                 ("a newer", "update uge_core") if version > VERSION else ("an older", "open it with that version")
             )
@@ -578,15 +824,49 @@ class RunStore:
     def _refusal(self, what: str, error: Exception) -> StoreError:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         another = "name another store with --store DIR or $UGE_STORE"
-        if isinstance(error, sqlite3.OperationalError) and ("locked" in why or "busy" in why):
+        named = getattr(error, "sqlite_errorname", "")
+        if what == "written" and (filled := full(self.root, error)):
+            return StoreError(
+                f"the store {self.root} cannot be written: {filled}; nothing that was stored is lost: make room and try "
+                f"again, or {another}"
+            )
+        if named.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             advice = "another process is using it: try again, or " + another
-        elif (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)) or "full" in why:
-            advice = "make room, or " + another
-        elif isinstance(error, OSError) or "unable to open" in why or "readonly" in why:
-            advice = "name a folder you may write to with --store DIR or $UGE_STORE"
+        elif isinstance(error, OSError) or named.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
+            advice = "nothing that was stored is lost; name a folder you may write to with --store DIR or $UGE_STORE"
+        elif named.startswith(("SQLITE_IOERR", "SQLITE_FULL", "SQLITE_NOMEM")):
+            advice = f"the disk did not do what was asked ({named}): see to it, then uge doctor --check reads all that is stored"
         else:
             advice = f"{self.root / 'store.sqlite'} is damaged or no run store: move it away, or {another}"
         return StoreError(f"the store {self.root} cannot be {what}: {why}; {advice}")
+
+
+@lru_cache(maxsize=1 << 12)
+def _of_files(sums: str) -> Mapping[str, str]:
+    """Of what a row says, the SHA-256 of files; the others are of texts."""
+    return {name: value for name, value in read_record(sums).items() if "." in name}
+
+
+def _sums(row: sqlite3.Row) -> Mapping[str, str]:
+    """What a row says the SHA-256 of its files and texts are; nothing where it cannot be read."""
+    with suppress(ValueError):
+        return brief_record(row["sums"])
+    return {}
+
+
+def _audits(folder: Path, sums: Mapping[str, str]) -> Iterator[Path]:
+    """Where a run's audit may lie."""
+    yield folder / AUDIT
+    if AUDIT in sums:
+        yield pending(folder / AUDIT, sums[AUDIT])
+
+
+def _as_written(text: str | None, sums: Mapping[str, str]) -> bool:
+    """Whether the rows of an audit, all or those set apart, are as they were written; none were asked for where None."""
+    if text is None:
+        return True
+    lead = text.startswith(LEAD_HEAD)
+    return sums.get("lead" if lead else "audit") == (lead_sum(text) if lead else text_sum(text))
 
 
 class Floors(MutableMapping[str, Any]):
@@ -598,14 +878,14 @@ class Floors(MutableMapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         with self._store.reading() as db:
-            row = db.execute("SELECT value FROM floors WHERE key = ?", (key,)).fetchone() if db else None
-        if row is None:
+            row = db.execute("SELECT * FROM floors WHERE key = ?", (key,)).fetchone() if db else None
+        if row is None or not fits("floors", row):  # one that was changed is measured again
             raise KeyError(key)
         return json.loads(row["value"])
 
     def __setitem__(self, key: str, value: Any) -> None:
         with self._store.writing() as db:
-            db.execute("INSERT OR REPLACE INTO floors VALUES (?, ?)", (key, dumps(value)))
+            db.execute("INSERT OR REPLACE INTO floors (key, value) VALUES (?, ?)", (key, dumps(value)))
 
     def __delitem__(self, key: str) -> None:
         with self._store.writing() as db:

@@ -1,10 +1,10 @@
-"""One stored run, its files read when asked for."""
+"""One stored run, its files read when asked for, and only where they are as they were written."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,8 +16,22 @@ import pandas as pd
 from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import METRICS
 from uge_core.errors import StoreError
+from uge_core.files import digest, digest_anew
 from uge_core.machine import default_root as default_root
 from uge_core.runs.database import Misfit, read_record
+
+TRAINED = (
+    "embedding.npy",
+    "twin.npy",
+    "hidden.npz",
+    "parameters.npz",
+    "history.csv",
+    "config.json",
+    "diagnostics.json",
+    "environment.json",
+)
+"""The files that training stores."""
+AUDIT = "audit.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +54,8 @@ class StoredRun:
         rows: the audit's rows without their cells; none where the store was asked to leave them out.
         folder: where its files lie.
         archived: when it was put out of sight, or None; lists and choices leave such a run out.
+        sums: SHA-256 of its files by their names.
+        sums_now: asks the store for them again.
     """
 
     id: str
@@ -55,11 +71,13 @@ class StoredRun:
     rows: tuple[RowRecord, ...]
     folder: Path
     archived: float | None = None
+    sums: Mapping[str, str] = field(default_factory=dict)
+    sums_now: Callable[[], Mapping[str, str]] | None = None
 
     @cached_property
     def audit(self) -> dict[str, Any] | None:
         """Its `uge-audit/1` record, or None."""
-        return self._json("audit.json", constant=refuse_constant) if self.audited else None
+        return self._json(AUDIT, constant=refuse_constant) if self.audited else None
 
     @cached_property
     def signed(self) -> bool:
@@ -84,7 +102,7 @@ class StoredRun:
     @cached_property
     def parameters(self) -> dict[str, npt.NDArray[np.float32]]:
         """What an encoder was trained to, by name; empty where it was not kept. Never exported."""
-        return self._read("parameters.npz", _load_arrays) if (self.folder / "parameters.npz").exists() else {}
+        return self._read("parameters.npz", _load_arrays) if "parameters.npz" in self.sums else {}
 
     @cached_property
     def history(self) -> pd.DataFrame:
@@ -115,14 +133,42 @@ class StoredRun:
         _ = self.embedding, self.twin, self.hidden, self.diagnostics
 
     def _has_twin(self, name: str) -> bool:
-        return self.config.get("exposure") == "both" or (self.folder / name).exists()
+        return self.config.get("exposure") == "both" or name in self.sums
+
+    def faults(self) -> Iterator[str]:
+        """What is wrong with its files, all of which are read anew."""
+        for name in self.sums:
+            try:
+                self._whole(name, digest_anew)
+            except StoreError as error:
+                yield str(error)
+
+    def _whole(self, name: str, read: Callable[[Path], str] = digest) -> Path:
+        """Where a file lies that is as it was written.
+
+        Raises:
+            StoreError: there is none; the message says what to do.
+        """
+        remedy = f"measure it again with uge audit {self.id}" if name == AUDIT else "train it again with --force"
+        wanted, path = self.sums.get(name), self.folder / name
+        if wanted is None:
+            raise StoreError(f"run {self.id} ({self.status}) has no {name} in {self.folder}; {remedy}")
+        why = "is gone"
+        for place in (path, pending(path, wanted)):
+            try:
+                if read(place) == wanted:
+                    return place
+                why = "differs from the SHA-256 that the store keeps of it: it is damaged, or was changed"
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                why = f"cannot be read ({error.strerror or error})"
+        if self.sums_now is not None and self.sums_now() != self.sums:
+            raise StoreError(f"run {self.id} was trained or audited again, or deleted, meanwhile; ask again")
+        raise StoreError(f"{path} of run {self.id} {why}; it is not shown: {remedy}")
 
     def _read(self, name: str, reader: Callable[[Path], Any]) -> Any:
-        path = self.folder / name
-        if not path.exists():
-            raise StoreError(
-                f"run {self.id} ({self.status}) has no {name} in {self.folder}; train it again with --force"
-            )
+        path = self._whole(name)
         try:
             return reader(path)
         except OSError as error:
@@ -149,6 +195,11 @@ class StoredRun:
 
         record: dict[str, Any] = self._read(name, reader)
         return record
+
+
+def pending(path: Path, sha256: str) -> Path:
+    """Where a file with this SHA-256 lies that has not got its name yet, as whoever wrote it was killed."""
+    return path.with_name(f".{path.name}.{sha256[:16]}.new")
 
 
 def _load_masks(path: Path) -> dict[str, npt.NDArray[np.bool_]]:

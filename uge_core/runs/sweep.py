@@ -196,7 +196,8 @@ def _carry_out(
     data = dataset_record(graph) | {"source": source}
     todo = []
     for p in planned:
-        run = store.find(p.run_id)
+        # One that is trained anew may be damaged.
+        run = None if force and since is None else store.find(p.run_id)
         again = force and (since is None or run is None or (run.finished or 0.0) < since)
         if again or run is None or not usable(run):
             todo.append(p)
@@ -252,8 +253,11 @@ def _audit_seconds(config: RunConfig, graph: AttributedGraph, stored: Sequence[t
 
 def _audit_is_whole(run: StoredRun, graph: AttributedGraph) -> bool:
     """Whether a run is audited, against the planted truth too where this graph brings one (a copy of it may not)."""
-    if run.audit is None or graph.truth is None:
-        return run.audited
+    try:
+        if run.audit is None or graph.truth is None:
+            return run.audited
+    except StoreError:  # it was damaged, and is measured again
+        return False
     return any(row["variant"] == "planted-truth" for row in run.audit["rows"])
 
 

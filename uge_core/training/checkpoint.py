@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.files import abandoned, write_atomically
+from uge_core.files import abandoned, make_folder, write_atomically
 
 _SHARE = 20  # a checkpoint may take one part in so many of the time
 _OFTEN = 1.0  # seconds between two at least
@@ -61,7 +61,7 @@ class Checkpoint:
         about = {"runs": self.runs, "deterministic": self.deterministic, "stage": stage}
         content: dict[str, Any] = {"record": np.array(json.dumps({**record, **about})), **arrays}
         with suppress(OSError):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self.folder)
             write_atomically(self.folder / f"{self.key}.{stage}.npz", lambda file: np.savez(file, **content))
         self._last = time.monotonic()
         self._cost = self._last - began

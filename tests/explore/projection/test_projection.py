@@ -226,9 +226,9 @@ def test_a_picture_is_made_once_and_kept_by_content(store: RunStore, town: Path)
     assert np.array_equal(first.coordinates, again.coordinates) and kept.stat().st_mtime_ns == before
     assert find_picture(run, "pca", draw_sample(graph, 50)) is None
     # Other numbers under the same run are other content.
-    np.save(run.folder / "embedding.npy", np.array(run.embedding) * [2, *[1] * (run.embedding.shape[1] - 1)])
-    changed = store.load(run.id)
-    np.save(run.folder / "embedding.npy", np.asarray(changed.embedding, dtype=np.float32))
+    changed = np.array(run.embedding) * [2, *[1] * (run.embedding.shape[1] - 1)]
+    np.save(run.folder / "embedding.npy", np.asarray(changed, dtype=np.float32))
+    store.adopt(run.id)
     assert find_picture(store.load(run.id), "pca", sample) is None
     picture(store.load(run.id), "pca", sample)
     assert len(list(run.folder.glob("projection-pca-*.npy"))) == 2

@@ -145,13 +145,14 @@ def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store:
     """The record of a stored run: the stored one, or a new one where there is none or attackers are named."""
     run = store.load(args.run_id)
     anew = bool(args.attackers or args.crossings or args.exact)
-    fresh = anew or not run.audited or (run.config["method"] == EXTERNAL and _lacks(run, attributes))
+    stored = _stored(run)
+    fresh = anew or stored is None or (run.config["method"] == EXTERNAL and _lacks(run, attributes))
     if fresh and run.finished is None:
         raise StoreError(f"run {run.id} is {run.status} and has no embedding to audit; train it first")
     graph = load_again(run, args.data, args.store) if fresh or args.data else None
     if graph and attributes:
         attributes = [graph.attribute(name).name for name in attributes]
-    record: dict[str, Any] = run.audit or {}
+    record = stored or {}
     if graph and fresh:
         with ProgressLine(sys.stderr) as on_progress:
             record = audit_record(
@@ -171,6 +172,16 @@ def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store:
 def _exactly(args: argparse.Namespace) -> dict[str, Any]:
     """What an audit is asked for beside, where nobody is to be left out."""
     return {"exact": True} if args.exact else {}
+
+
+def _stored(run: StoredRun, *, silently: bool = False) -> dict[str, Any] | None:
+    """A run's audit, or None where there is none or it is damaged, which is said once."""
+    try:
+        return run.audit
+    except StoreError as error:
+        if not silently:
+            remark(str(error))
+        return None
 
 
 def _lacks(run: StoredRun, attributes: list[str] | None) -> bool:
@@ -211,7 +222,7 @@ def _keep(run: StoredRun, record: dict[str, Any], store: RunStore) -> None:
     if record["asked"].get("exact"):
         return
     trained = {"attackers": DEFAULT_ATTACKERS} if run.config["method"] != EXTERNAL else {}
-    there = (run.audit or {}).get("asked") or trained
+    there = (_stored(run, silently=True) or {}).get("asked") or trained
     if not there or covers(record["asked"], there):
         store.save_audit(run.id, record)
         return

@@ -21,6 +21,9 @@ def add(parsers: Parsers) -> None:
         "prints PDFs and the port. Exit code 1 where something will not work.",
     )
     one.add_argument("--port", type=whole_number, help="where the dashboard would listen (default 8501)")
+    one.add_argument(
+        "--check", action="store_true", help="read all that is stored, and name what is not as it was written"
+    )
     one.add_argument("--json", action="store_true", help="print one JSON list")
 
 
@@ -30,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
     from uge_core.cli.doctor import PORT, examine
 
-    checks = examine(RunStore(args.store), port=PORT if args.port is None else args.port)
+    checks = examine(RunStore(args.store), port=PORT if args.port is None else args.port, check=args.check)
     if args.json:
         print(json.dumps(list(map(asdict, checks)), indent=2))
     else:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 from uge_core.cli.arguments import DONE, USER_ERROR, Parsers, add_command, add_group
 from uge_core.cli.printing import remark
-from uge_core.errors import UgeError
+from uge_core.errors import StoreError, UgeError
 from uge_core.runs.store import RunStore
 
 
@@ -30,8 +31,14 @@ def purge(args: argparse.Namespace) -> int:
     """Removes what is old, and prints what was removed."""
     from uge_core.cli.purge import age, older_than
 
+    store = RunStore(args.store)
     done = left = 0
-    for old in older_than(age(args.older_than), RunStore(args.store)):
+    if not args.dry_run:
+        with suppress(StoreError):  # which is said of each thing below
+            for line in store.tidy():
+                print(line)
+                done += 1
+    for old in older_than(age(args.older_than), store):
         try:
             for line in [f"{old.what}, {old.age / 86400:.1f} days old"] if args.dry_run else old.remove():
                 print(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -11,7 +10,7 @@ from uge_core.dashboard.jobs.queue import ACTIVE, WAITING, Job, Queue
 from uge_core.errors import StoreError
 from uge_core.explore.comparison import edited_of, paired_path, paired_record, why_no_pairs
 from uge_core.explore.whatif.source import with_scenario
-from uge_core.files import write_atomically
+from uge_core.files import make_folder, sealed, write_atomically
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnProgress, Progress
 from uge_core.runs.store import RunStore
@@ -89,12 +88,12 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any],
         record = compare_runs(plain, edited, graph, other, DEFAULT_ATTACKERS, progress=tell)
         a, b = plain, edited
     path = paired_path(store, a.id, b.id)
-    text = json.dumps(record | {"finished": [a.finished, b.finished]}, ensure_ascii=False).encode()
+    text = sealed(record | {"finished": [a.finished, b.finished]})
     # Nobody can delete a run meanwhile; one that was deleted has taken its comparisons with it.
     with store.writing():
         for run in (a, b):
             store.load(run.id)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
+        make_folder(path.parent)
         write_atomically(path, lambda file: file.write(text))
 
 

@@ -2,14 +2,16 @@
 
 A job is one sweep, or the pictures of stored runs. It is queued, running, then finished, failed, cancelled or
 interrupted. Its worker leaves a sign of life twice a second; a job without one for 30 s whose process is gone is
-interrupted, and may be resumed from its checkpoints. A process is known by its number and its time of birth, as
-numbers are used again. Nothing here imports torch, so the dashboard may use all of it.
+interrupted, and may be resumed from its checkpoints. These times are counted from the machine's start, as its clock may be
+set. A process is known by its number and its time of birth, as numbers are used again. Nothing here imports torch, so the
+dashboard may use all of it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +20,8 @@ from typing import Any
 
 from uge_core.errors import ConfigError, StoreError
 from uge_core.machine import alive, birth
-from uge_core.processes import Background, last_lines
+from uge_core.processes import Background, boot, last_lines, since_boot
+from uge_core.runs.database import SEALED, fits
 from uge_core.runs.store import RunStore
 
 QUIET = 30.0
@@ -28,6 +31,8 @@ GRACE = 10.0
 _PAUSE = 10.0  # seconds between two starts of a worker that does not come up
 _LOG_LINES = 12
 WAITING, ACTIVE = "queued", "running"
+DAMAGED = "damaged"
+"""What `Job.settings["kind"]` says of a job of which nobody knows what it was to do."""
 OVER = ("finished", "failed", "cancelled", "interrupted")
 
 
@@ -44,14 +49,15 @@ class Job:
         created: when it was asked for, seconds since 1970.
         started: when it began last, or None.
         ended: when it ended, or None.
-        beat: its worker's last sign of life, or None.
-        cancel: when its cancelling was asked for, or None.
+        beat: its worker's last sign of life, seconds since the machine started, or None.
+        cancel: when its cancelling was asked for, seconds since the machine started, or None.
         progress: stage, done, total, text, loss and seconds_left, as in `progress.Step`; empty before it begins.
         runs: ids of its runs, once known.
         reason: why it failed or ended early.
         remedy: what to do about it.
         pid: its worker's process, while it runs.
         born: that process's birth.
+        boot: which start of the machine `beat` counts from.
     """
 
     id: int
@@ -69,6 +75,14 @@ class Job:
     remedy: str | None
     pid: int | None
     born: str | None
+    boot: str | None
+
+    @property
+    def quiet(self) -> float:
+        """Seconds since its worker's last sign of life; endless where that was before the machine started again."""
+        if self.beat is None or self.boot != boot():
+            return float("inf")
+        return since_boot() - self.beat
 
     @property
     def resumable(self) -> bool:
@@ -127,19 +141,16 @@ class Queue:
         None, and the lane is free, where there is none.
         """
         with self.store.writing() as db:
-            row = db.execute(
-                "SELECT id FROM jobs WHERE status = 'queued' AND lane = ? ORDER BY id LIMIT 1", (lane,)
-            ).fetchone()
+            rows = db.execute("SELECT * FROM jobs WHERE status = 'queued' AND lane = ? ORDER BY id", (lane,))
+            row = next((row for row in rows if fits("jobs", row)), None)
             if row is None:
                 # Within the transaction: a job that is added next finds nobody at work, and starts another.
                 self.worker(lane).leave()
                 return None
-            now = time.time()
             db.execute(
-                "UPDATE jobs SET status = 'running', started = ?, ended = "
-                "NULL, beat = ?, cancel = NULL, pid = ?, born = ?,"
-                " reason = NULL, remedy = NULL, progress = NULL WHERE id = ?",
-                (now, now, os.getpid(), birth(os.getpid()), row["id"]),
+                "UPDATE jobs SET status = 'running', started = ?, ended = NULL, beat = ?, boot = ?, cancel = NULL, pid = ?,"
+                " born = ?, reason = NULL, remedy = NULL, progress = NULL WHERE id = ?",
+                (time.time(), since_boot(), boot(), os.getpid(), birth(os.getpid()), row["id"]),
             )
         return self.load(row["id"])
 
@@ -154,7 +165,7 @@ class Queue:
             row = db.execute(
                 "UPDATE jobs SET beat = ?, progress = ?, runs = ? WHERE id = ? AND status = 'running' AND pid = ? "
                 "RETURNING cancel",
-                (time.time(), json.dumps(dict(progress)), json.dumps(list(runs)), job_id, os.getpid()),
+                (since_boot(), json.dumps(dict(progress)), json.dumps(list(runs)), job_id, os.getpid()),
             ).fetchone()
         # A job that is no longer this process's has been ended by somebody else.
         return row is None or row["cancel"] is not None
@@ -177,7 +188,7 @@ class Queue:
             )
             db.execute(
                 "UPDATE jobs SET cancel = ? WHERE id = ? AND status = 'running' AND cancel IS NULL",
-                (time.time(), job_id),
+                (since_boot(), job_id),
             )
 
     def resume(self, job_id: int) -> None:
@@ -202,7 +213,9 @@ class Queue:
     def remove(self, job_id: int) -> None:
         """Takes a job that is over off the list, with its log; its runs stay."""
         with self.store.writing() as db:
-            done = db.execute("DELETE FROM jobs WHERE id = ? AND status NOT IN ('queued', 'running')", (job_id,))
+            row = db.execute("SELECT * FROM jobs WHERE id = ?", (job_id,)).fetchone()
+            over = "" if row and not fits("jobs", row) else " AND status NOT IN ('queued', 'running')"
+            done = db.execute(f"DELETE FROM jobs WHERE id = ?{over}", (job_id,))
         if done.rowcount:
             self.log(job_id).unlink(missing_ok=True)
 
@@ -214,17 +227,16 @@ class Queue:
         if not self.store.writable:
             return
         jobs = [job for job in self.list() if job.status in (WAITING, ACTIVE)]
-        now = time.time()
         for job in jobs:
             if job.status != ACTIVE:
                 continue
-            if alive(job.pid, job.born):
-                if job.cancel is not None and now - job.cancel > GRACE and job.pid != os.getpid():
+            if job.boot == boot() and alive(job.pid, job.born):
+                if job.cancel is not None and since_boot() - job.cancel > GRACE and job.pid != os.getpid():
                     self.worker(job.lane).end()
                     self.end(job.id, "cancelled", "ended by force, as it did not stop within 10 seconds")
             elif job.cancel is not None:
                 self.end(job.id, "cancelled", "its process ended while it was being cancelled")
-            elif now - (job.beat or 0.0) > QUIET:
+            elif job.quiet > QUIET:
                 self.end(
                     job.id,
                     "interrupted",
@@ -257,15 +269,22 @@ class Queue:
             if db is None:
                 return []
             rows = db.execute(query, values).fetchall()
-        return [
-            Job(
-                **{name: row[name] for name in row.keys() if name not in ("settings", "progress", "runs")},  # noqa: SIM118
-                settings=json.loads(row["settings"]),
-                progress=json.loads(row["progress"] or "{}"),
-                runs=tuple(json.loads(row["runs"] or "[]")),
-            )
-            for row in rows
-        ]
+        return [_job(row) for row in rows]
+
+
+def _job(row: sqlite3.Row) -> Job:
+    names = [name for name in SEALED["jobs"] if name not in ("settings", "progress", "runs")]
+    plain = {name: row[name] for name in names}
+    if not fits("jobs", row):
+        gone = {"status": "failed", "reason": "its record in store.sqlite differs from the SHA-256 that is kept of it"}
+        gone["remedy"] = "Remove it from the list and ask for it again."
+        return Job(**plain | gone, settings={"kind": DAMAGED, "data": "a damaged record"}, progress={}, runs=())
+    return Job(
+        **plain,
+        settings=json.loads(row["settings"]),
+        progress=json.loads(row["progress"] or "{}"),
+        runs=tuple(json.loads(row["runs"] or "[]")),
+    )
 
 
 def lane(device: str) -> str:

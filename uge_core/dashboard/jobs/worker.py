@@ -39,6 +39,8 @@ def work(store: RunStore, lane: str) -> bool:
     if not queue.enter(lane):
         return False
     keep_freed_memory()
+    with suppress(StoreError):
+        store.tidy()
     while (job := queue.claim(lane)) is not None:
         _log_to(queue, job)
         _do(queue, job)
@@ -48,8 +50,7 @@ def work(store: RunStore, lane: str) -> bool:
 def _log_to(queue: Queue, job: Job) -> None:
     """From here on all that this process says, the system's last words too, goes to the job's log."""
     path = queue.log(job.id)
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    with path.open("ab") as file:
+    with suppress(OSError), path.open("ab") as file:  # a full disk stops no work
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
             with suppress(OSError, ValueError):
@@ -59,8 +60,9 @@ def _log_to(queue: Queue, job: Job) -> None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {' '.join(text.split())}\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # a full disk stops no work
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {' '.join(text.split())}\n")
+        sys.stderr.flush()
 
 
 def _do(queue: Queue, job: Job) -> None:

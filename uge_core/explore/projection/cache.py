@@ -4,7 +4,8 @@
     STORE/runs/RUN_ID/projection-confidence-KEY.npz         per attribute and person the probe's probability
     STORE/runs/RUN_ID/projection-neighbours-KEY.json        per attribute the share of like neighbours
 
-They go with the run, and are no part of any export. A file is written under a temporary name and renamed. What another
+They go with the run, and are no part of any export. A file is written under a temporary name and renamed, and has the
+SHA-256 of its content in it, that of the coordinates stands in the .json: what differs is made again. What another
 embedding, sample, setting or version made has another key, and is left unread.
 """
 
@@ -30,7 +31,7 @@ from uge_core.explore.projection.confidence import FOLDS, probe_confidence
 from uge_core.explore.projection.methods.base import Projection
 from uge_core.explore.projection.neighbours import ASKED, NEAREST, Alike, nearest, same_group_share
 from uge_core.explore.projection.sample import Sample, draw_sample
-from uge_core.files import write_atomically
+from uge_core.files import digest, full, sealed, unsealed, write_atomically
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.registry import find, names
 from uge_core.runs.stored_run import StoredRun
@@ -70,10 +71,11 @@ def find_picture(run: StoredRun, method: str, sample: Sample, *, seed: int = 0) 
     wanted = _about(run, method, sample, seed, None)
     paths = sorted(run.folder.glob(f"projection-{method}-*.json"), key=lambda p: -p.stat().st_mtime_ns)
     for path in paths:
-        with suppress(OSError, ValueError):
-            about = json.loads(path.read_text(encoding="utf-8"))
+        with suppress(OSError, ValueError, KeyError):
+            about = unsealed(path.read_bytes())
+            numbers = about.pop("numbers")
             if {**about, "facts": None, "start": None} == {**wanted, "facts": None}:
-                made = np.load(path.with_suffix(".npy"), mmap_mode="r", allow_pickle=False)
+                made = _numbers(path, numbers)
                 if made.shape == (len(sample.nodes), 2):
                     return Picture(made, about)
     return None
@@ -99,16 +101,17 @@ def picture(run: StoredRun, method: str, sample: Sample, *, start: Picture | Non
     begin = None if projection.at_once else start
     about = _about(run, method, sample, seed, begin.key if begin else None)
     stem = f"projection-{method}-{_key(about)}"
-    with suppress(OSError, ValueError):
-        kept = json.loads((run.folder / f"{stem}.json").read_text(encoding="utf-8"))
-        return Picture(np.load(run.folder / f"{stem}.npy", mmap_mode="r", allow_pickle=False), kept)
+    with suppress(OSError, ValueError, KeyError):
+        kept = unsealed((run.folder / f"{stem}.json").read_bytes())
+        return Picture(_numbers(run.folder / f"{stem}.npy", kept.pop("numbers")), kept)
     coordinates, facts = projection.place(
         np.asarray(run.embedding[sample.nodes], dtype=np.float32), begin.coordinates if begin else None, seed=seed
     )
     about |= {"facts": facts}
     # The numbers first: what has a description is whole.
     _keep(run, f"{stem}.npy", lambda file: np.save(file, coordinates))
-    _keep(run, f"{stem}.json", lambda file: file.write(json.dumps(about, ensure_ascii=False).encode()))
+    numbers = digest(run.folder / f"{stem}.npy")
+    _keep(run, f"{stem}.json", lambda file: file.write(sealed(about | {"numbers": numbers})))
     return Picture(coordinates, about)
 
 
@@ -119,7 +122,9 @@ def find_confidence(run: StoredRun, sample: Sample, *, seed: int = 0) -> dict[st
         _confidence_file(run, sample, seed).open("rb") as file,
         np.load(file, allow_pickle=False) as kept,
     ):
-        return dict(zip(kept["names"].tolist(), kept["values"], strict=True))
+        named, values = kept["names"].tolist(), kept["values"]
+        if str(kept["sha256"]) == _array_sum(named, values):
+            return dict(zip(named, values, strict=True))
     return {}
 
 
@@ -133,9 +138,9 @@ def confidence(run: StoredRun, graph: AttributedGraph, sample: Sample, *, seed: 
     if not by_attribute and graph.audited:
         embedding = np.asarray(run.embedding)
         by_attribute = {a.name: probe_confidence(embedding, a, sample.nodes, seed=seed) for a in graph.audited}
-        names, values = np.array(list(by_attribute)), np.stack(list(by_attribute.values()))
-        name = _confidence_file(run, sample, seed).name
-        _keep(run, name, lambda file: np.savez_compressed(file, names=names, values=values))
+        named, values = list(by_attribute), np.stack(list(by_attribute.values()))
+        name, made = _confidence_file(run, sample, seed).name, np.array(_array_sum(named, values))
+        _keep(run, name, lambda file: np.savez_compressed(file, names=np.array(named), values=values, sha256=made))
     return by_attribute
 
 
@@ -154,12 +159,12 @@ def alike(run: StoredRun, graph: AttributedGraph, *, seed: int = 0) -> dict[str,
     }
     path = run.folder / f"projection-neighbours-{_key(what)}.json"
     with suppress(OSError, ValueError, TypeError):
-        return {name: Alike(**entry) for name, entry in json.loads(path.read_text(encoding="utf-8")).items()}
+        return {name: Alike(**entry) for name, entry in unsealed(path.read_bytes()).items()}
     among = np.arange(graph.num_nodes)[graph.people]
     embedding = np.asarray(run.embedding)
     near = nearest(embedding, asked.nodes, among)
     by_name = dict(zip(_names(graph.audited), same_group_share(graph.audited, asked.nodes, near, among), strict=True))
-    record = json.dumps({name: asdict(one) for name, one in by_name.items()}, ensure_ascii=False).encode()
+    record = sealed({name: asdict(one) for name, one in by_name.items()})
     with suppress(StoreError):
         _keep(run, path.name, lambda file: file.write(record))
     return by_name
@@ -170,6 +175,21 @@ def embedding_digest(run: StoredRun) -> str:
     array = np.ascontiguousarray(run.embedding)
     made = hashlib.sha256(repr(array.shape).encode())
     made.update(array.data)
+    return made.hexdigest()
+
+
+def _numbers(path: Path, sha256: str) -> npt.NDArray[np.float32]:
+    """A picture's coordinates; ValueError where they are not as they were written."""
+    path = path.with_suffix(".npy")
+    if digest(path) != sha256:
+        raise ValueError(f"{path} differs from its SHA-256")
+    made: npt.NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return made
+
+
+def _array_sum(named: Sequence[str], values: npt.NDArray[Any]) -> str:
+    made = hashlib.sha256(json.dumps([list(named), values.shape, values.dtype.str]).encode("ascii"))
+    made.update(np.ascontiguousarray(values).data)
     return made.hexdigest()
 
 
@@ -217,6 +237,10 @@ def _keep(run: StoredRun, name: str, write: Callable[[IO[bytes]], Any]) -> None:
     try:
         write_atomically(run.folder / name, write)
     except OSError as error:
+        if filled := full(run.folder, error):
+            raise StoreError(
+                f"run {run.id}: {name} cannot be kept: {filled}; nothing that was stored is lost: make room and try again"
+            ) from None
         raise StoreError(
             f"run {run.id}: {name} cannot be kept in {run.folder} ({error.strerror or error}); see whether the run "
             "is still there and the disk has room"

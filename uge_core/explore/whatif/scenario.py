@@ -20,7 +20,8 @@ from typing import Any
 
 from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.whatif.edits import Edit, Threshold, edit_from_json
-from uge_core.files import write_atomically
+from uge_core.files import full, make_folder, sealed, unsealed, write_atomically
+from uge_core.runs.database import read_record
 from uge_core.runs.store import RunStore
 
 SCHEMA = "uge-scenario/1"
@@ -146,7 +147,7 @@ class Scenarios:
             raise ConfigError("a scenario needs an edit at least; make one first")
         path = self._path(scenario.id)
         with _guarded(self.folder, "written"):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self.folder)
             created = _read(path).created if path.exists() else time.time()
             _write(path, scenario.to_json() | {"created": created})
         return scenario.id
@@ -200,7 +201,7 @@ class Scenarios:
         for run_id in run_ids:
             path = self.store.load(run_id).folder / "whatif" / f"{_safe(scenario_id)}.json"
             with suppress(OSError, ValueError):
-                outcomes[run_id] = json.loads(path.read_text(encoding="utf-8"))
+                outcomes[run_id] = unsealed(path.read_bytes())
         return outcomes
 
     def _path(self, scenario_id: str) -> Path:
@@ -213,14 +214,15 @@ def _safe(scenario_id: str) -> str:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    write_atomically(path, lambda file: file.write(json.dumps(content, indent=1).encode()))
+    write_atomically(path, lambda file: file.write(sealed(content)))
 
 
 def _read(path: Path) -> StoredScenario:
-    record = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(record, dict):
-        raise ValueError
-    return StoredScenario(Scenario.from_json(record), float(record.get("created", 0.0)))
+    content = path.read_bytes()
+    record = read_record(content.decode())
+    made = Scenario.from_json(record)  # which says of edits that were changed that they were
+    unsealed(content)
+    return StoredScenario(made, float(record.get("created", 0.0)))
 
 
 @contextmanager
@@ -228,6 +230,10 @@ def _guarded(folder: Path, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if what == "written" and (filled := full(folder, error)):
+            raise StoreError(
+                f"{folder} cannot be written: {filled}; nothing is lost: make room and try again"
+            ) from None
         raise StoreError(
             f"{folder} cannot be {what}: {error.strerror or error}; name a folder you may write to"
         ) from None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
-from pathlib import Path
 
 from uge_core.errors import ConfigError
+from uge_core.files import temporary_folder
+from uge_core.processes import run_bound
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 _SECONDS = 120
@@ -29,8 +29,8 @@ def print_pdf(html: str) -> bytes:
     program = browser()
     if program is None:
         raise ConfigError("no Chromium or Chrome was found to print a PDF; take html")
-    with tempfile.TemporaryDirectory() as folder:
-        page, out = Path(folder) / "report.html", Path(folder) / "report.pdf"
+    with temporary_folder() as folder:
+        page, out = folder / "report.html", folder / "report.pdf"
         page.write_text(html, encoding="utf-8")
         # A browser refuses to sandbox root, which is who runs in many containers.
         root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
@@ -46,7 +46,7 @@ def print_pdf(html: str) -> bytes:
             page.as_uri(),
         ]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+            done = run_bound(command, timeout=_SECONDS)
         except subprocess.TimeoutExpired:
             raise ConfigError(f"{program} did not print the report in {_SECONDS} seconds; take html") from None
         if not out.exists():
