@@ -120,7 +120,7 @@ def selection() -> None:
     share = st.column_config.NumberColumn
     left, right = st.columns([3, 2])
     left.dataframe(
-        view.table,
+        ui.visible_cells(view.table),
         hide_index=True,
         alt=view.sentence,
         column_config={
@@ -130,7 +130,7 @@ def selection() -> None:
         },
     )
     left.caption(plain(view.caption))
-    right.dataframe(view.people, hide_index=True, height=300, alt="The people selected")
+    right.dataframe(ui.visible_cells(view.people), hide_index=True, height=300, alt="The people selected")
     more = (
         f"The first {len(view.people):,} of {len(view.ids):,}."
         if len(view.ids) > len(view.people)

@@ -203,7 +203,7 @@ def tables(view: ui.JudgedView) -> None:
     ):
         if len(table):
             with st.expander(f"{title}: {about}", icon=":material/table:"):
-                st.dataframe(table, hide_index=True, alt=f"{title}: {about}")
+                st.dataframe(ui.visible_cells(table), hide_index=True, alt=f"{title}: {about}")
 
 
 def train_it() -> None:
@@ -222,7 +222,7 @@ def pairs(other: str) -> None:
         return
     badge("re-train")
     st.markdown(f"{plain(paired.sentence)} Run `{other}` against run A.")
-    st.dataframe(paired.table, hide_index=True, alt=paired.sentence)
+    st.dataframe(ui.visible_cells(paired.table), hide_index=True, alt=paired.sentence)
     for note in paired.notes:
         st.caption(plain(note))
 
@@ -296,7 +296,7 @@ else:
             st.markdown(plain(sentence))
         if view.why_not:
             st.caption(f":material/info: Re-judged only: {plain(view.why_not)}")
-        st.dataframe(view.table, hide_index=True, alt=" ".join(view.sentences))
+        st.dataframe(ui.visible_cells(view.table), hide_index=True, alt=" ".join(view.sentences))
         st.caption(
             "Intervals: 95 %, over people, for one training seed; before and after are not paired. "
             "Chance: what random vectors, or groups that do not differ, give."
@@ -331,7 +331,7 @@ else:
                 ui.ego_figure(ego, dark=st.context.theme.type == "dark"), config=ui.CHART_CONFIG, alt=ego.alt, key="ego"
             )
         with beside:
-            st.dataframe(ego.table, hide_index=True, height=540, alt=ego.alt)
+            st.dataframe(ui.visible_cells(ego.table), hide_index=True, height=540, alt=ego.alt)
         st.caption(plain(ego.caption))
 
 st.header("Scenarios")
@@ -395,4 +395,6 @@ if len(kept) > 1:
         except ui.UgeError as error:
             st.error(plain(str(error)), icon=":material/error:")
         else:
-            st.dataframe(side_by_side, hide_index=True, alt=f"{first.name} and {second.name} side by side")
+            st.dataframe(
+                ui.visible_cells(side_by_side), hide_index=True, alt=f"{first.name} and {second.name} side by side"
+            )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from uge_core.cli.arguments import DONE, INTERRUPTED, USER_ERROR, Parser
 from uge_core.cli.commands import add_all
-from uge_core.cli.printing import complain, drop_output, remark
+from uge_core.cli.printing import complain, drop_output, remark, visible_terminal
 from uge_core.errors import NotRecognised, UgeError
 
 
@@ -29,7 +29,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         try:
             args = parser().parse_args(arguments)
-            code: int = args.command(args)
+            with visible_terminal():
+                code: int = args.command(args)
         except SystemExit as stop:
             code = int(stop.code or 0)
         sys.stdout.flush()

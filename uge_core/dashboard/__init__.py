@@ -146,5 +146,7 @@ if TYPE_CHECKING:
     from uge_core.views.whatif import JudgedView as JudgedView
     from uge_core.views.whatif import whatif_attackers as whatif_attackers
     from uge_core.views.words import plain_text as plain_text
+    from uge_core.visible import visible as visible
+    from uge_core.visible import visible_cells as visible_cells
 
 __all__ = lazily(__name__)
