@@ -204,7 +204,7 @@ def test_a_report_leaves_the_memory_when_its_session_ends(
 ) -> None:
     server = start(sample_audit, "", "--server.disconnectedSessionTTL=1")
     tab = visit(server, "report")
-    with tab.expect_response(lambda r: "/media/" in r.url) as fetched, tab.expect_download():
+    with tab.expect_response(lambda r: r.url.startswith(f"{server.address}/media/")) as fetched, tab.expect_download():
         tab.get_by_role("button", name="CSV").click()
     path = fetched.value.url.removeprefix(server.address)
     assert ask(server, path, "localhost")[0] == 200
