@@ -42,12 +42,12 @@ def run(seed: int, quick: bool) -> Iterator[tuple[str, str | None]]:
         return
     with tempfile.TemporaryDirectory() as folder:
         command = [*APART, sys.executable, "-m", "tests.campaigns.resolver", folder, *(["--quick"] if quick else [])]
-        inside = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        assert inside.stdout is not None
-        for line in inside.stdout:
-            step, fault = json.loads(line)
-            yield step, fault
-        if inside.wait():
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as inside:
+            assert inside.stdout is not None
+            for line in inside.stdout:
+                step, fault = json.loads(line)
+                yield step, fault
+        if inside.returncode:
             yield "the steps", f"ended with {inside.returncode}"
 
 
