@@ -471,7 +471,7 @@ def preview(pair: ui.TablePair, made: ui.TableMap, stamp: str) -> None:
     left, right = st.columns(2)
     for side, table, what in ((left, pair.edges, "edges"), (right, pair.nodes, "nodes")):
         side.caption(f"First rows of {plain(table.file)}, {len(table):,} in all")
-        side.dataframe(table.frame.head(5), hide_index=True, alt=f"First rows of the file of {what}")
+        side.dataframe(ui.visible_cells(table.frame.head(5)), hide_index=True, alt=f"First rows of the file of {what}")
     with st.expander("dataset.yaml", icon=":material/description:"):
         try:
             st.code(ui.card_text(made), language="yaml")
@@ -497,7 +497,7 @@ def groups(view: ui.DataView) -> None:
     )
     share: Any = st.column_config.NumberColumn
     st.dataframe(
-        view.overview,
+        ui.visible_cells(view.overview),
         hide_index=True,
         column_config={
             "Missing, share": share(format="percent"),
@@ -549,7 +549,7 @@ def edges_between(view: ui.DataView) -> None:
     st.caption(plain(mixing.caption))
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(
-            mixing.table,
+            ui.visible_cells(mixing.table),
             hide_index=True,
             alt=mixing.title,
             column_config={"expected": st.column_config.NumberColumn(format="%.1f")},
@@ -597,7 +597,7 @@ def weights(view: ui.DataView) -> None:
     for words in (ratios.caption, *ratios.remarks):
         st.caption(plain(words))
     with st.expander("Show table", icon=":material/table:"):
-        st.dataframe(ratios.table, hide_index=True, alt=ratios.title)
+        st.dataframe(ui.visible_cells(ratios.table), hide_index=True, alt=ratios.title)
     st.download_button(
         "Download CSV",
         ratios.csv,
@@ -621,7 +621,7 @@ def show(view: ui.DataView) -> None:
     st.caption(plain(view.kind))
     notes(view)
     with st.expander(f"Columns ({len(view.columns)})", icon=":material/view_column:"):
-        st.dataframe(view.columns, hide_index=True, alt="Columns of the files and their roles")
+        st.dataframe(ui.visible_cells(view.columns), hide_index=True, alt="Columns of the files and their roles")
     folder = ui.mapping_folder(view.spec)
     if folder is not None:
         with st.expander("Read the columns otherwise", icon=":material/tune:"):

@@ -53,7 +53,7 @@ def draw(view: ui.GapView) -> None:
     if view.layout == "none":
         return
     with st.expander("Show table", icon=":material/table:", expanded=view.ranked or view.layout == "table"):
-        st.dataframe(ui.ranked_cells(view), hide_index=True, alt=view.title)
+        st.dataframe(ui.visible_cells(ui.ranked_cells(view)), hide_index=True, alt=view.title)
     st.download_button(
         "Download CSV",
         view.csv,
@@ -113,7 +113,7 @@ for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
             for words in (cloud.caption, *cloud.remarks):
                 st.caption(plain(words))
             with st.expander("Show table", icon=":material/table:"):
-                st.dataframe(cloud.table, hide_index=True, alt=cloud.alt)
+                st.dataframe(ui.visible_cells(cloud.table), hide_index=True, alt=cloud.alt)
             st.download_button(
                 "Download CSV",
                 cloud.csv,

@@ -61,7 +61,7 @@ with st.expander("Runs", icon=":material/filter_list:"):
         "Runs",
         here,
         default=here,
-        format_func=lambda r: choices.runs.get(r, r),
+        format_func=lambda r: ui.visible(choices.runs.get(r) or str(r)),
         key="run",
         bind="query-params",
         label_visibility="collapsed",
@@ -85,7 +85,7 @@ if len(view.table):
     for words in (view.caption, *view.remarks):
         st.caption(ui.plain_text(words))
     with st.expander("Show table", icon=":material/table:"):
-        st.dataframe(view.table, hide_index=True, alt=view.alt)
+        st.dataframe(ui.visible_cells(view.table), hide_index=True, alt=view.alt)
     st.download_button(
         "Download CSV",
         view.csv,

@@ -41,7 +41,8 @@ def choose(store: ui.RunStore) -> None:
         value = getattr(frame, name)
         state[f"frame_{name}"] = value
         if value is not None:
-            st.selectbox(label, list(labels), key=f"frame_{name}", format_func=labels.__getitem__, help=help_text)
+            shown = {key: ui.visible(words) for key, words in labels.items()}
+            st.selectbox(label, list(labels), key=f"frame_{name}", format_func=shown.__getitem__, help=help_text)
             if st.query_params.get(name) != value:
                 st.query_params[name] = value
         elif name in st.query_params:

@@ -38,7 +38,9 @@ with numbers:
         st.caption(f":material/{arrow}: {metric.direction} is better · `{metric.name}` · {metric.source}")
 with methods:
     st.header("Debiasing methods")
-    st.dataframe(page.overview, hide_index=True, alt="What each method works through, serves and refuses")
+    st.dataframe(
+        ui.visible_cells(page.overview), hide_index=True, alt="What each method works through, serves and refuses"
+    )
     describe("Method", page.methods)
     st.header("Left out")
     for label, formula, text in page.left_out:
@@ -60,7 +62,7 @@ with words:
         st.markdown(f"`{keys}` {action}")
 with made:
     st.dataframe(
-        [{"Package": name, "Version": version} for name, version in page.versions.items()],
+        ui.visible_cells([{"Package": name, "Version": version} for name, version in page.versions.items()]),
         hide_index=True,
         width="content",
         alt="Versions of this installation",

@@ -55,7 +55,7 @@ else:
     st.header("Runs", help="One row per run and attribute. Each number stands beside what guessing would give.")
     number = st.column_config.NumberColumn
     st.dataframe(
-        summary.table,
+        ui.visible_cells(summary.table),
         hide_index=True,
         column_config={
             "Run": st.column_config.TextColumn(pinned=True, width="medium"),
@@ -108,4 +108,4 @@ else:
     )
 if len(summary.unfinished):
     st.header("Not audited")
-    st.dataframe(summary.unfinished, hide_index=True, alt="Runs without an audit, with the reason")
+    st.dataframe(ui.visible_cells(summary.unfinished), hide_index=True, alt="Runs without an audit, with the reason")

@@ -120,7 +120,7 @@ def selection() -> None:
     share = st.column_config.NumberColumn
     left, right = st.columns([3, 2])
     left.dataframe(
-        view.table,
+        ui.visible_cells(view.table),
         hide_index=True,
         alt=view.sentence,
         column_config={
@@ -131,7 +131,7 @@ def selection() -> None:
     )
     left.caption(plain(view.caption))
     # A plain table, as the other kind offers its rows as a file: whose value is what is not exported.
-    people = view.people.map(lambda cell: plain(str(cell)))
+    people = ui.visible_cells(view.people).map(lambda cell: plain(str(cell)))
     right.table(people, hide_index=True, height=300, alt="The people selected")
     more = (
         f"The first {len(view.people):,} of {len(view.ids):,}."

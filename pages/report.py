@@ -21,7 +21,7 @@ runs = st.multiselect(
     "Runs",
     list(choices.runs),
     default=[r for r in choices.runs if r in first],
-    format_func=choices.runs.__getitem__,
+    format_func=lambda r: ui.visible(choices.runs[r]),
     key=f"report_runs_{'_'.join(first[:2])}",
     help="Each is told in full: leakage, link quality and group differences, with intervals and what chance gives.",
 )
@@ -46,7 +46,7 @@ if stored:
     scenarios = st.multiselect(
         "What-if scenarios",
         list(stored),
-        format_func=stored.__getitem__,
+        format_func=lambda s: ui.visible(stored[s]),
         key="report_scenarios",
         help="Edits, hash, and what these runs gave before and after. An edit is told with the nodes it names.",
     )

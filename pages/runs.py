@@ -115,7 +115,7 @@ def grid_form() -> None:
             "Attributes to treat",
             list(form.attributes),
             default=list(form.attributes)[:1],
-            format_func=lambda a: f"{a} ({form.attributes[a]} values)",
+            format_func=lambda a: f"{ui.visible(a)} ({form.attributes[a]} values)",
             key="runs_sensitive",
             help="The audit covers every attribute, treated or not.",
         )
@@ -300,7 +300,7 @@ def history() -> None:
     )
     table = f"runs_table_{hash(view.ids)}"  # ticks are row numbers, so other rows are another table
     st.dataframe(
-        view.table,
+        ui.visible_cells(view.table),
         hide_index=True,
         column_config={
             "Run": st.column_config.TextColumn(pinned=True, width="medium"),
@@ -323,7 +323,7 @@ def history() -> None:
     chosen = st.multiselect(
         "Chosen runs",
         list(view.labels),
-        format_func=lambda r: view.labels.get(r, r),
+        format_func=lambda r: ui.visible(view.labels.get(r) or str(r)),
         key="runs_chosen",
         help="Those ticked above, or typed here. Of two, the first is run A.",
         placeholder="tick runs above, or type here",
@@ -394,7 +394,7 @@ def compared(before: str, after: str) -> None:
         )
         number = st.column_config.NumberColumn(format="%.3f")
         st.dataframe(
-            view.full if whole else view.table,
+            ui.visible_cells(view.full if whole else view.table),
             hide_index=True,
             column_config=dict.fromkeys(("A", "B", "B - A", "Chance, A", "Chance, B", "Degree"), number)
             | {"p (Holm)": st.column_config.NumberColumn(format="%.2g")},
@@ -403,7 +403,7 @@ def compared(before: str, after: str) -> None:
         st.caption(view.caption)
     st.markdown("**Settings that differ**")
     if len(view.settings):
-        st.dataframe(view.settings, hide_index=True, alt="Settings that differ between A and B")
+        st.dataframe(ui.visible_cells(view.settings), hide_index=True, alt="Settings that differ between A and B")
     else:
         st.caption("None: the same settings on the same data.")
     with st.container(horizontal=True):

@@ -239,7 +239,7 @@ if len(view.table):
     dark = st.context.theme.type == "dark"
     explore(view, ui.tradeoff_figure(view, rings=True, dark=dark), dark)
     with st.expander("Show table", icon=":material/table:"):
-        st.dataframe(view.table, hide_index=True, alt=view.alt)
+        st.dataframe(ui.visible_cells(view.table), hide_index=True, alt=view.alt)
     st.download_button(
         "Download CSV",
         view.csv,

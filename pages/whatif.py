@@ -203,7 +203,7 @@ def tables(view: ui.JudgedView) -> None:
     ):
         if len(table):
             with st.expander(f"{title}: {about}", icon=":material/table:"):
-                st.dataframe(table, hide_index=True, alt=f"{title}: {about}")
+                st.dataframe(ui.visible_cells(table), hide_index=True, alt=f"{title}: {about}")
 
 
 def train_it() -> None:
@@ -222,7 +222,7 @@ def pairs(other: str) -> None:
         return
     badge("re-train")
     st.markdown(f"{plain(paired.sentence)} Run `{other}` against run A.")
-    st.dataframe(paired.table, hide_index=True, alt=paired.sentence)
+    st.dataframe(ui.visible_cells(paired.table), hide_index=True, alt=paired.sentence)
     for note in paired.notes:
         st.caption(plain(note))
 
@@ -296,7 +296,7 @@ else:
             st.markdown(plain(sentence))
         if view.why_not:
             st.caption(f":material/info: Re-judged only: {plain(view.why_not)}")
-        st.dataframe(view.table, hide_index=True, alt=" ".join(view.sentences))
+        st.dataframe(ui.visible_cells(view.table), hide_index=True, alt=" ".join(view.sentences))
         st.caption(
             "Intervals: 95 %, over people, for one training seed; before and after are not paired. "
             "Chance: what random vectors, or groups that do not differ, give."
@@ -332,7 +332,9 @@ else:
             )
         with beside:
             # A plain table, as the other kind offers its rows as a file: weights tell a person's group.
-            edges = ego.table.map(lambda cell: plain(f"{cell:.3f}" if isinstance(cell, float) else str(cell)))
+            edges = ui.visible_cells(ego.table).map(
+                lambda cell: plain(f"{cell:.3f}" if isinstance(cell, float) else str(cell))
+            )
             st.table(edges, hide_index=True, height=540, alt=ego.alt)
         st.caption(plain(ego.caption))
 
@@ -397,4 +399,6 @@ if len(kept) > 1:
         except ui.UgeError as error:
             st.error(plain(str(error)), icon=":material/error:")
         else:
-            st.dataframe(side_by_side, hide_index=True, alt=f"{first.name} and {second.name} side by side")
+            st.dataframe(
+                ui.visible_cells(side_by_side), hide_index=True, alt=f"{first.name} and {second.name} side by side"
+            )

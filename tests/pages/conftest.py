@@ -44,6 +44,12 @@ class Server:
     store: RunStore
     pid: int
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """Where it listens."""
+        host, port = self.address.removeprefix("http://").split(":")
+        return host, int(port)
+
     def memory(self) -> int:
         """The bytes its process holds."""
         status = Path(f"/proc/{self.pid}/status").read_text()

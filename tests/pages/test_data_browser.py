@@ -65,3 +65,23 @@ def test_two_files_are_uploaded_mapped_and_shown(
     assert upload.files == ("dataset.yaml", "friends.csv", "people.csv")
     assert stat.S_IMODE(upload.folder.stat().st_mode) == 0o700
     assert uge.load(upload.folder).attribute("city").num_values == 3
+
+
+def test_names_become_no_links_and_turn_no_text(
+    fresh: Callable[..., Any], visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    names = ["https://evil.example/a", "www.evil.example", "a@evil.example", "one\u202etwo"]
+    folder = tmp_path / "www.evil.example"
+    folder.mkdir()
+    rows = "".join(f"u{i:03},{names[i % 4]},{names[(i // 4) % 4]}\n" for i in range(160))
+    (folder / "nodes.csv").write_text(f"id,group,mail\n{rows}", encoding="utf-8")
+    (folder / "edges.csv").write_text(
+        "source,target\n" + "".join(f"u{i:03},u{(i * 7 + 3) % 160:03}\n" for i in range(160)), encoding="utf-8"
+    )
+    tab = visit(fresh(tmp_path / "store"), f"data?graph={folder}")
+    expect(tab.get_by_role("heading", name="Edge weights")).to_be_visible()
+    expect(tab.get_by_text(re.compile("one.u202etwo")).first).to_be_visible()
+    assert tab.locator("[data-testid=stMain] a[href*='//'], a[href^=mailto]").count() == 0
+    assert tab.evaluate("() => document.body.innerText.includes('\\u202e')") is False

@@ -15,6 +15,7 @@ from streamlit.web.server.starlette.starlette_app_utils import create_signed_val
 
 import uge_core as uge
 import uge_core.dashboard as ui
+from tests.campaigns import resolver, sign_in
 
 SECRET = "a secret of sufficient length for signing"
 AUTH = f"""[auth]
@@ -30,9 +31,9 @@ server_metadata_url = "http://127.0.0.1:9/none"
 def start(fresh: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
     """Starts a dashboard whose secrets are what is given."""
 
-    def begin(root: Path, secrets: str = "") -> Any:
+    def begin(root: Path, secrets: str = "", *options: str) -> Any:
         (tmp_path / "secrets.toml").write_text(secrets)
-        return fresh(root, f"--secrets.files={tmp_path / 'secrets.toml'}")
+        return fresh(root, f"--secrets.files={tmp_path / 'secrets.toml'}", *options)
 
     return begin
 
@@ -65,8 +66,72 @@ def test_runs_and_audits_as_stored(seeded: Path, start: Callable[..., Any]) -> N
     status, told = get(server, f"/api/audits/{first.id}")
     path.write_text(whole)
     assert status == 409 and "SHA-256" in told["error"]
-    assert get(server, "/api/runs", Host="evil.example")[0] == 421
-    assert get(server, "/api/runs", Host="localhost")[0] == 200
+
+
+def ask(server: Any, path: str, host: str | None, method: str = "GET", **headers: str) -> tuple[int, str]:
+    """Status and text of the answer to a request that says no header but these."""
+    said = headers | ({} if host is None else {"Host": host})
+    with socket.create_connection(server.place, 30) as asked:
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in said.items()), "", ""]
+        asked.sendall("\r\n".join(lines).encode())
+        answer = http.client.HTTPResponse(asked, method=method)
+        answer.begin()
+        return answer.status, "" if answer.status == 101 else answer.read().decode(errors="replace")
+
+
+def handshake(server: Any, host: str, **headers: str) -> tuple[int, str]:
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+    key = {"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    return ask(server, "/_stcore/stream", host, **upgrade, **key, **headers)
+
+
+@pytest.mark.slow
+def test_only_names_of_this_server_are_answered(sample_audit: Path, start: Callable[..., Any]) -> None:
+    server = start(sample_audit, "", "--server.allowedHosts=audits.example", "--server.allowedHosts=*.proxy.example")
+    ours = ("127.0.0.1:8501", "localhost", "LOCALHOST:1", "[::1]:8501", "audits.example", "a.proxy.example:443")
+    others = ("evil.example", "127.0.0.1.evil.example", "proxy.example", "localhost@evil.example", "localhost:x", "")
+    paths = ("/", "/leakage", "/static/x.js", "/media/x.html", "/_stcore/health", "/_stcore/metrics", "/api/runs")
+    for host in ours:
+        assert ask(server, "/_stcore/health", host)[0] == 200, host
+        assert handshake(server, host, Origin=f"http://{host}")[0] == 101, host
+    for host in others:
+        for path in paths:
+            status, said = ask(server, path, host)
+            assert status == 421 and "localhost, 127.0.0.1" in said and "uge app --allow-host NAME" in said, (
+                host,
+                path,
+            )
+        assert ask(server, "/_stcore/upload_file/a/b", host, "PUT", **{"Content-Length": "0"})[0] == 421, host
+        assert handshake(server, host, Origin=f"http://{host}")[0] == 421, host
+    assert ask(server, "/", None)[0] in (400, 421)
+
+
+@pytest.mark.slow
+def test_a_page_of_another_server_opens_no_websocket(sample_audit: Path, start: Callable[..., Any]) -> None:
+    options = ("--server.allowedHosts=audits.example", "--server.corsAllowedOrigins=https://embeds.example")
+    server = start(sample_audit, "", *options)
+    for origin in (
+        "http://evil.example",
+        "null",
+        "http://localhost:9",
+        "http://127.0.0.1:9",
+        "https://x.embeds.example",
+    ):
+        status, said = handshake(server, "127.0.0.1:8501", Origin=origin)
+        assert status == 403 and "server.corsAllowedOrigins" in said, origin
+    # A proxy asks by address for the page that it serves under its name.
+    for origin in ("http://127.0.0.1:8501", "https://audits.example", "https://embeds.example"):
+        began = time.monotonic()
+        assert handshake(server, "127.0.0.1:8501", Origin=origin)[0] == 101, origin
+        assert time.monotonic() - began < 1  # Streamlit waits as long for an outside host
+
+
+@pytest.mark.slow
+def test_no_page_of_another_server_frames_an_answer(sample_audit: Path, start: Callable[..., Any]) -> None:
+    with urllib.request.urlopen(start(sample_audit).address, timeout=60) as answer:
+        assert answer.headers["X-Frame-Options"] == "SAMEORIGIN"
+        assert "frame-ancestors 'self'" in answer.headers["Content-Security-Policy"]
+        assert "http" not in answer.headers["Content-Security-Policy"]  # nothing is loaded from elsewhere
 
 
 def cookie(**content: Any) -> str:
@@ -131,3 +196,32 @@ def test_no_answer_waits_for_the_browser_to_confirm_the_one_before(seeded: Path,
     server.close()
     # Linux puts a confirmation off for 40 ms at least, except on a young connection.
     assert min(times[15:]) < 0.03
+
+
+@pytest.mark.browser
+def test_a_report_leaves_the_memory_when_its_session_ends(
+    sample_audit: Path, start: Callable[..., Any], visit: Callable[..., Any]
+) -> None:
+    server = start(sample_audit, "", "--server.disconnectedSessionTTL=1")
+    tab = visit(server, "report")
+    with tab.expect_response(lambda r: r.url.startswith(f"{server.address}/media/")) as fetched, tab.expect_download():
+        tab.get_by_role("button", name="CSV").click()
+    path = fetched.value.url.removeprefix(server.address)
+    assert ask(server, path, "localhost")[0] == 200
+    tab.close()
+    limit = time.monotonic() + 30
+    while ask(server, path, "localhost")[0] != 404:
+        assert time.monotonic() < limit
+        time.sleep(1)
+
+
+@pytest.mark.slow
+def test_every_name_asked_of_the_network_is_a_loopbacks() -> None:
+    if (reason := resolver.why_not()) is not None:
+        pytest.skip(f"no network of its own can be made here: {reason}")
+    assert [(step, fault) for step, fault in resolver.run(0, quick=True) if fault is not None] == []
+
+
+@pytest.mark.slow
+def test_who_has_not_signed_in_is_refused_on_every_route() -> None:
+    assert [(step, fault) for step, fault in sign_in.run(0, quick=True) if fault is not None] == []

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from uge_core.cli.arguments import DONE, INTERRUPTED, USER_ERROR, Parser
 from uge_core.cli.commands import add_all
-from uge_core.cli.printing import complain, drop_output, remark
+from uge_core.cli.printing import complain, drop_output, remark, visible_terminal
 from uge_core.errors import NotRecognised, UgeError
 
 
@@ -38,7 +38,8 @@ def _run(arguments: Sequence[str], debug: bool) -> int:
     try:
         try:
             args = parser().parse_args(arguments)
-            code: int = args.command(args)
+            with visible_terminal():
+                code: int = args.command(args)
         except SystemExit as stop:
             code = int(stop.code or 0)
         sys.stdout.flush()

@@ -7,13 +7,14 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
     from uge_core.audit.base import RowRecord
 from uge_core.progress import Progress
+from uge_core.visible import visible
 
 
 def complain(text: str, debug: bool, code: int) -> int:
@@ -31,7 +32,7 @@ def complain(text: str, debug: bool, code: int) -> int:
 def remark(text: str) -> None:
     """One line on stderr; a stderr that takes nothing stops no work."""
     with suppress(OSError, ValueError):
-        print("uge: " + " ".join(text.split()), file=sys.stderr, flush=True)
+        print("uge: " + visible(" ".join(text.split())), file=sys.stderr, flush=True)
 
 
 def drop_output() -> None:
@@ -40,11 +41,32 @@ def drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+@contextmanager
+def visible_terminal() -> Iterator[None]:
+    """Whatever is printed to a terminal meanwhile turns no text around; what goes into files and pipes stays as it is."""
+    if not sys.stdout.isatty():
+        yield
+        return
+    with redirect_stdout(cast("TextIO", _Visible(sys.stdout))):
+        yield
+
+
+class _Visible:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(visible(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def print_json(record: Any) -> None:
     """A record as JSON on stdout."""
     # What another encoding lacks is written as JSON's own escapes.
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf8")
-    print(json.dumps(record, indent=2, ensure_ascii=not utf8))
+    print(visible(json.dumps(record, indent=2, ensure_ascii=not utf8)))
 
 
 def audit_text(records: Iterable[RowRecord]) -> str:
@@ -126,7 +148,7 @@ def comparison_text(records: Iterable[dict[str, Any]]) -> str:
 def text_table(head: list[str], rows: list[list[str]]) -> str:
     """Rows in columns of one width; a column that is empty in every row is left out."""
     kept = [i for i in range(len(head)) if any(row[i] for row in rows)]
-    lines = [[line[i] for i in kept] for line in [head, *rows]]
+    lines = [[visible(line[i]) for i in kept] for line in [head, *rows]]
     widths = [max(len(line[i]) for line in lines) for i in range(len(kept))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
@@ -149,7 +171,7 @@ class ProgressLine:
     def _print(self, text: str, end: str) -> None:
         # A stream that takes nothing stops no training.
         with suppress(OSError, ValueError):
-            print(text, end=end, file=self._stream, flush=True)
+            print(visible(text), end=end, file=self._stream, flush=True)
 
     def _show(self, step: Progress) -> None:
         if step.stage == "note":

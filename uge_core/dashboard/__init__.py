@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from uge_core.lazy import lazily
 
 if TYPE_CHECKING:
+    from uge_core.dashboard.gate import gate as gate
     from uge_core.dashboard.jobs.comparison import comparing as comparing
     from uge_core.dashboard.jobs.comparison import enqueue_comparison as enqueue_comparison
     from uge_core.dashboard.jobs.measure import enqueue_measure as enqueue_measure
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from uge_core.dashboard.retrain import retrain_offer as retrain_offer
     from uge_core.dashboard.retrain import retrained as retrained
     from uge_core.dashboard.retrain import retraining as retraining
+    from uge_core.dashboard.sessions import WaitingSessions as WaitingSessions
+    from uge_core.dashboard.startup import limit_roots as limit_roots
     from uge_core.dashboard.startup import warm_up as warm_up
     from uge_core.dashboard.training_form import enqueue as enqueue
     from uge_core.dashboard.training_form import estimate as estimate
@@ -143,5 +146,7 @@ if TYPE_CHECKING:
     from uge_core.views.whatif import JudgedView as JudgedView
     from uge_core.views.whatif import whatif_attackers as whatif_attackers
     from uge_core.views.words import plain_text as plain_text
+    from uge_core.visible import visible as visible
+    from uge_core.visible import visible_cells as visible_cells
 
 __all__ = lazily(__name__)

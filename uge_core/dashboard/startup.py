@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 
+from uge_core.datasets import roots
 from uge_core.errors import StoreError
 from uge_core.runs.sample_audit import first_start
 from uge_core.runs.store import RunStore
+from uge_core.runs.uploads import uploads_folder
 
 # In the order pages need them. None imports another that may be half loaded in a page's thread at that time.
 _FIRST = (
@@ -40,3 +43,16 @@ def warm_up(*, later: bool = False) -> None:
             RunStore().tidy()
         except StoreError:
             return
+
+
+def limit_roots(*, signed_in: bool) -> None:
+    """Says, for this process and those that it starts, which folders graphs may be read from.
+
+    Args:
+        signed_in: whether readers sign in; then uploads and samples are all, where no folder is named.
+    """
+    named = roots.given()
+    if named is not None or signed_in:
+        store = RunStore()
+        fetched = store.root / "datasets"  # public ones
+        os.environ[roots.VARIABLE] = roots.joined([uploads_folder(store), fetched, *(named or ())])

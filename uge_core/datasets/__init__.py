@@ -21,6 +21,7 @@ from uge_core.datasets.layouts.pyg_data import tensors_path
 from uge_core.datasets.layouts.pyg_names import PREFIX
 from uge_core.datasets.layouts.pyg_names import locate as locate_pyg
 from uge_core.datasets.layouts.sample import folder as sample_folder
+from uge_core.datasets.roots import check_root
 from uge_core.errors import DatasetMissing, GraphError, NotReadYet, NotRecognised
 from uge_core.graph.graph import AttributedGraph, Message
 from uge_core.progress import OnProgress
@@ -139,8 +140,9 @@ def locate(
         root = None if store is None else Path(store)
         return locate_pyg(str(spec), root, may_fetch=may_fetch, on_progress=on_progress)
     layout, found = _choose(*_locate(spec))
-    for file in found.files.values():
-        refuse_link_out(file)
+    for path in found.files.values():
+        refuse_link_out(path)
+        check_root(path)
     return layout, found
 
 
@@ -156,6 +158,8 @@ def _locate(spec: str | Path) -> tuple[Folder, str | Path | None]:
         raise DatasetMissing(f"{shown}: holds a zero byte and can be no path; give a folder in a recognised layout")
     try:
         path, parent = Path(spec).expanduser(), Path(head).expanduser()
+        if not (colon and head == "sample"):
+            check_root(parent if colon and not path.exists() else path)
         if path.is_dir():
             return Folder.open(path), None
         if path.is_file():

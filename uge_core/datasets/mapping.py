@@ -27,6 +27,7 @@ from uge_core.datasets.findings import probable_codes, words_not_given
 from uge_core.datasets.ids import by_id, written_alike
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.layouts.tables import read_any
+from uge_core.datasets.roots import check_root
 from uge_core.datasets.tables import Table, as_numbers, refuse_numbers_as_header
 from uge_core.errors import DatasetMissing, GraphError, escaped
 
@@ -172,6 +173,7 @@ def readable_files(folder: str | Path) -> tuple[str, ...]:
     Raises:
         DatasetMissing: the folder cannot be listed.
     """
+    check_root(Path(folder))
     files = Folder.open(Path(folder)).files
     names = [f for f in files if f.lower().endswith(READABLE) and not _NO_DATA.search(f)]
     names.sort(key=lambda n: (not LIKE_EDGES.search(n), not _LIKE_NODES.search(n), n))
@@ -208,6 +210,7 @@ def read_pair(
     made = []
     for name, header, said in ((edges, "source,target", edges_header), (nodes, "id,attribute", nodes_header)):
         path = Path(folder) / name
+        check_root(path)
         if not path.is_file():
             raise DatasetMissing(f"{path}: no such file; choose one that is there")
         refuse_link_out(path)
@@ -299,7 +302,8 @@ def with_columns(pair: TablePair, made: TableMap) -> TableMap:
 def written_mapping(folder: str | Path) -> TableMap | None:
     """The mapping that a folder's dataset.yaml holds, or None where there is none that this form could have written."""
     try:
-        card = read_card(Path(folder) / FILE)
+        check_root(path := Path(folder) / FILE)
+        card = read_card(path)
     except GraphError:
         return None
     nodes = card.get("users.file") or card.get("nodes.file")
@@ -492,6 +496,7 @@ def write_card(folder: str | Path, made: TableMap, *, may_replace: bool = False)
         GraphError: it would not be a valid card, one is there already, or the folder cannot be written.
     """
     path = Path(folder) / FILE
+    check_root(path)
     if path.exists() and not may_replace:
         raise GraphError(f"{path}: is there already and was not written here; change it by hand, or upload the files")
     temporary = path.with_name(f".new-{FILE}")

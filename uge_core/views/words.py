@@ -7,6 +7,8 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
+from uge_core.visible import visible
+
 
 def known(value: Any) -> TypeGuard[float]:
     """It is a number."""
@@ -28,6 +30,12 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(k): v for k, v in row.items()} for row in table.to_dict("records")]
 
 
+# Markdown makes links of these without any sign. A word joiner in them is not seen, and is no part of an address.
+_ADDRESS = re.compile(r"(?i)(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)|(?<=.)(?=@)")
+_JOINER = "\u2060"
+
+
 def plain_text(text: str) -> str:
-    """The text for a Markdown page, so that names of people's data are never formatting, icons or formulas."""
-    return re.sub(r"([\\`*_\[\]$:~<>|#])", r"\\\1", text)
+    """The text for a Markdown page, so that names of people's data are never formatting, links, icons or formulas."""
+    unlinked = _ADDRESS.sub(lambda found: found[0] + _JOINER, visible(text))
+    return re.sub(r"([\\`*_\[\]$:~<>|#])", r"\\\1", unlinked)

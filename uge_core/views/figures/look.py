@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from uge_core.visible import visible
+
 
 def ink(dark: bool) -> str:
     """The colour of text and reference marks."""
@@ -32,7 +34,7 @@ def finish(figure: Any, dark: bool, **layout: Any) -> None:
 
 def named(label: str) -> str:
     """A name out of people's data, which plotly would read as markup."""
-    return html.escape(label, quote=False)
+    return html.escape(visible(label), quote=False)
 
 
 def faded(color: str, share: float) -> str:

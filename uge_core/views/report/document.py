@@ -21,6 +21,7 @@ from uge_core.views.report.scenarios import SENSITIVE
 from uge_core.views.report.table import suppressed
 from uge_core.views.rows import usable_by
 from uge_core.views.whatif import JudgedView, judged_view
+from uge_core.visible import visible
 
 if TYPE_CHECKING:
     from uge_core.runs.store import RunStore
@@ -56,7 +57,11 @@ def document(
     from plotly.offline import get_plotlyjs
 
     text = resources.files("uge_core.views.report").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(text)
+
+    def shown(value: Any) -> Any:
+        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=shown).from_string(text)
     names = labels(runs)
     held = json.dumps(list(records), ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
     return template.render(

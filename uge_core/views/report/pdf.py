@@ -12,6 +12,24 @@ from uge_core.processes import run_bound
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 _SECONDS = 120
+_SILENT = (
+    # No name is looked up, whatever asks for one; the rest says so to what would ask.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--no-proxy-server",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--disable-breakpad",
+    "--disable-features=MediaRouter,OptimizationHints,OptimizationGuideModelDownloading,AutofillServerCommunication",
+    "--metrics-recording-only",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--no-pings",
+)
+"""Switches with which a browser asks nothing of the network."""
 
 
 def browser() -> str | None:
@@ -39,6 +57,7 @@ def print_pdf(html: str) -> bytes:
             "--headless",
             "--disable-gpu",
             *root,
+            *_SILENT,
             "--no-pdf-header-footer",
             "--virtual-time-budget=8000",
             f"--user-data-dir={folder}/profile",
