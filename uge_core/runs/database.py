@@ -40,9 +40,15 @@ CREATE TABLE jobs (
 CREATE TABLE rates (
   what TEXT NOT NULL, graph TEXT NOT NULL, kind TEXT NOT NULL, machine TEXT NOT NULL, work REAL NOT NULL,
   seconds REAL NOT NULL, at REAL NOT NULL, sha256 TEXT
+);
+CREATE TABLE told (
+  people TEXT NOT NULL, attribute TEXT NOT NULL, sizes TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT
 )
 """
 UPGRADE = """
+CREATE TABLE told (
+  people TEXT NOT NULL, attribute TEXT NOT NULL, sizes TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT
+);
 ALTER TABLE runs ADD COLUMN result TEXT;
 ALTER TABLE runs ADD COLUMN sums TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE runs ADD COLUMN sha256 TEXT;
@@ -59,6 +65,7 @@ _SEALED = {
     "floors": "key value",
     "jobs": "id status lane settings created started ended pid born beat cancel progress runs reason remedy boot",
     "rates": "what graph kind machine work seconds at",
+    "told": "people attribute sizes at",
 }
 SEALED = {table: tuple(columns.split()) for table, columns in _SEALED.items()}
 """Of each table the columns that a row's SHA-256 is of."""

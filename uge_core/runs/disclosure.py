@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -415,7 +414,7 @@ def _people(graph: AttributedGraph) -> str:
 def told_before(store: RunStore, graph: AttributedGraph, attribute: str) -> list[Sizes]:
     """The divisions of an attribute that the ledger has, the first told first."""
     with store.reading() as db:
-        if db is None or not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'told'").fetchone():
+        if db is None:
             return []
         rows = db.execute(
             "SELECT sizes FROM told WHERE people = ? AND attribute = ? ORDER BY at", (_people(graph), attribute)
@@ -432,10 +431,10 @@ def note_told(store: RunStore, graph: AttributedGraph, policies: Mapping[str, st
     if new:
         people = _people(graph)
         with store.writing() as db:
-            _make_ledger(db)
             for name, sizes in new.items():
                 text = json.dumps(sizes, ensure_ascii=False)
-                db.execute("INSERT INTO told VALUES (?, ?, ?, ?)", (people, name, text, time.time()))
+                entry = (people, name, text, time.time())
+                db.execute("INSERT INTO told (people, attribute, sizes, at) VALUES (?, ?, ?, ?)", entry)
 
 
 def coarse(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
@@ -468,7 +467,3 @@ def coarse_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "note": None,
     }
     return kept | {k: None if row[k] is None else round(row[k], digits) for k in rounded}
-
-
-def _make_ledger(db: sqlite3.Connection) -> None:
-    db.execute("CREATE TABLE IF NOT EXISTS told (people TEXT, attribute TEXT, sizes TEXT, at REAL)")
