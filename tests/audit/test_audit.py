@@ -156,8 +156,8 @@ def test_a_release_says_nothing_of_a_group_of_one():
     f1 = audit.find(metric="micro_f1", attribute="rare", attacker="linear")
     # a fifth of those who stay in each group
     assert f1.n == (a - 11) // 5 + b // 5
-    for attribute in ("city", "blank"):
-        told, same = audit.select(attribute=attribute), exact.select(attribute=attribute)
+    for name in ("city", "blank"):
+        told, same = audit.select(attribute=name), exact.select(attribute=name)
         assert [(r.metric, r.variant, r.n, r.note) for r in told] == [(r.metric, r.variant, r.n, r.note) for r in same]
         # pairs are summed in another order
         assert [r.value for r in told] == [r.value and pytest.approx(r.value, rel=1e-6) for r in same]

@@ -1,4 +1,4 @@
-"""Which sizes are not told: those of groups of under ten people, and one more where a total would give one away."""
+"""Which sizes are not told: those of groups of under twelve people, and one more where a total would give one away."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uge_core.graph.graph import Attribute
 FEWEST = 12
 """People, edges or lists under which nothing is told of a cell: whoever knows that still faces eleven values."""
 SUPPRESSED = "suppressed"
-SUPPRESSED_LEGEND = "Suppressed: a group of under ten people, or under ten pairs."
+SUPPRESSED_LEGEND = f"Suppressed: under {FEWEST} people, pairs or edges, or a number that would give away one that is."
 
 
 def suppressed_sizes(a: Attribute) -> BoolArray:
@@ -41,5 +41,8 @@ def suppress_complementary(suppressed: BoolArray, numbers: IntArray) -> BoolArra
 
 
 def is_suppressed(cell: Mapping[str, Any]) -> bool:
-    """Whether nothing may be shown of a stored cell; earlier versions did not mark them and kept their values."""
+    """Whether nothing may be shown of a stored cell.
+
+    Audits mark those of few edges or lists and hold nothing of small groups; earlier versions kept both, with values.
+    """
     return bool(cell.get("withheld")) or 0 < cell["n"] < FEWEST

@@ -148,7 +148,7 @@ def test_suppressed_cells_tell_neither_value_nor_number():
     cells = [
         {"a": "x", "b": "x", "value": 0.25, "n": 9, "excluded": True, **ends},  # as earlier versions stored it
         {"a": "x", "b": "y", "excluded": True, "withheld": True, **blank},
-        {"a": "y", "b": "y", "value": 0.25, "n": 10, "excluded": True, "withheld": False, **ends},
+        {"a": "y", "b": "y", "value": 0.25, "n": 12, "excluded": True, "withheld": False, **ends},
         {"a": "y", "b": "z", "excluded": True, "withheld": False, **blank},
     ]
     row = {"metric": "eo", "attribute": "city", "value": None, "cells": cells}
