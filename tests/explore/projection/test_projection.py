@@ -32,6 +32,7 @@ from uge_core.explore.whatif.edits import DropEdges
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.explore.whatif.source import scenario_graph
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph, simple_edges
+from uge_core.graph.suppression import FEWEST
 from uge_core.registry import find, names
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
