@@ -14,6 +14,7 @@ from uge_core.audit.ndcg import BiasFree
 from uge_core.errors import ConfigError, GraphError
 from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, Defaults
 from uge_core.graph.split import split_links
+from uge_core.runs.disclosure import Release
 
 N = 240
 COLUMNS = [
@@ -130,14 +131,37 @@ def test_an_attribute_nobody_knows_is_insufficient_everywhere(one):
         assert row.value is None and row.evidence == "insufficient" and row.floor_random is None and row.note
 
 
-def test_a_group_of_one_is_listed_and_left_out(one):
+def test_a_group_of_one_is_listed_and_does_not_count(one):
     row = one[3].find(metric="dp", variant=None, attribute="rare")
     alone = next(c for c in row.cells if c.name == "c-c")
-    assert alone.n == 0 and alone.value is None and alone.excluded
-    assert len(row.cells) == 6 and "3 of 6 cells withheld" in row.note and "highest" in row.note
+    assert alone.n == 0 and alone.value is None and alone.excluded and not alone.withheld
+    assert len(row.cells) == 6 and "1 of 6 cells with under 100 pairs left out" in row.note and "highest" in row.note
     counted = [c for c in row.cells if not c.excluded]
     assert row.value == pytest.approx(max(c.value for c in counted) - min(c.value for c in counted))
     assert row.n == sum(c.n for c in counted)
+
+
+def test_a_release_says_nothing_of_a_group_of_one():
+    graph, split, z = town()
+    audit = audit_embedding(z, graph, split, attackers=["linear"], crossings=["rare+city"], disclosure=Release())
+    exact = audit_embedding(z, graph, split, attackers=["linear"])
+    remark = "12 people are left out: 1 group of under 12, and others that hide how many"
+    rows = audit.select(attribute="rare")
+    assert {r.metric for r in rows} >= {"auc", "micro_f1", "ndcg_gap", "dp", "eo"}
+    for row in rows:
+        assert row.note.endswith(remark) and not {"c"} & {x for c in row.cells for x in (c.a, c.b)}, row
+    a, b = np.bincount(graph.attribute("rare").codes + 1, minlength=3)[1:3].tolist()
+    whole = audit.find(metric="dp", variant=None, attribute="rare")
+    assert [c.n for c in whole.cells] == [(a - 11) * (a - 12) // 2, (a - 11) * b, b * (b - 1) // 2]
+    f1 = audit.find(metric="micro_f1", attribute="rare", attacker="linear")
+    # a fifth of those who stay in each group
+    assert f1.n == (a - 11) // 5 + b // 5
+    for name in ("city", "blank"):
+        told, same = audit.select(attribute=name), exact.select(attribute=name)
+        assert [(r.metric, r.variant, r.n, r.note) for r in told] == [(r.metric, r.variant, r.n, r.note) for r in same]
+        # pairs are summed in another order
+        assert [r.value for r in told] == [r.value and pytest.approx(r.value, rel=1e-6) for r in same]
+    assert all("c & " not in (r.note or "") for r in audit.select(attribute="rare+city"))
 
 
 def test_bias_free_with_unit_weights_is_plain_ndcg(one):

@@ -1,13 +1,17 @@
 """Crossings of two attributes: classes, what is left out, and their rows."""
 
+import re
+
 import numpy as np
 import pytest
 from strategies import attribute
 
 from uge_core.audit import audit_embedding
 from uge_core.audit.crossing import cross
+from uge_core.audit.disclosure import Everybody
 from uge_core.errors import ConfigError, GraphError
 from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, Attribute, AttributedGraph, simple_edges
+from uge_core.runs.disclosure import Release
 
 N = 400
 
@@ -29,24 +33,79 @@ def town(**more):
 def test_classes_by_hand():
     a = attribute("a", [0] * 12 + [1] * 14 + [UNKNOWN] * 11 + [NOT_APPLICABLE])
     b = attribute("b", [0] * 10 + [1] * 2 + [1] * 13 + [UNKNOWN] + [0] * 11 + [NOT_APPLICABLE])
-    both, note = cross(a, b, {"a": "exclude", "b": "exclude"})
+    both, note = cross(a, b, {"a": "exclude", "b": "exclude"}, Everybody())
     assert both.name == "a+b" and both.labels == ("a & a", "b & b")
     assert both.codes.tolist() == [0] * 10 + [UNKNOWN] * 2 + [1] * 13 + [UNKNOWN] * 12 + [NOT_APPLICABLE]
-    assert note == "1 combination of fewer than ten people is left out"
-    level, note = cross(a, b, {"a": "level", "b": "exclude"})
+    assert note == "1 combination of few people is left out"
+    level, note = cross(a, b, {"a": "level", "b": "exclude"}, Everybody())
     assert level.labels == ("a & a", "b & b", "unknown & a") and level.sizes.tolist() == [10, 13, 11]
-    none, note = cross(a, attribute("c", [0] * 38), {"a": "exclude", "c": "exclude"})
+    none, note = cross(a, attribute("c", [0] * 38), {"a": "exclude", "c": "exclude"}, Everybody())
     assert none.labels == ("a & a", "b & a") and note is None
 
 
+@pytest.mark.parametrize("rule", [Everybody(), Release()], ids=["exact", "release"])
+@pytest.mark.parametrize("few", [[9], [4, 5], [4, 6]])
+def test_the_size_of_what_is_left_out_points_at_nobody(few, rule):
+    a = attribute("a", np.repeat([0, 1], [30 + sum(few), 40]))
+    b = attribute("b", np.concatenate([np.repeat(np.arange(1 + len(few)), [30, *few]), np.repeat([0], 40)]))
+    _, note = cross(a, b, {"a": "exclude", "b": "exclude"}, rule)
+    assert re.sub(r"^\d", "", note) in (
+        " combination of few people is left out",
+        " combinations of few people are left out",
+    )
+
+
 @pytest.mark.parametrize(
-    ("few", "says"), [([9], "1 combination of"), ([4, 5], "2 combinations of"), ([4, 6], "2 combinations of")]
+    "table",
+    [
+        [[40, 30, 5], [30, 60, 50]],
+        [[3, 20], [20, 30]],
+        [[2, 14, 30], [13, 16, 50]],
+        [[1, 1, 40], [13, 22, 60]],
+        [[11, 11, 11], [12, 14, 60]],
+    ],
 )
-def test_the_size_of_what_is_left_out_points_at_nobody(few, says):
-    b = attribute("b", np.repeat(np.arange(1 + len(few)), [20, *few]))
-    _, note = cross(attribute("a", [0] * len(b.codes)), b, {"a": "exclude", "b": "exclude"})
-    assert note.startswith(says) and ("10 people together" in note) == (sum(few) == 10)
-    assert not any(f"{n} people" in note for n in (9, *few))
+def test_sums_over_rows_and_columns_pin_no_small_combination(table):
+    """Of all tables with these sums and the numbers that are told, small numbers are 1 in some and 11 in others."""
+    size = np.array(table)
+    first, second = (np.repeat(part.ravel(), size.ravel()) for part in np.indices(size.shape))
+    both, note = cross(attribute("a", first), attribute("b", second), {"a": "exclude", "b": "exclude"}, Release())
+    told = {label: int((both.codes == i).sum()) for i, label in enumerate(both.labels)}
+    hidden = np.array([[f"{x} & {y}" not in told for y in "abc"[: size.shape[1]]] for x in "abc"[: size.shape[0]]])
+    assert all(told[f"{'abc'[i]} & {'abc'[j]}"] == size[i, j] for i, j in np.argwhere(~hidden))
+    assert hidden[size < 12].all() and note.startswith(f"{hidden.sum()} combinations")
+    rows, columns = (np.where(hidden, size, 0).sum(axis=axis) for axis in (1, 0))
+    possible = np.array(list(fillings(hidden, rows, columns)))
+    for i, j in np.argwhere(size < 12):
+        assert possible[:, i, j].min() == 1 and possible[:, i, j].max() >= 11
+
+
+def fillings(hidden, rows, columns):
+    """Every table of numbers from 1 at hidden places, with these sums."""
+    places = np.argwhere(hidden)
+
+    def fill(table, k, rows, columns):
+        if k == len(places):
+            if not rows.any() and not columns.any():
+                yield table.copy()
+            return
+        i, j = places[k]
+        forced = [
+            left
+            for left, axis in ((rows[i], 0), (columns[j], 1))
+            if not any(place[axis] == places[k][axis] for place in places[k + 1 :])
+        ]
+        most = min(rows[i], columns[j])
+        for n in [x for x in forced[:1] if x <= most] if forced else range(1, most + 1):
+            if n:
+                table[i, j] = n
+                left, under = rows.copy(), columns.copy()
+                left[i] -= n
+                under[j] -= n
+                yield from fill(table, k + 1, left, under)
+        table[i, j] = 0
+
+    yield from fill(np.zeros(hidden.shape, dtype=int), 0, rows, columns)
 
 
 @pytest.mark.slow
@@ -93,7 +152,7 @@ def test_what_is_left_out_is_said():
     graph = AttributedGraph("town", N, graph.edges, (*graph.audited, rare))
     audit = audit_embedding(z, graph, None, attackers=["linear"], crossings=["rare+region"])
     note = audit.find(metric="micro_f1", attribute="rare+region", attacker="worst").note
-    assert "combinations of fewer than ten people are left out" in note and "left out," not in note
+    assert "2 combinations of few people are left out" in note
     assert audit.find(metric="micro_f1", attribute="rare", attacker="worst").n == N // 5
 
 

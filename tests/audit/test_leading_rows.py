@@ -1,5 +1,7 @@
 """The rows of DP and EO that lead: what no scaling moves, their floors, and whom they say nothing of."""
 
+import re
+
 import numpy as np
 import pytest
 from strategies import attribute
@@ -8,6 +10,7 @@ from test_calibrated import CHANGES, community, market
 from uge_core.audit import audit_embedding, calibrated, parity, top_ten
 from uge_core.graph.graph import AttributedGraph, simple_edges
 from uge_core.graph.split import split_links
+from uge_core.runs.disclosure import Release
 
 LEADING = [("dp", "calibrated"), ("dp", "top-10"), ("eo", "calibrated"), ("eo", "top-10")]
 
@@ -134,7 +137,7 @@ def test_none_where_predicted_links_are_counted():
 
 
 @pytest.mark.parametrize("users", [None, 200])
-def test_nothing_is_told_of_groups_under_ten_people(users):
+def test_nothing_is_told_of_small_groups(users):
     rng = np.random.default_rng(0)
     people, n = 200, 200 + (80 if users else 0)
     codes = np.concatenate([np.repeat([0, 1, 2], [110, 82, 8]), np.full(n - people, -2)])
@@ -143,32 +146,37 @@ def test_nothing_is_told_of_groups_under_ten_people(users):
     graph = AttributedGraph("g", n, edges, (attribute("region", codes, side=side, num_values=3),), num_users=users)
     z = rng.normal(size=(n, 4)).astype(np.float32)
     z[192:200] *= 3  # popular
-    rows = leading(audited(z, graph, split_links(graph)))
+    audit = audited(z, graph, split_links(graph), disclosure=Release())
+    rows = leading(audit)
+    assert list(rows) == LEADING
     for row in rows.values():
-        for cell in row.cells:
-            assert cell.withheld == ("c" in (cell.a, cell.b))
-            if cell.withheld:
-                assert (cell.value, cell.n, cell.ci_low, cell.ci_high, cell.excluded) == (None, 0, None, None, True)
+        assert {c.a for c in row.cells} | {c.b for c in row.cells} <= {"a", "b", None}
+        assert not any(c.withheld for c in row.cells)
+        told, end = row.note.split("12 people are left out: ")
+        assert end == "1 group of under 12, and others that hide how many"
+        assert not re.search(r"\b(?<!')c\b", told), row.note
     row = rows["dp", "top-10"]
-    told = [c for c in row.cells if not c.withheld]
     # what is told adds up to all that is told of, so that no share of the third group follows
-    for first in {c.a for c in told} if not users else {None}:
-        assert sum(c.value for c in told if first in (None, c.a)) == pytest.approx(1)
-    assert all(c.n % 10 ** (len(str(c.n)) - 1) == 0 for c in told) and "keep one digit" in row.note
-    assert " c" not in row.note.split("withheld")[0].replace("cells", "")
+    for first in {c.a for c in row.cells} if not users else {None}:
+        assert sum(c.value for c in row.cells if first in (None, c.a)) == pytest.approx(1)
+    # four people of the first group hide how many the third one has
+    pairs = [106 * 80, 82 * 80] if users else [106 * 105 // 2, 106 * 82, 82 * 81 // 2]
+    assert [c.n for c in audit.find(metric="dp", variant=None).cells] == pairs
 
 
 @pytest.mark.slow
 def test_ninety_seven_groups():
     graph, z, split = community(n=1200, degree=14.0)
     rng = np.random.default_rng(0)
-    codes = np.append(rng.integers(0, 96, 1199), 96)
+    sizes = [200, *[13] * 28, *[12] * 48, *[3] * 20]
+    codes = rng.permutation(np.repeat(np.arange(97), sizes))
     many = AttributedGraph("many", 1200, graph.edges, (attribute("age", codes),))
-    rows = leading(audited(z, many, split))
+    rows = leading(audited(z, many, split, disclosure=Release()))
     row = rows["dp", "top-10"]
-    assert len(row.cells) == 97**2 and 0 < row.value < 1 and row.ci_low <= row.value <= row.ci_high
-    small = np.bincount(codes) < 10
-    assert small[96] and sum(c.withheld for c in row.cells) == 97**2 - (~small).sum() ** 2
+    assert 0 < row.value < 1 and row.ci_low <= row.value <= row.ci_high
+    labels = many.attributes[0].labels[:77]
+    assert [(c.a, c.b) for c in row.cells] == [(a, b) for a in labels for b in labels]
+    assert "240 people are left out: 20 groups of under 12, and others that hide how many" in row.note
     # an attribute drawn without regard to the vectors
     assert row.p_value > 0.01 and row.ci_low == 0
     assert rows["dp", "calibrated"].value is not None
@@ -177,9 +185,9 @@ def test_ninety_seven_groups():
 def test_one_group_alone_is_no_evidence():
     graph, z, split = community()
     alone = AttributedGraph("alone", 400, graph.edges, (attribute("age", np.append(np.zeros(399, int), 1)),))
-    row = leading(audited(z, alone, split))["dp", "top-10"]
+    row = leading(audited(z, alone, split, disclosure=Release()))["dp", "top-10"]
     assert row.evidence == "insufficient" and row.value is None and row.floor_random is None
-    assert row.floor_degree is None
+    assert row.floor_degree is None and [(c.a, c.b, c.excluded) for c in row.cells] == [("a", "a", True)]
 
 
 @pytest.mark.parametrize("unknown", ["exclude", "level"])

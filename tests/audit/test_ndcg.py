@@ -22,6 +22,7 @@ from uge_core.audit.ndcg import (
 )
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import RankingTask, ranking_task, split_links
+from uge_core.runs.disclosure import Release
 
 
 def one_list():
@@ -133,14 +134,43 @@ def test_weights_reach_the_right_edges():
     assert np.array_equal(gains.gain, np.minimum(a, b) * 1000.0 + np.maximum(a, b))
 
 
-def test_groups_with_under_ten_lists_are_withheld():
+def test_groups_of_few_people_have_no_lists():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1, 2], [100, 96, 4])
     linked = np.triu(rng.random((200, 200)) < 0.3, 1)
     graph = AttributedGraph("g", 200, np.stack(np.nonzero(linked)).astype(np.int64), (attribute("x", codes),))
     z = rng.normal(size=(200, 3)).astype(np.float32)
-    row = audit_embedding(z, graph, split_links(graph), attackers=[]).find(metric="ndcg_gap")
-    *told, few = row.cells
-    assert few == Cell("c", None, None, 0, excluded=True, withheld=True)
-    assert [(c.n, c.withheld) for c in told] == [(100, False), (95, False)] and row.n == 195
-    assert "1 of 3 groups with under 20 lists left out" in row.note
+    split = split_links(graph)
+    exact, told = (
+        audit_embedding(z, graph, split, attackers=[], disclosure=rule).find(metric="ndcg_gap")
+        for rule in (None, Release())
+    )
+    assert [(c.a, c.n, c.excluded, c.withheld) for c in exact.cells] == [
+        ("a", 100, False, False),
+        ("b", 95, False, False),
+        ("c", 4, True, False),
+    ]
+    # 8 people of the first group hide how many the third one has
+    assert [(c.a, c.n, c.withheld) for c in told.cells] == [("a", 92, False), ("b", 95, False)] and told.n == 187
+    assert told.cells[1].value == exact.cells[1].value != told.cells[0].value
+    assert "12 people are left out: 1 group of under 12" in told.note and "of 2 groups" not in told.note
+
+
+def test_groups_of_few_lists_are_suppressed_with_lists_of_another():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [100, 80, 20])
+    chance = np.where((codes == 2)[:, None] | (codes == 2), 0.02, 0.3)
+    linked = np.triu(rng.random((200, 200)) < chance, 1)
+    graph = AttributedGraph("g", 200, np.stack(np.nonzero(linked)).astype(np.int64), (attribute("x", codes),))
+    z = rng.normal(size=(200, 3)).astype(np.float32)
+    split = split_links(graph)
+    exact, told = (
+        audit_embedding(z, graph, split, attackers=[], disclosure=rule).find(metric="ndcg_gap")
+        for rule in (None, Release())
+    )
+    a, b, few = (c.n for c in exact.cells)
+    assert 0 < few < 12 and not any(c.withheld for c in exact.cells)
+    assert told.cells[2] == Cell("c", None, None, 0, excluded=True, withheld=True)
+    assert [(c.n, c.withheld) for c in told.cells[:2]] == [(a + few - 12, False), (b, False)]
+    assert told.n == a + b + few - 12 and "1 of 3 groups with under 20 lists left out" in told.note
+    assert "people are left out" not in told.note

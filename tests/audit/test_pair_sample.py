@@ -73,7 +73,7 @@ def test_cells_and_relative_dp_against_loops_and_scikit_learn():
     codes = graph.attributes[0].codes
     cell = np.sort(codes[sample.pairs], axis=0)
     table = listed_cells(1 / (1 + np.exp(-scores)), sample.pairs, codes, graph, sample.weight)
-    place = sample.place(scores, np.ones(len(scores), bool))
+    place = sample.place(scores, sample.weight)
     ranks = listed_cells(place, sample.pairs, codes, graph, sample.weight)
     for c, (a, b) in enumerate(zip(table.a, table.b, strict=True)):
         mine = (cell[0] == a) & (cell[1] == b)

@@ -1,7 +1,9 @@
 """DP and EO: by hand, against double loops, against fairlearn, and the compiled pass against numpy."""
 
 import math
+import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,10 +15,12 @@ from hypothesis import strategies as st
 from strategies import attribute, graphs
 
 from uge_core.audit import audit_embedding, parity
+from uge_core.audit.base import Cell
 from uge_core.audit.parity import dp_cells, edge_probabilities, eo_cells, exp2_polynomial, gap
-from uge_core.graph.graph import NOT_APPLICABLE, AttributedGraph, simple_edges
-from uge_core.graph.split import split_links
+from uge_core.graph.graph import NOT_APPLICABLE, UNKNOWN, AttributedGraph, simple_edges
+from uge_core.graph.split import probe_split, split_links
 from uge_core.kernels.pairs import sum_tile
+from uge_core.runs.disclosure import Release
 
 
 def four_nodes():
@@ -211,43 +215,70 @@ def small_groups(sizes, num_items=0, seed=0):
 
 @pytest.mark.parametrize("num_items", [0, 80])
 @pytest.mark.parametrize("threshold", [None, 0.5])
-def test_nothing_is_told_of_groups_under_ten_people(num_items, threshold):
+def test_nothing_is_told_of_small_groups(num_items, threshold):
     z, graph = small_groups((160, 130, 9, 1), num_items)
-    labels = graph.attributes[0].labels
-    audit = audit_embedding(z, graph, split_links(graph), parts=("parity",), threshold=threshold)
+    split = split_links(graph)
+    audit = audit_embedding(z, graph, split, parts=("parity",), threshold=threshold, disclosure=Release())
     rows = [r for r in audit.rows if r.metric in ("dp", "eo")]
     assert {r.metric for r in rows} == {"dp", "eo"}
+    kept, other = graph.attributes[0].labels[:2]
     for row in rows:
-        for cell in row.cells:
-            small = bool({cell.a, cell.b} & set(labels[2:]))
-            assert cell.withheld == small
-            if small:
-                assert (cell.value, cell.n, cell.ci_low, cell.ci_high, cell.excluded) == (None, 0, None, None, True)
-        told = (row.note or "").split("withheld")[0]
-        assert not any(f"{x}-" in told or f"-{x}" in told or f" {x} " in told for x in labels[2:]), row.note
-    whole = {r.variant: r for r in rows if r.metric == "dp"}
-    if not num_items:
-        assert [c.n for c in whole[None].cells if not c.withheld] == [160 * 159 // 2, 160 * 130, 130 * 129 // 2]
+        assert {c.a for c in row.cells} | {c.b for c in row.cells} <= {kept, other, None}
+        told = row.note.removesuffix("; 24 people are left out: 2 groups of under 12, and others that hide how many")
+        assert told != row.note
+        assert not re.search(r"\b(?<!')[cd]\b", told), row.note
+    whole = next(r for r in rows if r.metric == "dp" and r.variant is None)
+    # 10 people and 14 of the first group, who hide how many
+    pairs = [146 * num_items, 130 * num_items] if num_items else [146 * 145 // 2, 146 * 130, 130 * 129 // 2]
+    assert [c.n for c in whole.cells] == pairs and not any(c.withheld for c in whole.cells)
 
 
-def test_numbers_of_pairs_do_not_give_away_the_size_of_the_one_group_that_is_withheld():
-    z, graph = small_groups((160, 136, 4))
-    audit = audit_embedding(z, graph, None, parts=("parity",))
-    row = audit.find(metric="dp", variant=None)
-    counted = {c.name: c.n for c in row.cells if not c.withheld}
-    assert list(counted.values()) == [10_000, 20_000, 9_000] and row.n == 39_000
-    assert "keep one digit" in row.note
+def test_no_number_depends_on_the_size_of_the_group_that_is_left_out():
+    counted = set()
+    for small in (1, 4, 11):
+        z, graph = small_groups((164 - small, 136, small))
+        audit = audit_embedding(z, graph, None, parts=("parity",), disclosure=Release())
+        (pairs,) = {(*((c.name, c.n) for c in r.cells), r.n) for r in audit.select(metric="dp", variant=None)}
+        (note,) = {r.note.split("12 people are left out")[1] for r in audit.rows}
+        counted.add((pairs, note))
+    pairs = [("a-a", 152 * 151 // 2), ("a-b", 152 * 136), ("b-b", 136 * 135 // 2)]
+    assert counted == {((*pairs, sum(n for _, n in pairs)), ": 1 group of under 12, and others that hide how many")}
 
 
-def test_a_gap_is_that_of_the_groups_that_are_told():
-    z, graph = small_groups((160, 130, 9, 1))
-    z[-1] *= 20
-    audit = audit_embedding(z, graph, None, parts=("parity",))
-    z_told, graph_told = z[:290], small_groups((160, 130))[1]
-    alone = audit_embedding(z_told, graph_told, None, parts=("parity",))
-    found, expected = (a.find(metric="dp", variant=None) for a in (audit, alone))
-    assert found.value == pytest.approx(expected.value, rel=1e-5)
-    assert (found.ci_low, found.ci_high) == (
-        pytest.approx(expected.ci_low, abs=0.01),
-        pytest.approx(expected.ci_high, abs=0.01),
+@pytest.mark.parametrize("num_items", [0, 80])
+def test_figures_are_the_exact_ones_of_the_people_who_are_counted(num_items):
+    z, graph = small_groups((160, 130, 9, 1), num_items)
+    z[289:300] *= 20
+    split, region = split_links(graph), graph.attributes[0]
+    codes = Release().attribute(region, graph, probe_split(region)).classes
+    assert np.bincount(codes[codes >= 0]).tolist() == [146, 130]
+    known = np.where(codes >= 0, codes, np.where(region.codes == NOT_APPLICABLE, NOT_APPLICABLE, UNKNOWN))
+    those = attribute("region", known, side=region.side, num_values=2)
+    without = AttributedGraph("g", graph.num_nodes, graph.edges, (those,), num_users=graph.num_users)
+    found = audit_embedding(z, graph, split, parts=("parity",), disclosure=Release())
+    expected = audit_embedding(z, without, split, parts=("parity",), unknown="exclude")
+    assert len(found.rows) == len(expected.rows) > 10
+    for row, same in zip(found.rows, expected.rows, strict=True):
+        assert replace(row, note="") == replace(same, note="") and row.note.startswith(same.note)
+
+
+@pytest.mark.parametrize("few", [2, 7])
+def test_cells_of_few_edges_are_suppressed_with_edges_of_another(few):
+    rng = np.random.default_rng(0)
+    linked = np.triu(rng.random((200, 200)) < 0.3, 1)
+    linked[185:, 185:] = False
+    linked[185 + np.arange(few), 199] = True  # the third group has 15 people and few edges of its own
+    codes = np.repeat([0, 1, 2], [100, 85, 15])
+    edges = np.stack(np.nonzero(linked)).astype(np.int64)
+    graph = AttributedGraph("g", 200, edges, (attribute("region", codes),))
+    z = rng.normal(size=(200, 3)).astype(np.float32)
+    exact, told = (
+        audit_embedding(z, graph, None, parts=("parity",), disclosure=rule).find(metric="eo", variant="all-edges")
+        for rule in (None, Release())
     )
+    assert exact.cells[-1].n == few and exact.cells[-1].value is not None and "suppressed" not in exact.note
+    assert told.cells[-1] == Cell("c", "c", None, 0, excluded=True, withheld=True)
+    assert not any(c.withheld for c in told.cells[:-1])
+    # as many of the first cell's edges are left out as make twelve
+    assert [c.n for c in told.cells[:-1]] == [exact.cells[0].n - (12 - few), *(c.n for c in exact.cells[1:-1])]
+    assert "1 of these suppressed, as they have under 12 edges or hide how many" in told.note

@@ -209,7 +209,7 @@ def test_few_edges_of_an_attribute_with_two_groups_do_not_follow_from_its_share(
 def test_too_few_expected_is_a_third_verdict() -> None:
     codes = np.array([0] * 60 + [1] * 12, dtype=np.int64)
     pairs = [(i, i + 1) for i in range(59)] + [(i, j) for i in range(60, 65) for j in range(i + 1, 66)]
-    pairs += [(i, 66) for i in range(11)]
+    pairs += [(i, 66) for i in range(12)]
     graph = AttributedGraph("made", 72, np.array(pairs, np.int64).T, (Attribute("g", codes, ("many", "few")),))
     view = mixing_view(graph, "g")
     assert view.table.set_index(["a", "b"]).loc[("few", "few"), "counts"] == "too few expected"

@@ -633,7 +633,7 @@ WITHHELD = {"value": None, "ci_low": None, "ci_high": None, "n": 0, "excluded": 
 
 def with_small_groups() -> dict[str, Any]:
     """A row whose cell B / B was stored by an earlier version, with what newer ones withhold."""
-    cells = [cell("A", "A", 0.5), cell("A", "B", 0.3), cell("B", "B", 0.987654, n=9), cell("B", "C", 0.2) | WITHHELD]
+    cells = [cell("A", "A", 0.5), cell("A", "B", 0.3), cell("B", "B", 0.987654, n=11), cell("B", "C", 0.2) | WITHHELD]
     return gap(cells, 0.2, p_value=0.01)
 
 
@@ -666,7 +666,7 @@ def test_suppressed_groups_of_users_are_bars_without_a_number(store: RunStore) -
     cells = [
         cell("A", None, 0.5),
         cell("B", None, 0.3),
-        cell("C", None, 0.987654, n=9),
+        cell("C", None, 0.987654, n=11),
         cell("D", None, 0.2) | WITHHELD,
         cell("E", None, None, n=0),
     ]

@@ -36,7 +36,7 @@ class Cell:
         ci_low: lower end of its interval, or null.
         ci_high: upper end of its interval, or null.
         excluded: too few to enter the gap.
-        withheld: a group of under ten people, or under ten pairs, edges or targets: its figures would point at them.
+        withheld: under twelve edges or targets, whom figures would point at, or as many as hide how few others are.
     """
 
     a: str

@@ -33,7 +33,7 @@ class WhatifGraph:
         directed: edges have a direction.
         weighted: edges have weights.
         bipartite: nodes are users and items.
-        attributes: by name the size of each group, "under 10" where it is less, and whose `side` it is.
+        attributes: by name the size of each group, "under 12" where it is less, and whose `side` it is.
         no_reencode: why edited edges cannot be re-encoded, or None.
         messages: "weighted", "plain" or "none": how the encoder passes messages.
         first: some node ids, those with the most edges.

@@ -22,7 +22,7 @@ _SHOWN = 60
 def inspect(graph: AttributedGraph) -> dict[str, Any]:
     """Counts, roles, attributes and messages as one JSON object (``uge data inspect --json``).
 
-    It is for whoever holds the files: sizes and edges of groups under ten people are told as they are, where pages and
+    It is for whoever holds the files: sizes and edges of groups under twelve people are told as they are, where pages and
     reports withhold them.
 
     Args:

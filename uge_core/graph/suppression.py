@@ -12,5 +12,8 @@ SUPPRESSED_LEGEND = f"Suppressed: under {FEWEST}, or left out to hide how few ot
 
 
 def is_suppressed(cell: Mapping[str, Any]) -> bool:
-    """Whether nothing may be shown of a stored cell; earlier versions did not mark them and kept their values."""
+    """Whether nothing may be shown of a stored cell.
+
+    Audits mark those of few edges or lists and hold nothing of small groups; earlier versions kept both, with values.
+    """
     return bool(cell.get("withheld")) or 0 < cell["n"] < FEWEST

@@ -11,8 +11,8 @@ struck out afterwards. The audit itself leaves people out, before it measures:
 Of B are then counted |B| + s_1 + .. + s_k - 12 k, of all N - 12 k: functions of N, of the other groups' sizes and of k
 alone. Each s_i may be 1 to 11, as B may be larger by as much as it is smaller, and every figure, exact as it is, is about
 the people who were counted. Edges by pair of groups and lists by group are padded alike. B is the first group in the
-attribute's order that stays large whatever the s_i are; where none does, whole groups are left out until their sizes
-hide the small ones.
+attribute's order that stays large whatever the s_i are. Where no group can hide all of them, each is hidden by a group of
+its own as far as there are some; the rest are told as a sum, with whole groups beside them until that leaves each open.
 
 What else is released of the same people counts too:
 
@@ -183,20 +183,34 @@ def removals(size: IntArray, within: IntArray, least: int) -> IntArray:
     out = np.zeros_like(size)
     for part in np.unique(within):
         mine = np.flatnonzero(within == part)
-        small, large = mine[(size[mine] > 0) & (size[mine] < least)], mine[size[mine] >= least]
-        if not len(small):
-            continue
-        k, few = len(small), int(size[small].sum())
+        small, large = mine[(size[mine] > 0) & (size[mine] < least)], mine[size[mine] >= least].tolist()
         out[small] = size[small]
-        fit = large[size[large] + few >= least * (k + 1)]
-        if len(fit):
-            out[fit[0]] = least * k - few
-            continue
-        for m, group in enumerate(large, start=1):
-            out[group] = size[group]
-            if out[mine].sum() >= (least - 1) * k + least * m:
-                break
+        if len(small) and not _pad(size, out, small, large, least):
+            # Not one group can hide all of them: one can hide one perhaps, and what is left hides by its number.
+            small = np.array([g for g in small if not _pad(size, out, np.array([g]), large, least)])
+            beside: list[int] = []
+            while len(small) and large and not _open(size[small], size[beside], least):
+                beside.append(large.pop(0))
+                out[beside[-1]] = size[beside[-1]]
     return out
+
+
+def _pad(size: IntArray, out: IntArray, small: IntArray, large: list[int], least: int) -> bool:
+    """Leaves out people of the first large group that can hide some small ones, which is then no longer free to."""
+    few = int(size[small].sum())
+    for g in large:
+        if size[g] + few >= least * (len(small) + 1):
+            out[g] = least * len(small) - few
+            large.remove(g)
+            return True
+    return False
+
+
+def _open(small: IntArray, beside: IntArray, least: int) -> bool:
+    """Whether each of some small groups may have 1 person or as many as a small one can, where only the sum is known."""
+    k, total = len(small), int(small.sum() + beside.sum())
+    most = total - (least - 1) >= k - 1 + least * len(beside)
+    return most and (len(beside) > 0 or total - 1 <= (least - 1) * (k - 1))
 
 
 def _rank(group: IntArray, size: IntArray) -> IntArray:

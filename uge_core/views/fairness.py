@@ -5,8 +5,9 @@ changes it, so these lead; the paper's raw one, the mean of sigmoid(score), shri
 of groups, on a bipartite graph a group of users; its value is the mean predicted probability of a link (DP) or that of
 held-out links (EO), or of the first ten the share of a group's slots that go to the other (DP, from one group to
 another) and of held-out links that are among them (EO). Cells with too few pairs are shown, marked,
-and never enter the gap; of suppressed ones neither value nor number is held here. Each gap has one of
-three verdicts: more than chance, not distinguishable from chance, or not enough evidence.
+and never enter the gap; of suppressed ones, of few edges or in records of earlier versions of few people, neither value
+nor number is held here. Each gap has one of three verdicts: more than chance, not distinguishable from chance, or not
+enough evidence.
 """
 
 from __future__ import annotations

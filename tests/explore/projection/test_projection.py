@@ -32,6 +32,7 @@ from uge_core.explore.whatif.edits import DropEdges
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.explore.whatif.source import scenario_graph
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph, simple_edges
+from uge_core.graph.suppression import FEWEST
 from uge_core.registry import find, names
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -525,13 +526,13 @@ def test_a_selection_is_compared_with_everybody(town_graph: AttributedGraph) -> 
     assert rows.loc["city0", "Against everybody"] == "fewer"
     assert rows.loc["city1", "Share of the selected"] == pytest.approx(150 / 204)
     # Four people are suppressed.
-    assert rows.loc["city3", "Selected"] == "under 10" and np.isnan(rows.loc["city3", "Share of the selected"])
+    assert rows.loc["city3", "Selected"] == f"under {FEWEST}" and np.isnan(rows.loc["city3", "Share of the selected"])
     assert "204 people selected, 20.4 % of those drawn. city city1 is 73.5 % of them" in view.sentence
     assert len(view.people) == 200 and len(view.ids) == 204
     everybody = ui.selection_view(data, drawn.tolist(), "city")
     assert "not distinguishable" in everybody.sentence
     few = ui.selection_view(data, drawn[:5].tolist(), "city")
-    assert "too few to compare" in few.sentence and set(few.table["Selected"]) == {"under 10"}
+    assert "too few to compare" in few.sentence and set(few.table["Selected"]) == {f"under {FEWEST}"}
 
 
 def test_people_are_selected_by_group_or_by_their_own_ids(store: RunStore, town: Path) -> None:

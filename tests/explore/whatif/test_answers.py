@@ -32,7 +32,7 @@ from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.explore.whatif.weights import weights_of_run
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.split import split_links
-from uge_core.graph.suppression import SUPPRESSED_LEGEND
+from uge_core.graph.suppression import FEWEST, SUPPRESSED_LEGEND
 from uge_core.runs.audits import attributes_read
 from uge_core.training.config import RunConfig
 from uge_core.training.encode import encode
@@ -214,9 +214,9 @@ def test_small_groups_are_suppressed(graph: Any, store: uge.RunStore) -> None:
     for u, v in small.edges.T[:60].tolist():
         for reason in weights.reasons(u, v):
             table = weights._tables[0]
-            few = min(table.counts.nodes[table.group[u]], table.counts.nodes[table.group[v]]) < 10
+            few = min(table.counts.nodes[table.group[u]], table.counts.nodes[table.group[v]]) < FEWEST
             assert (reason.observed is None) == few == (reason.ratio is None)
-    assert (sizes < 10).any()
+    assert (sizes < FEWEST).any()
 
 
 def test_an_ego_network_is_bounded_and_keeps_the_closest(graph: Any) -> None:
@@ -313,7 +313,7 @@ def test_a_view_names_the_tier_of_every_number_and_has_three_verdicts(
     assert any(s.startswith("city, how often the linear attacker") for s in view.sentences)
     assert view.table["n after"].notna().all() and "Measure,Of,Made by" in view.csv()
     assert len(view.cells) and {"R before", "R after", "Edges"} <= set(view.cells)
-    assert len(view.groups) and not (view.groups == "under 10").any(axis=None)
+    assert len(view.groups) and not (view.groups == f"under {FEWEST}").any(axis=None)
 
 
 def test_suppressed_cells_tell_neither_value_nor_number() -> None:
@@ -325,7 +325,7 @@ def test_suppressed_cells_tell_neither_value_nor_number() -> None:
     def cell(b: str, n: int, value: float | None, **more: Any) -> dict[str, Any]:
         return {"a": "A", "b": b, "value": value, "n": n, "ci_low": None, "ci_high": None, "excluded": n < 100} | more
 
-    before = row | {"cells": [cell("A", 500, 0.5), cell("B", 9, 0.987654), cell("C", 0, None)]}
+    before = row | {"cells": [cell("A", 500, 0.5), cell("B", 11, 0.987654), cell("C", 0, None)]}
     after = row | {"cells": [cell("A", 500, 0.4), cell("B", 500, 0.3), cell("C", 0, None, withheld=True)]}
     pair = {"before": before, "after": after, "tier": "re-judge", "thresholds": None}
     answer = {"rows": [pair], "attributes": ["city"], "tier": "re-judge", "moved": [], "why_not": None}
@@ -437,8 +437,8 @@ def test_what_a_run_gave_makes_no_folder_of_one_that_was_deleted(
 
 def test_the_size_of_one_small_group_does_not_follow_from_the_others() -> None:
     codes = np.repeat([0, 1, 2, -1], [40, 20, 7, 12])
-    assert _sizes(Attribute("g", codes, ("a", "b", "c"))) == {"a": "40", "b": "20", "c": "under 10"}
-    assert _sizes(Attribute("g", codes[:67], ("a", "b", "c"))) == {"a": "40", "b": "suppressed", "c": "under 10"}
+    assert _sizes(Attribute("g", codes, ("a", "b", "c"))) == {"a": "40", "b": "20", "c": f"under {FEWEST}"}
+    assert _sizes(Attribute("g", codes[:67], ("a", "b", "c"))) == {"a": "40", "b": "suppressed", "c": f"under {FEWEST}"}
 
 
 def test_an_edited_weight_or_hub_moves_nobody_whom_no_message_reaches() -> None:

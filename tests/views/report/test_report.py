@@ -146,9 +146,9 @@ def test_suppressed_cells_tell_neither_value_nor_number():
     ends = {"ci_low": 0.125, "ci_high": 0.5}
     blank = {"value": None, "ci_low": None, "ci_high": None, "n": 0}
     cells = [
-        {"a": "x", "b": "x", "value": 0.25, "n": 9, "excluded": True, **ends},  # as earlier versions stored it
+        {"a": "x", "b": "x", "value": 0.25, "n": 11, "excluded": True, **ends},  # as earlier versions stored it
         {"a": "x", "b": "y", "excluded": True, "withheld": True, **blank},
-        {"a": "y", "b": "y", "value": 0.25, "n": 10, "excluded": True, "withheld": False, **ends},
+        {"a": "y", "b": "y", "value": 0.25, "n": 12, "excluded": True, "withheld": False, **ends},
         {"a": "y", "b": "z", "excluded": True, "withheld": False, **blank},
     ]
     row = {"metric": "eo", "attribute": "city", "value": None, "cells": cells}
@@ -157,7 +157,7 @@ def test_suppressed_cells_tell_neither_value_nor_number():
     assert [(x["value"], x["ci_low"], x["ci_high"], x["n"]) for x in told] == [
         ("", "", "", "suppressed"),
         ("", "", "", "suppressed"),
-        ("0.25", "0.125", "0.5", "10"),
+        ("0.25", "0.125", "0.5", "12"),
         ("", "", "", "0"),
     ]
 
