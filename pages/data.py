@@ -510,7 +510,7 @@ def groups(view: ui.DataView) -> None:
         alt="Attributes with their groups, missing values and edges within a group",
     )
     left, right = st.columns(2)
-    views = [ui.groups_view(view.graph, name) for name in view.attributes]
+    views = [ui.groups_view(view.graph, name, store) for name in view.attributes]
     for i, sizes in enumerate(views):
         with (left, right)[i % 2]:
             st.markdown(f"**{plain(sizes.title)}**")
@@ -543,7 +543,7 @@ def edges_between(view: ui.DataView) -> None:
         key="data_attribute",
         required=True,
     )
-    mixing = ui.mixing_view(view.graph, name)
+    mixing = ui.mixing_view(view.graph, name, store)
     st.markdown(f"**{plain(mixing.title)}**")
     st.plotly_chart(ui.mixing_map(mixing, dark=dark), config=ui.CHART_CONFIG, alt=mixing.alt, key=f"data_mixing_{name}")
     st.caption(plain(mixing.caption))

@@ -18,11 +18,10 @@ from uge_core.dashboard.jobs import reading
 from uge_core.datasets.stamp import data_stamp
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
 from uge_core.graph.graph import Attribute, AttributedGraph
-from uge_core.graph.suppression import FEWEST
+from uge_core.graph.suppression import FEWEST, SUPPRESSED
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import save_upload
 from uge_core.views.data import (
-    BESIDE,
     data_view,
     groups_csv,
     groups_view,
@@ -72,9 +71,9 @@ def test_groups_under_twelve_people_are_never_a_number() -> None:
     view = groups_view(made(("big", "small", "=1+1"), [60, 7, 15], missing=4), "g")
     assert view.table["n"].isna().tolist() == [False, False, True, True]
     words = said(view, groups_figure(view), groups_csv([view]))
-    assert "under 12" in words and "small,7" not in words and "small 7" not in words
-    assert "g,'=1+1,15.0" in groups_csv([view]) and "g,small,under 12,," in groups_csv([view])
-    assert "2 under 12: their size is suppressed" in view.caption
+    assert SUPPRESSED in words and "small,7" not in words and "small 7" not in words
+    assert "g,'=1+1,15.0" in groups_csv([view]) and "g,small,suppressed,," in groups_csv([view])
+    assert "2 suppressed: their sizes are under 12, which could point at people" in view.caption
     # 60 + 7 + 4 - 2 * 12
     assert "g,big,47.0" in groups_csv([view]) and "big has more than are shown" in view.caption
 
@@ -92,11 +91,11 @@ def test_the_size_of_one_small_group_does_not_follow_from_the_others(
     assert table.index[table["n"].isna() | table["share"].isna()].tolist() == [under]
     assert table.loc["a", "n"] == 163 + 7 - 12
     texts = {x: y.strip() for t in groups_figure(view).data for x, y in zip(t.customdata, t.text, strict=True)}
-    assert texts[under] == "under 12" and "a has more than are shown" in view.caption
-    assert f"{under},under 12,," in file and "1 under 12: its size" in view.caption
+    assert texts[under] == SUPPRESSED and "a has more than are shown" in view.caption
+    assert f"{under},suppressed,," in file and "1 suppressed: its size" in view.caption
     assert not re.search(r"(?<![.\d])(163|7)(?![.\d])", said(view, groups_figure(view), file))
     row = overview_row(graph, graph.attributes[0])
-    assert row["Missing"] == ("under 12" if missing == 7 else str(missing))
+    assert row["Missing"] == (SUPPRESSED if missing == 7 else str(missing))
 
 
 @pytest.mark.parametrize("few", [1, 5, 11])
@@ -114,9 +113,7 @@ def test_where_no_group_can_hide_a_small_one_several_are_left_out() -> None:
     table = groups_view(made(tuple("abcd"), [15, 14, 40, 6]), "g").table.set_index("group")
     assert table["n"].to_dict() == {"c": 34.0, "a": 15.0, "b": 14.0, "d": pytest.approx(np.nan, nan_ok=True)}
     table = groups_view(made(tuple("abcde"), [15, 14, 13, 16, 6]), "g").table.set_index("group")
-    assert (
-        table.loc[["a", "b"], "suppressed"].tolist() == [BESIDE, BESIDE] and table.loc["e", "suppressed"] == "under 12"
-    )
+    assert table.loc[["a", "b", "e"], "suppressed"].tolist() == [SUPPRESSED] * 3  # which is small is not said
     assert table.loc[["c", "d"], "n"].tolist() == [13, 16]
 
 
@@ -234,17 +231,23 @@ def write_titles(tmp_path: Path) -> Path:
 
 
 def test_weights_by_hand() -> None:
-    # The path 0-1-2-3 with groups a a b b: weights 3/4, 3/2, 3/4 (R = 4/3, 2/3, R~ = 1).
-    graph = AttributedGraph(
-        "path", 4, np.array([[0, 1, 2], [1, 2, 3]]), (Attribute("g", np.array([0, 0, 1, 1]), ("a", "b")),)
-    )
+    graph = blocks([40, 40], {(0, 0): 200, (0, 1): 60, (1, 1): 220})
+    drawn = graph.edges[:, np.random.default_rng(1).random(480) < 0.9]
+    cell = (drawn >= 40).sum(axis=0)
+    edges = np.bincount(cell)
+    # R~ is one for all cells, so that a weight is pairs over edges, 1 on average
+    weight = (np.array([800, 1600, 800]) / edges)[cell]
+    weight /= weight.mean()
     view = weights_view(graph, ["g"])
     facts = {label: value for label, value, _ in view.facts}
-    assert (facts["Smallest weight"], facts["Largest weight"]) == ("0.750", "1.500")
-    assert facts["Effective sample size"] == "3" and facts["Clipped share"] == "0.0%"  # 9 / 3.375 = 2.67
-    assert view.kinds == ("within a group", "between groups")
+    assert (facts["Smallest weight"], facts["Largest weight"]) == (f"{weight.min():.3f}", f"{weight.max():.3f}")
+    assert facts["Effective sample size"] == f"{weight.sum() ** 2 / np.square(weight).sum():,.0f}"
+    assert view.kinds == ("within a group", "between groups") and facts["Clipped share"] == "0.0%"
     table = view.table
-    assert not table[list(view.kinds)].any(axis=None)  # three edges are too few to draw
+    (bar,) = np.flatnonzero(table["between groups"])
+    assert (
+        table.loc[bar, "low"] <= weight.max() < table.loc[bar, "high"] and table.loc[bar, "between groups"] == edges[1]
+    )
     assert [list(t.y) for t in weights_figure(view).data] == [table[k].tolist() for k in view.kinds]
     with pytest.raises(ConfigError, match="no sensitive attribute is chosen"):
         weights_view(graph, [])
@@ -298,7 +301,7 @@ def test_small_groups_are_named_without_their_size(tmp_path: Path, store: RunSto
     nodes = "id,g\n" + "".join(f"{i},{'rare' if i < 3 else 'ab'[i % 2]}\n" for i in range(40))
     (tmp_path / "nodes.csv").write_text(nodes)
     (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{i},{(i + 1) % 40}\n" for i in range(40)))
-    (note,) = [n for n in data_view(str(tmp_path), store).notes if "fewer than 10 nodes" in n.text]
+    (note,) = [n for n in data_view(str(tmp_path), store).notes if f"fewer than {FEWEST} nodes" in n.text]
     assert note.examples == ("g rare",) and note.level == "warning" and note.remedy
 
 

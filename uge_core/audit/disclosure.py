@@ -134,6 +134,5 @@ def left_out_words(measured: Measured, least: int) -> str | None:
     """A remark on those left out, None where nobody is."""
     if not measured.people:
         return None
-    groups = "1 group" if measured.few == 1 else f"{measured.few} groups"
-    why = f"{groups} of under {least}, and others that hide how many" if measured.few else "it hides how few differ"
+    why = f"groups of under {least}, and others that hide how many" if measured.few else "it hides how few differ"
     return f"{measured.people:,} people are left out: {why}"

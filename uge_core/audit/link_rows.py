@@ -201,7 +201,12 @@ class _Matched:
     @cached_property
     def _group(self) -> IntArray:
         codes = [self._job.measured(a).classes for a in self._attributes]
-        return codes[0] if len(codes) == 1 else crossed(codes)
+        return codes[0] if len(codes) == 1 else self._counted(crossed(codes))
+
+    def _counted(self, cell: IntArray) -> IntArray:
+        """The cells of people without small ones, whose lists the numbers of lists would count."""
+        kept, _ = self._job.disclosure.counted(cell, int(cell.max(initial=-1)) + 1)
+        return np.where(kept, cell, -1)
 
     @cached_property
     def _lists(self) -> MatchedLists:
@@ -214,7 +219,7 @@ class _Matched:
         """By group and decile of training degree."""
         job = self._job
         assert job.split is not None
-        cell = degree_cells(job.graph, self._group, job.split.train)
+        cell = self._counted(degree_cells(job.graph, self._group, job.split.train))
         return matched_lists(job.graph, job.split.test, cell, twin=False, seed=job.split_seed)
 
     def rows(self, member: _Member) -> list[Row]:

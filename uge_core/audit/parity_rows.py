@@ -358,11 +358,15 @@ def _test_set_rows(
 
 
 def _told(job: AuditRequest, group: IntArray, sample: pair_sample.PairSample) -> BoolArray:
-    """(M,) the pairs that are counted: where all pairs of a cell are listed, the rest of it is its training edges."""
+    """(M,) the pairs that are counted: the held-out edges that EO counts and, where all others are listed, not quite all.
+
+    Of the pairs of a cell those that are not listed are its edges, whose number may be small.
+    """
+    held = sample.pairs[:, : sample.num_edges]
     told = np.ones(sample.pairs.shape[1], dtype=bool)
-    if sample.ratio == 1.0 and job.split is not None:
-        known = np.concatenate([job.split.train, job.split.validation], axis=1)
-        cell, num = parity.cell_of(known, group, job.graph)
+    told[: sample.num_edges] = job.disclosure.counted(*parity.cell_of(held, group, job.graph))[0]
+    if sample.ratio == 1.0:
+        cell, num = parity.cell_of(job.graph.edges, group, job.graph)
         out = job.disclosure.beside(np.bincount(cell[cell >= 0], minlength=num))
         free = np.arange(sample.num_edges, len(told))
         cell = parity.cell_of(sample.pairs[:, free], group, job.graph)[0]

@@ -14,11 +14,12 @@ from typing import Any, Literal
 from uge_core.dashboard.jobs.queue import Queue, gpu, lane
 from uge_core.datasets import lasting, load
 from uge_core.errors import ConfigError
-from uge_core.graph.graph import AttributedGraph
-from uge_core.graph.suppression import FEWEST
+from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.suppression import SUPPRESSED
 from uge_core.machine import cores
 from uge_core.registry import find, names
 from uge_core.runs import timing
+from uge_core.runs.disclosure import told
 from uge_core.runs.plan import Planned, plan
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -281,15 +282,19 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
         columns=tuple(attributes) if attributes else None,
         summary=f"{graph.name}: {people}, {graph.num_edges:,} edges",
         attributes={a.name: int((a.sizes > 0).sum()) for a in audited},
-        missing={
-            a.name: f"{n:,}" if n >= FEWEST else f"under {FEWEST}" for a in audited if (n := int((a.codes == -1).sum()))
-        },
+        missing={a.name: _missing(graph, a) for a in audited if a.unknown.any()},
         backbones={n: find("backbones", n).label for n in suited},
         methods={n: find("debias.methods", n).label for n in methods},
         unknown={n: UNKNOWN[n] for n in (first, *(u for u in UNKNOWN if u != first))},
         devices={n: w for n, w in DEVICES.items() if n != "cuda" or gpu()},
         epochs=RunConfig.epochs,
     )
+
+
+def _missing(graph: AttributedGraph, attribute: Attribute) -> str:
+    """How many people have no value, where that is told."""
+    shown = told(graph, attribute)
+    return SUPPRESSED if shown.small[-1] or shown.hides[-1] else f"{shown.size[-1]:,}"
 
 
 def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -> TimeEstimate:

@@ -18,8 +18,9 @@ from uge_core.datasets.mixing import mixing
 from uge_core.datasets.tables import counted
 from uge_core.graph.association import FEWEST_KNOWN, PROXY, association
 from uge_core.graph.graph import Attribute, Message
+from uge_core.graph.suppression import FEWEST
 
-SMALL_GROUP = 10
+SMALL_GROUP = FEWEST
 _NEAR_CONSTANT = 0.95
 _SHOWN = 5
 _MOST_GROUPS = 50

@@ -54,11 +54,10 @@ class ImputationReport:
     @property
     def note(self) -> str:
         """One sentence for the rows of an audit."""
-        # No more digits than leave the number of masked nodes, and so of known values, open.
-        digits = min(3, max(1, len(str(self.n)) - 1))
+        # More digits would tell the number of masked nodes, and so of known values.
         accuracies = (
-            f"neighbours tell {self.attribute} right for {self.accuracy:.{digits}f} of a masked tenth of the known nodes, "
-            f"majority {self.majority:.{digits}f}"
+            f"neighbours tell {self.attribute} right for {self.accuracy:.1f} of a masked tenth of the known nodes, "
+            f"majority {self.majority:.1f}"
         )
         how = (
             "missing values were imputed"

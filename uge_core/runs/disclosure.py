@@ -34,6 +34,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -47,12 +48,56 @@ from uge_core.audit.disclosure import Measured, combined
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.split import ProbeSplit, probe_classes
 from uge_core.graph.suppression import FEWEST
-from uge_core.runs.data import dataset_record
 from uge_core.runs.store import RunStore
 
+_MOST_COMBINATIONS = 200  # of which an integer program is solved
 EXACT = "exact: nobody is left out, so that counts may point at people; for the eyes of who asked, not to be passed on"
 Sizes = Mapping[str, int]
 """Of one division of an attribute, people counted by group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """How many people of each group are left out, by the parts of groups whose sums others could know.
+
+    Attributes:
+        group: (N,) each person's group, those without a value last; -1 is nobody.
+        atom: (N,) each person's part of a group.
+        of_atom: (A,) the group of each part.
+        out: (A,) how many of it are left out.
+        num: how many groups there are.
+    """
+
+    group: IntArray
+    atom: IntArray
+    of_atom: IntArray
+    out: IntArray
+    num: int
+
+    @cached_property
+    def atoms(self) -> IntArray:
+        """(A,) people of each part."""
+        return np.bincount(self.atom[self.atom >= 0], minlength=len(self.of_atom))
+
+    @cached_property
+    def size(self) -> IntArray:
+        """(G,) people of each group."""
+        return np.bincount(self.group[self.group >= 0], minlength=self.num)
+
+    @property
+    def of_groups(self) -> tuple[IntArray, IntArray]:
+        """(G,) people of each group, and how many of them are left out."""
+        return self.size, np.bincount(self.of_atom, self.out, self.num).astype(np.int64)
+
+    def down_to(self, wanted: IntArray) -> Cut:
+        """The same, with as many more left out as bring each group down to a size."""
+        size, left = self.of_groups
+        more, out = np.maximum(size - left - np.append(wanted, size[len(wanted) :]), 0), self.out.copy()
+        for atom in range(len(out)):
+            add = min(int(more[self.of_atom[atom]]), int(self.atoms[atom] - out[atom]))
+            out[atom] += add
+            more[self.of_atom[atom]] -= add
+        return replace(self, out=out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,50 +117,66 @@ class Release:
     def attribute(self, attribute: Attribute, graph: AttributedGraph, probe: ProbeSplit) -> Measured:
         """The attribute without people of small groups and those who hide how many these are."""
         num = len(probe.labels)
-        group, size, out = self.left_out(attribute, graph, probe.classes, num)
-        small = (size > 0) & (size < self.least)
-        told = self.sizes.get(attribute.name)
-        if told is not None:
-            wanted = np.array([told.get(label, 0) for label in probe.labels])
-            out[:num] = np.maximum(out[:num], size[:num] - wanted)
-        if not out.any():
+        cut = self.cut(attribute, graph, probe.classes, num)
+        sizes = self.sizes.get(attribute.name)
+        if sizes is not None:
+            cut = cut.down_to(np.array([sizes.get(label, 0) for label in probe.labels]))
+        if not cut.out.any():
             return Measured(probe, 0, 0)
         rng = np.random.default_rng(zlib.crc32(f"{graph.fingerprint}/{attribute.name}".encode()))
-        return _without(probe, group, size, out, int(small.sum()), rng, exact_tests=not self.padded)
+        few = int(((cut.size > 0) & (cut.size < self.least)).sum())
+        return _without(probe, cut, few, rng, exact_tests=not self.padded)
 
-    def left_out(
-        self, attribute: Attribute, graph: AttributedGraph, classes: IntArray, num: int
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """(N,) each person's group, those without a value last; (G + 1,) people of each, and how many are left out."""
-        if attribute.side == "items":
-            size = np.append(np.bincount(classes[classes >= 0], minlength=num), 0)
-            return classes, size, np.zeros_like(size)
+    def cut(self, attribute: Attribute, graph: AttributedGraph, classes: IntArray, num: int) -> Cut:
+        """How many people of each group are left out.
+
+        Args:
+            attribute: the attribute.
+            graph: whose people have it.
+            classes: (N,) group of each node, -1 for none.
+            num: how many groups there are.
+        """
         people = np.zeros(graph.num_nodes, dtype=bool)
         people[graph.people] = True
         group = np.where(classes >= 0, classes, np.where(people, num, -1))
-        size = np.bincount(group[group >= 0], minlength=num + 1)
+        if attribute.side == "items":
+            return Cut(classes, classes, np.arange(num + 1), np.zeros(num + 1, dtype=np.int64), num + 1)
+        within, linked = self._within(attribute, graph, group, num) if self.padded else (np.zeros_like(group), 0)
+        key = np.where(group >= 0, within * (num + 1) + group, -1)
+        atoms = np.unique(key[key >= 0])
+        atom = np.where(key >= 0, np.searchsorted(atoms, key), -1)
+        size = np.bincount(atom[atom >= 0], minlength=len(atoms))
         if self.padded:
-            return group, size, removals(size, self._within(attribute, graph, group, num), self.least)
-        return group, size, np.where(size < self.least, size, 0)
+            out = removals(size, atoms // (num + 1), self.least)
+            if linked > 1 and out.any():  # sums over several attributes' groups would have to stay open at once
+                out = size
+        else:
+            out = np.where(size < self.least, size, 0)
+        return Cut(group, atom, atoms % (num + 1), out, num + 1)
 
-    def _within(self, attribute: Attribute, graph: AttributedGraph, group: IntArray, num: int) -> IntArray:
-        """(G + 1,) in which group of all coarser attributes each group lies."""
-        within = np.zeros(num + 1, dtype=np.int64)
-        for other in graph.audited:
-            if other.name == attribute.name or other.side != attribute.side or other.num_values >= num:
+    def _within(self, attribute: Attribute, graph: AttributedGraph, group: IntArray, num: int) -> tuple[IntArray, int]:
+        """(N,) in which group each person is of attributes whose told sizes give small numbers away, and how many these are.
+
+        Where two attributes leave combinations empty (districts of counties, under 30 and under 31), those who know that
+        can subtract the sizes of one from those of the other.
+        """
+        within, linked = np.zeros(len(group), dtype=np.int64), 0
+        order = [a.name for a in graph.audited]
+        mine = (num, order.index(attribute.name) if attribute.name in order else len(order))
+        for place, other in enumerate(graph.audited):
+            if other.name == attribute.name or other.side != attribute.side or (other.num_values, place) >= mine:
                 continue
-            coarse = np.where(other.known, other.codes, other.num_values)
-            size = np.bincount(coarse[group >= 0], minlength=other.num_values + 1)
+            codes = np.where(other.known, other.codes, other.num_values)
+            size = np.bincount(codes[group >= 0], minlength=other.num_values + 1)
             out = removals(size, np.zeros(len(size), dtype=np.int64), self.least)
             # A small group and the one that hides it are told together alone.
             merged = np.where(out > 0, np.flatnonzero(np.append(out, 1) > 0)[0], np.arange(len(size)))
-            known = (group >= 0) & (group < num)
-            pairs = np.unique(np.stack([group[known], coarse[known]]), axis=1)
-            if len(np.unique(pairs[0])) == pairs.shape[1]:
-                part = np.zeros(num + 1, dtype=np.int64)
-                part[pairs[0]] = merged[pairs[1]]
-                within = np.unique(within * (len(size) + 1) + part, return_inverse=True)[1]
-        return within
+            part = merged[codes]
+            table = np.zeros((len(size), num + 1), dtype=np.int64)
+            np.add.at(table, (part[group >= 0], group[group >= 0]), 1)
+            if _subtracts(table, self.least):
+                within, linked = np.unique(within * len(size) + part, return_inverse=True)[1], linked + 1
+        return within, linked
 
     def counted(self, cell: IntArray, num_cells: int) -> tuple[BoolArray, BoolArray]:
         """Edges or lists without those of small cells, and without those of one cell that hide how many these are."""
@@ -148,7 +209,7 @@ class Release:
             return hidden
         small = hidden.copy()
         told = [
-            self.left_out(a, graph, codes, length - 1)[2] == 0
+            self.cut(a, graph, codes, length - 1).of_groups[1] == 0
             for a, codes, length in zip(attributes, classes, table.shape, strict=True)
         ]
         while (narrow := pinned(table, hidden, small, told, self.least)) is not None:
@@ -172,6 +233,21 @@ def _ring(table: IntArray, hidden: BoolArray, row: int, column: int) -> tuple[li
     return [row, row, int(r), int(r)], [column, int(c), column, int(c)]
 
 
+def _subtracts(table: IntArray, least: int) -> bool:
+    """Whether sums over rows and columns, with knowledge of which combinations are empty, pin a small one.
+
+    Of a large table it is asked only whether columns lie in one row each, but for a few people.
+    """
+    small = (table > 0) & (table < least)
+    if not small.any() or (table > 0).all():
+        return False
+    told = [np.ones(n, dtype=bool) for n in table.shape]
+    if (table > 0).sum() > _MOST_COMBINATIONS:
+        return bool((table.max(axis=0) > 0.9 * np.maximum(table.sum(axis=0), 1))[table.any(axis=0)].all())
+    told[1] &= table.sum(axis=0) >= least
+    return pinned(table, table > 0, small, told, least, fewest=0) is not None
+
+
 def removals(size: IntArray, within: IntArray, least: int) -> IntArray:
     """(G,) how many of each group are left out, so that nobody can tell how many people small groups have.
 
@@ -192,6 +268,8 @@ def removals(size: IntArray, within: IntArray, least: int) -> IntArray:
             while len(small) and large and not _open(size[small], size[beside], least):
                 beside.append(large.pop(0))
                 out[beside[-1]] = size[beside[-1]]
+            if len(small) and not _open(size[small], size[beside], least):
+                out[mine] = size[mine]
     return out
 
 
@@ -220,38 +298,33 @@ def _rank(group: IntArray, size: IntArray) -> IntArray:
     return np.where(known, np.arange(len(group)) - start[np.maximum(group, 0)], 0)
 
 
-def _without(
-    probe: ProbeSplit,
-    group: IntArray,
-    size: IntArray,
-    out: IntArray,
-    few: int,
-    rng: np.random.Generator,
-    *,
-    exact_tests: bool,
-) -> Measured:
+def _without(probe: ProbeSplit, cut: Cut, few: int, rng: np.random.Generator, *, exact_tests: bool) -> Measured:
     """The probe without so many people of each group.
 
     A fifth of those who stay in a group are tested, rounded down: as many as their number alone says.
     """
     num = len(probe.labels)
-    tested = np.zeros(len(group), dtype=bool)
+    size, out = cut.of_groups
+    tested = np.zeros(len(cut.group), dtype=bool)
     tested[probe.test] = True
     people = len(probe.train) + len(probe.test)
     share = round(len(probe.test) / people, 2) if people else 0.0
-    left_out = np.zeros(len(group), dtype=bool)
+    left_out = np.zeros(len(tested), dtype=bool)
     idle = left_out.copy()
+    order = rng.permutation(len(tested))
     for g in range(num):
-        members = rng.permutation(np.flatnonzero(group == g))
-        most = int(share * int(size[g] - out[g]) + 1e-9)
-        mine = members[tested[members]], members[~tested[members]]
-        surplus = max(0, len(mine[0]) - most)
-        of_tested = min(int(out[g]), surplus, len(mine[0]))
-        of_others = min(int(out[g]) - of_tested, len(mine[1]))
-        of_tested = int(out[g]) - of_others
-        left_out[mine[0][:of_tested]] = left_out[mine[1][:of_others]] = True
-        if not exact_tests:
-            idle[mine[0][of_tested : max(of_tested, surplus)]] = True
+        surplus = max(0, int((tested & (cut.group == g)).sum()) - int(share * int(size[g] - out[g]) + 1e-9))
+        for atom in np.flatnonzero(cut.of_atom == g):
+            members = order[cut.atom[order] == atom]
+            mine, others = members[tested[members]], members[~tested[members]]
+            few_of = min(surplus, int(cut.out[atom]), len(mine))
+            others = others[: int(cut.out[atom]) - few_of]
+            few_of = int(cut.out[atom]) - len(others)
+            surplus = max(0, surplus - few_of)
+            left_out[others] = left_out[mine[:few_of]] = True
+        if not exact_tests and surplus:
+            stay = order[tested[order] & (cut.group[order] == g) & ~left_out[order]]
+            idle[stay[:surplus]] = True
     stays = np.flatnonzero(size[:num] > out[:num]) if out[:num].any() else np.arange(num)
     # an empty group has nothing to hide, and an attribute has one group at least
     stays = np.union1d(stays, np.flatnonzero(size[:num] == 0)) if num else stays
@@ -266,7 +339,7 @@ def _without(
 
 
 def pinned(
-    table: IntArray, hidden: BoolArray, small: BoolArray, told: Sequence[BoolArray], least: int
+    table: IntArray, hidden: BoolArray, small: BoolArray, told: Sequence[BoolArray], least: int, *, fewest: int = 1
 ) -> tuple[int, int] | None:
     """A small hidden combination that sums over rows and columns tell from 1, or from the largest small number; or None.
 
@@ -279,6 +352,7 @@ def pinned(
         small: (A, B) of which of these is asked.
         told: (A,) and (B,) of which rows and columns the sums are told.
         least: under how many a combination is small.
+        fewest: people whom each combination is known to have.
     """
     at = np.argwhere(hidden)
     if not len(at):
@@ -286,7 +360,7 @@ def pinned(
     known = [at[:, axis][None] == np.flatnonzero(lines)[:, None] for axis, lines in enumerate(told)]
     lines = np.concatenate([*known, np.ones((1, len(at)))]).astype(np.float64)
     total = lines @ table[hidden]
-    bounds, sums = Bounds(1, max(int(table.sum()), 1)), LinearConstraint(lines, total, total)
+    bounds, sums = Bounds(fewest, max(int(table.sum()), 1)), LinearConstraint(lines, total, total)
     for i in np.flatnonzero(small[hidden]):
         ends = []
         for sign in (1.0, -1.0):
@@ -321,17 +395,21 @@ class Told:
     few: frozenset[tuple[int, int]]
 
 
-def told(graph: AttributedGraph, attribute: Attribute) -> Told:
-    """What is told of an attribute of a graph; of items everything is."""
+def told(graph: AttributedGraph, attribute: Attribute, store: RunStore | None = None) -> Told:
+    """What is told of an attribute of a graph, beside what the store's ledger says was told; of items everything is."""
     everybody = np.flatnonzero(attribute.known)
-    num, rule = attribute.num_values, Release()
+    num = attribute.num_values
+    rule = Release() if store is None else release(graph, {a.name: "exclude" for a in graph.audited}, store)
     probe = ProbeSplit(everybody, everybody[:0], np.where(attribute.known, attribute.codes, -1), attribute.labels)
     measured = rule.attribute(attribute, graph, probe)
     # Groups that are left out are no labels any more.
     place = {label: i for i, label in enumerate(attribute.labels)}
     back = np.array([*(place[label] for label in measured.labels), UNKNOWN])
     codes = np.where(attribute.codes >= 0, back[measured.classes], attribute.codes)
-    size, out = rule.left_out(attribute, graph, probe.classes, num)[1:]
+    cut = rule.cut(attribute, graph, probe.classes, num)
+    if (sizes := rule.sizes.get(attribute.name)) is not None:
+        cut = cut.down_to(np.array([sizes.get(label, 0) for label in attribute.labels]))
+    size, out = cut.of_groups
     small = (size > 0) & (size < rule.least) & (attribute.side != "items")
     cell, num_cells = _cells(graph, codes, num, items=attribute.side == "items")
     counted, few = rule.counted(cell, num_cells)
@@ -360,13 +438,16 @@ def release(graph: AttributedGraph, policies: Mapping[str, str], store: RunStore
     """
     sizes: dict[str, Sizes] = {}
     before = None if graph.base is None else release(graph.base, policies, store)
+    ledger = {} if store is None or graph.base is not None else told_before(store, graph)
+    # A column of another name may be the same by another division.
+    renamed = [d for name, divisions in ledger.items() if name not in policies for d in divisions]
     for a in graph.audited:
         own = told_sizes(graph, a, policies[a.name], Release())
         if graph.base is not None and before is not None:
             told = told_sizes(graph.base, graph.base.attribute(a.name), policies[a.name], before)
             if told != own:
                 sizes[a.name] = _lowered(own, told)
-        elif store is not None and (beside := beside_told(own, told_before(store, graph, a.name))) is not None:
+        elif (beside := beside_told(own, [*ledger.get(a.name, ()), *renamed])) is not None:
             sizes[a.name] = beside
     return Release(sizes)
 
@@ -420,39 +501,39 @@ def _sums(sizes: Sequence[int]) -> Iterator[int]:
 
 def _people(graph: AttributedGraph) -> str:
     """What tells one set of people from another: their ids, and their edges where ids only count them."""
-    ids = graph.ids(slice(None))
-    edges = b"" if ids != [str(i) for i in range(len(ids))] else np.ascontiguousarray(graph.edges).tobytes()
-    return hashlib.sha256(str(dataset_record(graph)["ids"]).encode() + edges).hexdigest()
+    ids = sorted(graph.ids(slice(None)))
+    counted = ids == sorted(str(i) for i in range(len(ids)))
+    edges = np.ascontiguousarray(graph.edges).tobytes() if counted else b""
+    return hashlib.sha256(json.dumps(ids).encode("utf-8", "surrogatepass") + edges).hexdigest()
 
 
-def told_before(store: RunStore, graph: AttributedGraph, attribute: str) -> list[Sizes]:
-    """The divisions of an attribute that the ledger has, the first told first."""
+def told_before(store: RunStore, graph: AttributedGraph) -> dict[str, list[Sizes]]:
+    """By attribute, the divisions of the same people that the ledger has."""
+    divisions: dict[str, list[Sizes]] = {}
     with store.reading() as db:
-        if db is None:
-            return []
-        rows = db.execute(
-            "SELECT sizes FROM told WHERE people = ? AND attribute = ? ORDER BY at", (_people(graph), attribute)
-        )
-        return [json.loads(row["sizes"]) for row in rows.fetchall()]
+        query = "SELECT attribute, sizes FROM told WHERE people = ? ORDER BY at"
+        for row in db.execute(query, (_people(graph),)).fetchall() if db else ():
+            divisions.setdefault(row["attribute"], []).append(json.loads(row["sizes"]))
+    return divisions
 
 
 def note_told(store: RunStore, graph: AttributedGraph, policies: Mapping[str, str], rule: Release) -> None:
-    """Keeps in the ledger what an audit tells of a graph; runs may be deleted, and what was told of them stays told."""
+    """Keeps in the ledger what is told of a graph; runs may be deleted, and what was told of them stays told."""
     if graph.base is not None:
         return  # what it tells follows from what its base tells
+    before = told_before(store, graph)
     new = {a.name: told_sizes(graph, a, policies[a.name], rule) for a in graph.audited}
-    new = {name: sizes for name, sizes in new.items() if sizes not in told_before(store, graph, name)}
+    new = {name: sizes for name, sizes in new.items() if sizes not in before.get(name, [])}
     if new:
         people = _people(graph)
         with store.writing() as db:
             for name, sizes in new.items():
-                text = json.dumps(sizes, ensure_ascii=False)
-                entry = (people, name, text, time.time())
+                entry = (people, name, json.dumps(sizes, ensure_ascii=False), time.time())
                 db.execute("INSERT INTO told (people, attribute, sizes, at) VALUES (?, ?, ?, ?)", entry)
 
 
 def coarse(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
-    """What training noted, without numbers of people and with three digits, from which no small group follows."""
+    """What training noted, without numbers of people and weights, from which small groups follow."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, float):
@@ -467,6 +548,7 @@ def coarse(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
         if "imputation" in key
         else value
         for key, value in diagnostics.items()
+        if key != "weights"
     }
     return dict(plain(kept))
 

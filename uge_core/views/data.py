@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,12 +23,12 @@ from uge_core.datasets import lasting, load
 from uge_core.datasets.layouts import sample
 from uge_core.datasets.mixing import mixing
 from uge_core.debias.bias_free import THIN, MethodInputs, weight_cells
-from uge_core.errors import ConfigError, TooManyGroups
+from uge_core.errors import ConfigError, StoreError, TooManyGroups
 from uge_core.files import to_csv
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.suppression import FEWEST, SUPPRESSED
 from uge_core.graph.values import resolve_values
-from uge_core.runs.disclosure import Release, Told, told
+from uge_core.runs.disclosure import Release, Told, note_told, release, told
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import list_uploads
 from uge_core.views.words import many, records
@@ -37,7 +38,6 @@ _OCTAVES = 4  # weights from 1/16 to 16 are drawn
 _STEPS = 4  # bars to a doubling
 _DRAWN = 0.9  # of all edges, in the chart of weights
 _UNDER = f"under {FEWEST}"
-BESIDE = f"suppressed, as it would give away one {_UNDER}"
 _COUNTED = {"small-groups": ": ", "probable-missing-code": ", "}  # messages whose examples end in a number of people
 _NO_VALUE = {"no value": "has no value in any row", "one value": "has one value in all rows"}
 
@@ -97,7 +97,7 @@ class GroupsView:
     Attributes:
         attribute: its name.
         table: group, n and share (none where suppressed), kind ("group", "missing" or "others"), and why it is
-            suppressed ("", "under 12" or `BESIDE`).
+            suppressed ("" where it is not).
         drawn: the rows that are drawn.
         title: the finding.
         caption: what is drawn.
@@ -195,7 +195,7 @@ def data_view(spec: str, store: RunStore) -> DataView:
         data_notes(graph),
         {a.name: a.num_values for a in graph.attributes},
         tuple(sorted(able, key=lambda a: a not in marked)),
-        pd.DataFrame([overview_row(graph, a) for a in graph.attributes]).dropna(axis=1, how="all"),
+        pd.DataFrame([overview_row(graph, a, store) for a in graph.attributes]).dropna(axis=1, how="all"),
         pd.DataFrame(
             [{"File": c.file, "Column": c.name, "Role": c.role, "": c.detail} for c in graph.columns],
             columns=["File", "Column", "Role", ""],
@@ -246,12 +246,15 @@ def examples(code: str, of: Sequence[str]) -> tuple[str, ...]:
     return tuple(e.rpartition(_COUNTED[code])[0] if code in _COUNTED else e for e in of)
 
 
-def told_inspection(graph: AttributedGraph, inspection: Mapping[str, Any]) -> dict[str, Any]:
+def told_inspection(graph: AttributedGraph, inspection: Mapping[str, Any], store: RunStore) -> dict[str, Any]:
     """What `datasets.inspect` says, with the numbers that the disclosure rule tells; null where it tells none."""
     attributes = []
+    policies = {a.name: "exclude" for a in graph.audited}
+    with suppress(StoreError):  # a store that is only read has nobody's ledger
+        note_told(store, graph, policies, release(graph, policies, store))
     for record in inspection["attributes"]:
         a = graph.attribute(record["name"])
-        shown = told(graph, a)
+        shown = told(graph, a, store)
         few = shown.small | (shown.size == 0) & shown.hides
         sizes = {label: None if few[i] else int(shown.size[i]) for i, label in enumerate(a.labels)}
         whole = not (shown.small.any() or shown.few)
@@ -269,15 +272,15 @@ def told_inspection(graph: AttributedGraph, inspection: Mapping[str, Any]) -> di
     return {**inspection, "attributes": attributes, "messages": messages}
 
 
-def overview_row(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
+def overview_row(graph: AttributedGraph, a: Attribute, store: RunStore | None = None) -> dict[str, Any]:
     """One attribute in the table of all; shares from which a suppressed number would follow are None."""
-    shown, missing = told(graph, a), int(a.unknown.sum())
+    shown, missing = told(graph, a, store), int(a.unknown.sum())
     out: dict[str, Any] = {
         "Attribute": a.name,
         "Of": {"nodes": "people"}.get(a.side, a.side),
         "Groups": int((a.sizes > 0).sum()),
-        f"Groups {_UNDER}": int(shown.small[:-1].sum()),
-        "Missing": _UNDER if shown.small[-1] else SUPPRESSED if shown.hides[-1] else f"{missing:,}",
+        "Groups suppressed": int(((a.sizes > 0) & (shown.size[:-1] == 0)).sum()),
+        "Missing": SUPPRESSED if shown.small[-1] or shown.hides[-1] else f"{missing:,}",
         "Missing, share": None if shown.small[-1] or shown.hides[-1] or not _members(a) else missing / _members(a),
         "Edges within a group": None,
         "By chance": None,
@@ -301,7 +304,7 @@ def _members(a: Attribute) -> int:
     return int(a.sizes.sum() + a.unknown.sum())
 
 
-def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
+def groups_view(graph: AttributedGraph, attribute: str, store: RunStore | None = None) -> GroupsView:
     """The sizes of an attribute's groups, people without a value among them.
 
     Raises:
@@ -309,7 +312,7 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
     """
     a = graph.attribute(attribute)
     total, people = _members(a), {"items": "items"}.get(a.side, "people")
-    shown = told(graph, a)
+    shown = told(graph, a, store)
     order = np.arange(a.num_values) if a.ordered else np.argsort(-shown.size[:-1], kind="stable")
     rows = [_group(a.labels[i], shown, i, total, "group") for i in order if a.sizes[i]]
     missing = int(a.unknown.sum())
@@ -323,7 +326,7 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
         top = counted.sort_values("n", ascending=False, kind="stable").index[: MOST_GROUPS - 1]
         rest = counted.drop(top)
         n = float(rest["n"].sum())
-        why = "" if n else _UNDER
+        why = "" if n else SUPPRESSED
         others = {
             "group": f"{len(rest)} others",
             "n": n or np.nan,
@@ -342,14 +345,9 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
     caption = f"{total:,} {people}; shares are of all of them."
     if len(drawn) < len(table):
         caption += f" Drawn are the {MOST_GROUPS - 1} largest groups; the table has all."
-    if few := int((table["suppressed"] == _UNDER).sum()):
-        its, it = ("its", "it") if few == 1 else ("their", "them")
-        caption += (
-            f" {few} {_UNDER}: {its} size is suppressed, as it could point at people, and figures about {it} "
-            "are mostly chance."
-        )
-    for name in table.loc[table["suppressed"] == BESIDE, "group"]:
-        caption += f" {name} is {BESIDE}."
+    if few := int((table["suppressed"] != "").sum()):
+        size = "its size is" if few == 1 else "their sizes are"
+        caption += f" {few} suppressed: {size} {_UNDER}, which could point at people, or would give such a size away."
     for i in np.flatnonzero(shown.hides[:-1] & (shown.size[:-1] > 0)):
         caption += f" {a.labels[i]} has more than are shown: some are left out to hide how many are {_UNDER}."
     alt = f"Sizes of {a.name} groups. " + ", ".join(
@@ -361,14 +359,14 @@ def groups_view(graph: AttributedGraph, attribute: str) -> GroupsView:
 def groups_csv(views: Sequence[GroupsView]) -> str:
     """The sizes of all groups as CSV."""
     table = pd.concat([view.table.assign(attribute=view.attribute) for view in views])
-    why = table["suppressed"].replace({BESIDE: SUPPRESSED})
+    why = table["suppressed"]
     table["n"] = table["n"].astype(object).mask(why != "", why)
     return to_csv(table[["attribute", "group", "n", "share", "kind"]])
 
 
 def _missing_words(missing: int, total: int, shown: Told) -> str:
     if shown.small[-1] or shown.hides[-1]:
-        return f"{_UNDER} without a value" if shown.small[-1] else "how many have no value is suppressed"
+        return "how many have no value is suppressed"
     return f"{missing:,} without a value ({missing / total:.1%})" if missing else "no value is missing"
 
 
@@ -376,19 +374,18 @@ def _group(label: str, shown: Told, i: int, total: int, kind: str) -> dict[str, 
     """A row of `GroupsView.table`."""
     n = int(shown.size[i])
     if shown.small[i] or not n:
-        why = _UNDER if shown.small[i] else BESIDE
-        return {"group": label, "n": np.nan, "share": np.nan, "kind": kind, "suppressed": why}
+        return {"group": label, "n": np.nan, "share": np.nan, "kind": kind, "suppressed": SUPPRESSED}
     return {"group": label, "n": float(n), "share": n / total, "kind": kind, "suppressed": ""}
 
 
-def mixing_view(graph: AttributedGraph, attribute: str) -> MixingView:
+def mixing_view(graph: AttributedGraph, attribute: str, store: RunStore | None = None) -> MixingView:
     """The edges between an attribute's groups beside what chance would give.
 
     Raises:
         GraphError: there is no such attribute.
     """
     a = graph.attribute(attribute)
-    shown = told(graph, a)
+    shown = told(graph, a, store)
     mixed = mixing(shown.edges, graph.num_users, shown.attribute)
     i, j = mixed.cells
     of_people = (a.sizes[i] > 0) & ((a.sizes[j] > 0) | graph.bipartite)
@@ -468,11 +465,16 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
 
     def values(attributes: Sequence[Attribute]) -> Any:
         unknown = graph.defaults.unknown
-        return tuple(resolve_values(a, graph, graph.edges, unknown=unknown, rng=rng) for a in attributes)
+        return tuple(resolve_values(a, graph, edges, unknown=unknown, rng=rng) for a in attributes)
 
-    own = None if graph.edge_weights is None else (graph.edge_weights / graph.edge_weights.mean()).astype(np.float32)
-    rest = [a for a in graph.audited if a not in chosen]
-    evidence = MethodInputs(graph, graph.edges, values(chosen), values(rest), own)
+    # Of all people and edges, weights would tell how many there are in small groups.
+    rest = [told(graph, a).attribute for a in graph.audited if a not in chosen]
+    chosen = [told(graph, a).attribute for a in chosen]
+    drawn = np.random.default_rng(1).random(graph.num_edges) < _DRAWN
+    edges = graph.edges[:, drawn]
+    own = None if graph.edge_weights is None else graph.edge_weights[drawn].astype(np.float64)
+    own = None if own is None else (own / own.mean()).astype(np.float32)
+    evidence = MethodInputs(graph, edges, values(chosen), values(rest), own)
     remarks = []
     try:
         cells = weight_cells(evidence, shrinkage=0.0, independence=independence, item_cells="none")
@@ -483,7 +485,7 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
             "for one table: shown is the product of "
             "one-attribute ratios (independence=true), which training needs to be told as well."
         )
-    weight, health = cells.edge_weight(graph.edges).astype(np.float64), cells.diagnostics(graph.edges)
+    weight, health = cells.edge_weight(edges).astype(np.float64), cells.diagnostics(edges)
     if health["thin_mass"] > 0:
         remarks.append(
             f"{_share(health['thin_mass'])} of the edges lie in pairs of groups where fewer than {THIN:g} are "
@@ -497,17 +499,15 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
         )
     if graph.bipartite:
         remarks.append("Items form no cells here, so that all edges of a group of people weigh the same.")
-    kind, kinds = _kinds(graph, chosen)
-    # Bars of all edges would tell the numbers that other tables leave out.
-    drawn = np.random.default_rng(1).random(graph.num_edges) < _DRAWN
-    table, beyond = _histogram(weight[drawn], kind[drawn], kinds)
+    kind, kinds = _kinds(graph, chosen, edges)
+    table, beyond = _histogram(weight, kind, kinds)
     names, size = ", ".join(a.name for a in chosen), health["effective_sample_size"]
     title = (
         f"Weights without the influence of {names}: {health['weight_min']:.2g} to {health['weight_max']:.3g}; "
-        f"{graph.num_edges:,} edges count like {size:,.0f}"
+        f"{len(weight):,} edges count like {size:,.0f}"
     )
     caption = (
-        f"The weight of nine in ten of {graph.num_edges:,} edges, R~/R over its mean, logarithmic: the rarer an edge is than "
+        f"The weight of {len(weight):,} edges, nine in ten, R~/R over its mean, logarithmic: the rarer an edge is than "
         f"it would be without the influence of {names}, the more it counts; 1 is the average edge. "
         f"Training estimates the same from its own edges alone. "
         + (
@@ -526,7 +526,7 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
         (
             "Effective sample size",
             f"{size:,.0f}",
-            f"(Σw)² / Σw²: as many equal edges say as much; {size / graph.num_edges:.0%} of {graph.num_edges:,}.",
+            f"(Σw)² / Σw²: as many equal edges say as much; {size / len(weight):.0%} of {len(weight):,}.",
         ),
         (
             "Clipped share",
@@ -546,12 +546,12 @@ def _share(value: float) -> str:
     return f"{value:.1%}" if value >= 0.0005 else "Under 0.1%"
 
 
-def _kinds(graph: AttributedGraph, chosen: Sequence[Attribute]) -> tuple[IntArray, tuple[str, ...]]:
+def _kinds(graph: AttributedGraph, chosen: Sequence[Attribute], edges: IntArray) -> tuple[IntArray, tuple[str, ...]]:
     """The kind of every edge, and the names of those that there are."""
-    u, v = graph.edges
+    u, v = edges
     if graph.bipartite:
-        return np.zeros(graph.num_edges, np.int64), ("edges",)
-    same, known = np.ones(graph.num_edges, bool), np.ones(graph.num_edges, bool)
+        return np.zeros(len(u), np.int64), ("edges",)
+    same, known = np.ones(len(u), bool), np.ones(len(u), bool)
     for a in chosen:
         same &= a.codes[u] == a.codes[v]
         known &= (a.codes[u] >= 0) & (a.codes[v] >= 0)

@@ -19,6 +19,7 @@ from uge_core.cli.loading import load_graph
 from uge_core.cli.printing import complain, print_json, remark
 from uge_core.errors import DatasetMissing, GraphError
 from uge_core.runs.disclosure import EXACT
+from uge_core.runs.store import RunStore
 
 
 def add(parsers: Parsers) -> None:
@@ -77,7 +78,11 @@ def inspect_data(args: argparse.Namespace) -> int:
         return complain(str(error), args.debug, CHECK_FAILED)
     inspection = inspect(graph)
     if args.json:
-        print_json(inspection | {"disclosure": EXACT} if args.exact else told_inspection(graph, inspection))
+        print_json(
+            inspection | {"disclosure": EXACT}
+            if args.exact
+            else told_inspection(graph, inspection, RunStore(args.store))
+        )
     else:
         print(describe(graph))
     return CHECK_FAILED if any(m["level"] == "blocking" for m in inspection["messages"]) else DONE
