@@ -30,16 +30,21 @@ def town(**more):
     return AttributedGraph("town", N, edges, made, **more), z
 
 
+def crossed(a, b, policies, rule):
+    n = len(a.codes)
+    return cross(a, b, AttributedGraph("g", n, np.stack([np.arange(n - 1), np.arange(1, n)]), (a, b)), policies, rule)
+
+
 def test_classes_by_hand():
     a = attribute("a", [0] * 12 + [1] * 14 + [UNKNOWN] * 11 + [NOT_APPLICABLE])
     b = attribute("b", [0] * 10 + [1] * 2 + [1] * 13 + [UNKNOWN] + [0] * 11 + [NOT_APPLICABLE])
-    both, note = cross(a, b, {"a": "exclude", "b": "exclude"}, Everybody())
+    both, note = crossed(a, b, {"a": "exclude", "b": "exclude"}, Everybody())
     assert both.name == "a+b" and both.labels == ("a & a", "b & b")
     assert both.codes.tolist() == [0] * 10 + [UNKNOWN] * 2 + [1] * 13 + [UNKNOWN] * 12 + [NOT_APPLICABLE]
     assert note == "1 combination of few people is left out"
-    level, note = cross(a, b, {"a": "level", "b": "exclude"}, Everybody())
+    level, note = crossed(a, b, {"a": "level", "b": "exclude"}, Everybody())
     assert level.labels == ("a & a", "b & b", "unknown & a") and level.sizes.tolist() == [10, 13, 11]
-    none, note = cross(a, attribute("c", [0] * 38), {"a": "exclude", "c": "exclude"}, Everybody())
+    none, note = crossed(a, attribute("c", [0] * 38), {"a": "exclude", "c": "exclude"}, Everybody())
     assert none.labels == ("a & a", "b & a") and note is None
 
 
@@ -48,7 +53,7 @@ def test_classes_by_hand():
 def test_the_size_of_what_is_left_out_points_at_nobody(few, rule):
     a = attribute("a", np.repeat([0, 1], [30 + sum(few), 40]))
     b = attribute("b", np.concatenate([np.repeat(np.arange(1 + len(few)), [30, *few]), np.repeat([0], 40)]))
-    _, note = cross(a, b, {"a": "exclude", "b": "exclude"}, rule)
+    _, note = crossed(a, b, {"a": "exclude", "b": "exclude"}, rule)
     assert re.sub(r"^\d", "", note) in (
         " combination of few people is left out",
         " combinations of few people are left out",
@@ -69,7 +74,7 @@ def test_sums_over_rows_and_columns_pin_no_small_combination(table):
     """Of all tables with these sums and the numbers that are told, small numbers are 1 in some and 11 in others."""
     size = np.array(table)
     first, second = (np.repeat(part.ravel(), size.ravel()) for part in np.indices(size.shape))
-    both, note = cross(attribute("a", first), attribute("b", second), {"a": "exclude", "b": "exclude"}, Release())
+    both, note = crossed(attribute("a", first), attribute("b", second), {"a": "exclude", "b": "exclude"}, Release())
     told = {label: int((both.codes == i).sum()) for i, label in enumerate(both.labels)}
     hidden = np.array([[f"{x} & {y}" not in told for y in "abc"[: size.shape[1]]] for x in "abc"[: size.shape[0]]])
     assert all(told[f"{'abc'[i]} & {'abc'[j]}"] == size[i, j] for i, j in np.argwhere(~hidden))

@@ -32,7 +32,7 @@ def cross(
     both = (first >= 0) & (second >= 0)
     key = np.where(both, first * size.shape[1] + second, -1)
     kept = np.flatnonzero((size > 0) & ~left_out)
-    new = np.full(size.size, UNKNOWN)
+    new = np.full(size.size + 1, UNKNOWN)
     new[kept] = np.arange(len(kept))
     codes = np.where(both, new[key], UNKNOWN)
     codes[(a.codes == NOT_APPLICABLE) | (b.codes == NOT_APPLICABLE)] = NOT_APPLICABLE

@@ -51,6 +51,7 @@ def compare(
     attackers: Sequence[str] = DEFAULT_ATTACKERS,
     split_seed: int | None = None,
     score: str = "dot",
+    store: RunStore | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Differences A - B in leakage and link quality, measured on the same people.
@@ -63,6 +64,7 @@ def compare(
         attackers: which attackers to try.
         split_seed: of an array, the split that its training used; None: nobody knows, and links are not compared.
         score: of a pair of nodes of an array, "dot", "cosine" or "distance".
+        store: what its ledger says was told before is told again (`runs.disclosure`).
         progress: told what is being done.
 
     Returns:
@@ -93,7 +95,7 @@ def compare(
         unknown=policy,
         split_seed=seed or 0,
         attackers=attackers,
-        disclosure=release(graph, missing_policies(graph, policy)),
+        disclosure=release(graph, missing_policies(graph, policy), store),
         progress=progress,
     )
 

@@ -152,16 +152,14 @@ def audit_record(
     # With the defaults of today, so that whoever verifies the record later asks for the same.
     asked: dict[str, Any] = {"attributes": None, "attackers": list(DEFAULT_ATTACKERS)}
     asked |= {name: value for name, value in options.items() if name not in ("on_progress", "on_share")}
-    rule = None
     if not asked.get("exact"):
         check_data(run, graph)
         policies = missing_policies(graph, run.config.get("unknown"))
         rule = release(graph, policies, store)
+        note_told(store, graph, policies, rule)  # before it is measured: another audit may begin meanwhile
         if rule.sizes:
             asked["sizes"] = options["sizes"] = rule.sizes
     rows = audit_run(run, graph, store, split=split, **options).to_json()
-    if rule is not None:
-        note_told(store, graph, policies, rule)
     return sealed_record(run, rows, asked)
 
 

@@ -11,8 +11,9 @@ struck out afterwards. The audit itself leaves people out, before it measures:
 Of B are then counted |B| + s_1 + .. + s_k - 12 k, of all N - 12 k: functions of N, of the other groups' sizes and of k
 alone. Each s_i may be 1 to 11, as B may be larger by as much as it is smaller, and every figure, exact as it is, is about
 the people who were counted. Edges by pair of groups and lists by group are padded alike. B is the first group in the
-attribute's order that stays large whatever the s_i are. Where no group can hide all of them, each is hidden by a group of
-its own as far as there are some; the rest are told as a sum, with whole groups beside them until that leaves each open.
+attribute's order; where that is not large enough it is left out wholly, and the next one hides both (`_chain`). Where
+all together cannot hide the small groups, some are hidden one by one, and the rest are told as a sum, with whole groups
+beside them until that leaves each open.
 
 What else is released of the same people counts too:
 
@@ -45,12 +46,15 @@ from uge_core.arrays import BoolArray, IntArray
 from uge_core.audit.disclosure import Disclosure as Disclosure
 from uge_core.audit.disclosure import Everybody as Everybody
 from uge_core.audit.disclosure import Measured, combined
+from uge_core.errors import StoreError
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.split import ProbeSplit, probe_classes
 from uge_core.graph.suppression import FEWEST
+from uge_core.runs.database import fits
 from uge_core.runs.store import RunStore
 
 _MOST_COMBINATIONS = 200  # of which an integer program is solved
+_SECONDS = 10.0  # for one
 EXACT = "exact: nobody is left out, so that counts may point at people; for the eyes of who asked, not to be passed on"
 Sizes = Mapping[str, int]
 """Of one division of an attribute, people counted by group."""
@@ -194,10 +198,23 @@ class Release:
         return kept, (out > 0) & (out == size)
 
     def beside(self, count: IntArray) -> IntArray:
-        """(C,) pairs to leave out besides: of small counts up to twelve, of one large count as many as the small ones."""
-        small = (count > 0) & (count < self.least)
-        out = removals(count, np.zeros(len(count), dtype=np.int64), self.least) if self.padded else np.zeros_like(count)
-        return np.where(small & (out > 0), self.least - count, np.where(out > 0, count[small].sum(), 0))
+        """(C,) pairs to leave out besides, so that the numbers of pairs are those of counts that depend on sums alone."""
+        small, large = np.flatnonzero((count > 0) & (count < self.least)), np.flatnonzero(count >= self.least)
+        out = np.zeros_like(count)
+        if not self.padded or not len(small):
+            return out
+        chain = _chain(count, small, large.tolist(), self.least)
+        if chain is None:  # nothing hides them: no pair is counted
+            return np.full_like(count, np.iinfo(np.int64).max // 4)
+        k, step = len(small), (self.least - 1) * (len(small) + 1)
+        out[small] = self.least - count[small]
+        for m, cell in enumerate(large[: len(chain)].tolist()):
+            # at least as many as there are: their bound, and of the last the sum
+            most = self.least * (k + 1) + m * step
+            out[cell] = (most if m + 1 < len(chain) else count[small].sum() + count[large[: len(chain)]].sum()) - count[
+                cell
+            ]
+        return out
 
     def combinations(
         self, attributes: tuple[Attribute, Attribute], classes: tuple[IntArray, IntArray], graph: AttributedGraph
@@ -261,8 +278,10 @@ def removals(size: IntArray, within: IntArray, least: int) -> IntArray:
         mine = np.flatnonzero(within == part)
         small, large = mine[(size[mine] > 0) & (size[mine] < least)], mine[size[mine] >= least].tolist()
         out[small] = size[small]
-        if len(small) and not _pad(size, out, small, large, least):
-            # Not one group can hide all of them: one can hide one perhaps, and what is left hides by its number.
+        if not len(small):
+            continue
+        if not _pad(size, out, small, large, least):
+            # They cannot be hidden together: some can be hidden one by one, and what is left hides by its number.
             small = np.array([g for g in small if not _pad(size, out, np.array([g]), large, least)])
             beside: list[int] = []
             while len(small) and large and not _open(size[small], size[beside], least):
@@ -274,14 +293,33 @@ def removals(size: IntArray, within: IntArray, least: int) -> IntArray:
 
 
 def _pad(size: IntArray, out: IntArray, small: IntArray, large: list[int], least: int) -> bool:
-    """Leaves out people of the first large group that can hide some small ones, which is then no longer free to."""
-    few = int(size[small].sum())
-    for g in large:
-        if size[g] + few >= least * (len(small) + 1):
-            out[g] = least * len(small) - few
-            large.remove(g)
-            return True
-    return False
+    """Leaves out large groups, in their order, until one hides the small ones, which is told in part; False: none does."""
+    chain = _chain(size, small, large, least)
+    if chain is None:
+        return False
+    *whole, last = large[: len(chain)]
+    out[whole] = size[whole]
+    out[last] = size[last] - chain[-1]
+    del large[: len(chain)]
+    return True
+
+
+def _chain(size: IntArray, small: IntArray, large: Sequence[int], least: int) -> list[int] | None:
+    r"""What is told of large groups C_1, C_2, .. that hide k small ones: 0 of all but the last, C_m.
+
+        H_i = C_1 + .. + C_i + s_1 + .. + s_k,     told of C_m = H_m - 12 k - (m - 1) (11 k + 11) >= 12
+
+    with m the first for which that is so. All depends on H_m alone, which is known anyhow, so that whoever knows how the
+    groups are chosen learns nothing of the s_i: with each C_i = 12 for i < m, any s_i from 1 to 11 lead here.
+    """
+    k, total, told = len(small), int(size[small].sum()), list[int]()
+    for m, group in enumerate(large):
+        total += int(size[group])
+        rest = total - least * k - m * (least - 1) * (k + 1)
+        told.append(rest if rest >= least else 0)
+        if rest >= least:
+            return told
+    return None
 
 
 def _open(small: IntArray, beside: IntArray, least: int) -> bool:
@@ -308,7 +346,7 @@ def _without(probe: ProbeSplit, cut: Cut, few: int, rng: np.random.Generator, *,
     tested = np.zeros(len(cut.group), dtype=bool)
     tested[probe.test] = True
     people = len(probe.train) + len(probe.test)
-    share = round(len(probe.test) / people, 2) if people else 0.0
+    share = round(len(probe.test) / people, 1) if people else 0.0
     left_out = np.zeros(len(tested), dtype=bool)
     idle = left_out.copy()
     order = rng.permutation(len(tested))
@@ -366,7 +404,13 @@ def pinned(
         for sign in (1.0, -1.0):
             goal = np.zeros(len(at))
             goal[i] = sign
-            found = milp(goal, constraints=sums, bounds=bounds, integrality=np.ones(len(at), dtype=np.int64))
+            found = milp(
+                goal,
+                constraints=sums,
+                bounds=bounds,
+                integrality=np.ones(len(at), dtype=np.int64),
+                options={"time_limit": _SECONDS},
+            )
             ends.append(None if found.x is None or found.status != 0 else float(np.round(found.x[i])))
         low, high = ends
         if low is None or high is None or low > 1 or high < least - 1:
@@ -481,6 +525,10 @@ def beside_told(size: Sizes, earlier: Sequence[Sizes], least: int = FEWEST) -> d
         earlier: the other divisions.
         least: under how many people a difference is small.
     """
+    for division in earlier:
+        # What was told beside others before is told again.
+        if division.keys() == size.keys() and all(0 <= size[g] - n < 4 * least for g, n in division.items()):
+            return None if division == size else dict(division)
     known = sorted({total for division in earlier if division != size for total in _sums(list(division.values()))})
     new = dict(size)
     for label, n in size.items():
@@ -511,8 +559,13 @@ def told_before(store: RunStore, graph: AttributedGraph) -> dict[str, list[Sizes
     """By attribute, the divisions of the same people that the ledger has."""
     divisions: dict[str, list[Sizes]] = {}
     with store.reading() as db:
-        query = "SELECT attribute, sizes FROM told WHERE people = ? ORDER BY at"
+        query = "SELECT * FROM told WHERE people = ? ORDER BY at"
         for row in db.execute(query, (_people(graph),)).fetchall() if db else ():
+            if not fits("told", row):
+                raise StoreError(
+                    f"what {store.root} says was told of {graph.name} before differs from its SHA-256; bring "
+                    "store.sqlite back from a copy, or name another store with --store DIR or $UGE_STORE"
+                )
             divisions.setdefault(row["attribute"], []).append(json.loads(row["sizes"]))
     return divisions
 

@@ -87,6 +87,7 @@ def schema() -> Schema:
         "sizes": {
             "type": "object",
             "description": "By attribute, people told of each group, where that follows from what was told before.",
+            "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
         },
     }
     config = _config()

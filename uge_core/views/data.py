@@ -250,8 +250,9 @@ def told_inspection(graph: AttributedGraph, inspection: Mapping[str, Any], store
     """What `datasets.inspect` says, with the numbers that the disclosure rule tells; null where it tells none."""
     attributes = []
     policies = {a.name: "exclude" for a in graph.audited}
-    with suppress(StoreError):  # a store that is only read has nobody's ledger
-        note_told(store, graph, policies, release(graph, policies, store))
+    if (store.root / "store.sqlite").exists():
+        with suppress(StoreError):  # one that is only read keeps no ledger
+            note_told(store, graph, policies, release(graph, policies, store))
     for record in inspection["attributes"]:
         a = graph.attribute(record["name"])
         shown = told(graph, a, store)

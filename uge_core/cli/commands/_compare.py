@@ -51,6 +51,7 @@ def compare_with(args: argparse.Namespace, attributes: list[str] | None) -> int:
                 graph,
                 sensitive=attributes,
                 attackers=args.attackers or DEFAULT_ATTACKERS,
+                store=store,
                 progress=lambda text: on_progress(Progress("comparing", 0, 1, text)),
                 **options,
             )

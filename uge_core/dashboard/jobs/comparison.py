@@ -81,11 +81,11 @@ def carry_out(store: RunStore, graph: AttributedGraph, settings: dict[str, Any],
         done += 1
 
     if edited is None:
-        comparison = compare(a, b, other, attackers=DEFAULT_ATTACKERS, progress=tell)
+        comparison = compare(a, b, other, attackers=DEFAULT_ATTACKERS, store=store, progress=tell)
         record = compare_record(comparison, a.dataset, {a.id: a.config}, {b.id: b.config})
     else:
         plain = b if edited is a else a
-        record = compare_runs(plain, edited, graph, other, DEFAULT_ATTACKERS, progress=tell)
+        record = compare_runs(plain, edited, graph, other, DEFAULT_ATTACKERS, store=store, progress=tell)
         a, b = plain, edited
     path = paired_path(store, a.id, b.id)
     text = sealed(record | {"finished": [a.finished, b.finished]})

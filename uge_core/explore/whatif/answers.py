@@ -175,7 +175,7 @@ class Answers:
         opened, other = self._open(a), self._open(b)
         return self._answers.get(
             ("compare", opened.key, other.key, tuple(attackers)),
-            lambda: compare_runs(opened.run, other.run, opened.graph, other.graph, attackers),
+            lambda: compare_runs(opened.run, other.run, opened.graph, other.graph, attackers, store=self.store),
         )
 
     def ready(self, run: str, attribute: str | None = None) -> None:

@@ -17,6 +17,7 @@ from uge_core.graph.split import split_links
 from uge_core.runs.audits import attributes_read
 from uge_core.runs.data import check_data
 from uge_core.runs.disclosure import release
+from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig
 
@@ -28,6 +29,7 @@ def compare_runs(
     edited: AttributedGraph,
     attackers: Sequence[str],
     *,
+    store: RunStore | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Differences A - B as a `uge-compare/1` record, with `note`s on what could not be paired.
@@ -41,6 +43,7 @@ def compare_runs(
         graph: the graph as it is.
         edited: what a scenario makes of it.
         attackers: which attackers to try.
+        store: what its ledger says was told before is told again.
         progress: told what is being done.
 
     Raises:
@@ -86,7 +89,7 @@ def compare_runs(
         unknown=first.unknown,
         split_seed=first.split_seed,
         attackers=attackers,
-        disclosure=release(edited, missing_policies(edited, first.unknown)),
+        disclosure=release(edited, missing_policies(edited, first.unknown), store),
         progress=progress,
     )
     return compare_record(comparison, b.dataset, {a.id: a.config}, {b.id: b.config}) | {"notes": sorted(set(notes))}
