@@ -308,9 +308,9 @@ def test_a_gzip_bomb_is_not_unpacked(write, monkeypatch, name):
     files = {"nodes.csv": NODES, "edges.csv": EDGES, name: bomb}
     files.pop(name.removesuffix(".gz"), None)
     text = f"{name}: unpacks into more than 1,048,576 bytes and was not read further; set UGE_MAX_UNPACKED"
-    if name.startswith("g."):  # of which a tenth is allowed, as a graph takes that much more memory
+    if name.startswith("g."):  # of which a sixth is allowed, as a graph takes that much more memory
         files = {name: bomb}
-        text = f"{name}: has more than the 104,857 bytes that such a file may have; set UGE_MAX_UNPACKED"
+        text = f"{name}: has more than the 174,762 bytes that such a file may have; set UGE_MAX_UNPACKED"
     monkeypatch.setenv("UGE_MAX_UNPACKED", str(2**20))
     with pytest.raises(GraphError) as error:
         load(write(files))
