@@ -561,3 +561,14 @@ def test_a_large_csv_takes_a_few_times_its_size(tmp_path, rows):
     print(f"{size / 1e6:.0f} MB, {found['edges']:,} edges, peak memory {found['peak'] / 1e6:.0f} MB")
     assert found["edges"] > 0.93 * rows
     assert not found["peak"] >= 0.2e9 + 7.3 * size
+
+
+def test_a_column_that_stands_twice_in_parquet(write):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    table = pa.Table.from_arrays([pa.array(["1", "2"]), pa.array(["2", "1"])], names=["id", "id"])
+    pq.write_table(table, buffer)
+    with pytest.raises(GraphError, match=r"^nodes.parquet: column 'id' stands twice; rename one of the two$"):
+        load(write({"nodes.parquet": buffer.getvalue(), "edges.csv": EDGES}))
