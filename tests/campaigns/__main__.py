@@ -22,13 +22,15 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all by default")
     parser.add_argument("--seed", type=int, default=0, help="another seed makes other trials")
     parser.add_argument("--quick", action="store_true", help="a few trials of each")
+    parser.add_argument("--only", nargs="+", metavar="START", help="how the names of trials begin; of hostile alone")
     args = parser.parse_args()
+    more = {"only": tuple(args.only)} if args.only else {}
     if unknown := set(args.names) - set(names):
         parser.error(f"no campaign {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     lines, failures = [], 0
     for name in args.names or names:
         began, tried, failed = time.monotonic(), 0, 0
-        for trial, fault in importlib.import_module(f"tests.campaigns.{name}").run(args.seed, args.quick):
+        for trial, fault in importlib.import_module(f"tests.campaigns.{name}").run(args.seed, args.quick, **more):
             tried += 1
             if fault is not None:
                 failed += 1

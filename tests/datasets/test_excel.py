@@ -323,3 +323,12 @@ def _with_sheet(path: Path, change: Any) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+
+
+def test_parts_between_elements_are_measured_across_pieces(monkeypatch):
+    data = b"<row><c/><c/><c/></row>" + b"<row/>" * 50 + b"<x:row><c/><c/></x:row>"
+    for size in (2, 7, 30, 2**20):
+        monkeypatch.setattr(excel, "_PIECE", size)
+        assert b"".join(excel._pieces(data)) == data
+        if size > 6:  # a piece holds a whole tag
+            assert excel._parts(excel._ROW, data, lambda row: len(excel._ANY_CELL.findall(row))) == (53, 3)

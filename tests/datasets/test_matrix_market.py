@@ -137,3 +137,9 @@ def test_a_byte_order_mark(write):
     matrix = b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"
     graph = load(write({"a.mtx": b"\xef\xbb\xbf" + matrix, "nodes.csv": "g\nx\ny\nx\n"}))
     assert graph.edges.tolist() == [[0, 1], [1, 2]]
+
+
+def test_a_line_of_more_than_an_entry_is_not_parsed(write):
+    text = "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n" + "1 " * 2**16 + "\n"
+    with pytest.raises(GraphError, match=r"^g.mtx: cannot be read .*a line of more than 65,536 characters"):
+        load(write({"g.mtx": text, "nodes.csv": "id,g\n1,a\n2,b\n3,a\n"}))

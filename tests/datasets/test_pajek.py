@@ -167,3 +167,9 @@ def test_files_of_other_kinds_are_said(write):
         warning.level == "warning"
         and "2 files of Pajek's beside it were not read: town.per, town_age.vec" in warning.text
     )
+
+
+def test_a_line_that_is_longer_than_a_row_of_a_matrix_is_refused(write):
+    text = "*Vertices 2\n*Edges\n1 2\n" + "1 " * 2**16 + "\n"
+    with pytest.raises(GraphError, match=r"^g.net: line 4 .* has 131,071 characters; allowed in this network: 65,600$"):
+        load(write({"g.net": text}))

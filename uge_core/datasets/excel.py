@@ -12,7 +12,7 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
@@ -41,7 +41,6 @@ _WITHOUT_PLACE = re.compile(rb"<(?:\w+:)?(?:c|row)(?=[\s/>])(?![^>]*\br\s*=)")
 _ROW = re.compile(rb"<(?:\w+:)?row(?=[\s/>])")
 _ANY_CELL = re.compile(rb"<(?:\w+:)?c(?=[\s/>])")
 _PIECE = 2**22
-_LONGEST_PLACE = 40
 _LONGEST_NUMBER = 18
 _ERROR_CELL = re.compile(rb'<(?:\w+:)?c\s[^>]*t="e"')
 _HIDDEN_ROW = re.compile(rb'<(?:\w+:)?row\s(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d+)"')
@@ -242,9 +241,10 @@ def _refuse_large(path: Path) -> None:
         texts = next((m for m in members if m.filename.endswith("sharedStrings.xml")), None)
         if texts is None:
             return
-        longest = max(map(len, _TEXT.split(archive.read(texts))), default=0)
+        _, longest = _parts(_TEXT, archive.read(texts), len)
         if longest > 2**10:
-            cells = sum(len(_TEXT_CELL.findall(archive.read(m))) for m in members if "worksheets/" in m.filename)
+            sheets = (archive.read(m) for m in members if "worksheets/" in m.filename)
+            cells = sum(len(_TEXT_CELL.findall(piece)) for sheet in sheets for piece in _pieces(sheet))
             if longest * cells > unpacked_limit():
                 raise too_large(path)
 
@@ -261,17 +261,44 @@ def _refuse_wide(path: Path) -> None:
 def _extent(data: bytes) -> int:
     """The cells of the smallest rectangle from the first cell on that holds all cells of a sheet, or somewhat more."""
     width = height = 0
-    for start in range(0, len(data), _PIECE):
-        for letters, digits in set(_PLACE.findall(data, start, start + _PIECE + _LONGEST_PLACE)):
+    for piece in _pieces(data):
+        for letters, digits in set(_PLACE.findall(piece)):
             column = 0
             for letter in letters.upper():
                 column = 26 * column + letter - 64
             width, height = max(width, column), max(height, int(digits[:_LONGEST_NUMBER]))
     if _WITHOUT_PLACE.search(data):  # these stand behind the ones before
-        rows = _ROW.split(data)
-        width += max(len(_ANY_CELL.findall(row)) for row in rows)
-        height += len(rows)
+        rows, cells = _parts(_ROW, data, lambda row: len(_ANY_CELL.findall(row)))
+        width, height = width + cells, height + rows
     return width * height
+
+
+def _parts(separator: re.Pattern[bytes], data: bytes, measure: Callable[[bytes], int]) -> tuple[int, int]:
+    """The parts that elements separate, and the largest measure of one, which is at most its length.
+
+    They are split a piece at a time: a million empty elements are few bytes, and many objects.
+    """
+    count, most, last = 1, 0, 0
+    for piece in _pieces(data):
+        first, *others = separator.split(piece)
+        last += measure(first)
+        most = max(most, last)
+        for part in others:
+            if len(part) > most:
+                most = max(most, measure(part))
+        if others:
+            count, last = count + len(others), measure(others[-1])
+    return count, most
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """XML cut before elements."""
+    start = 0
+    while start < len(data):
+        end = data.rfind(b"<", start + 1, start + _PIECE) if len(data) - start > _PIECE else len(data)
+        end = end if end > 0 else start + _PIECE
+        yield data[start:end]
+        start = end
 
 
 def _names(book: Any) -> Sheets:

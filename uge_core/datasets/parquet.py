@@ -67,6 +67,9 @@ def read_columns(path: Path, *, text: Collection[str] | None = None, index: bool
                 raise GraphError(
                     f"{path.name}: has {len(names):,} columns; a table has at most {MOST_COLUMNS:,}, keep those you need"
                 )
+            twice = [n for n, count in Counter(names).items() if count > 1]
+            if twice:
+                raise GraphError(f"{path.name}: column {twice[0]!r} stands twice; rename one of the two")
             nested = [n for n, t in zip(names, schema.types, strict=True) if pa.types.is_nested(t)]
             if nested:
                 raise GraphError(
@@ -76,28 +79,24 @@ def read_columns(path: Path, *, text: Collection[str] | None = None, index: bool
             _count_prefixed(path, file, packed)
         with pq.ParquetFile(path, metadata=meta, read_dictionary=_shared(path, meta, packed)) as file:
             table = file.read()
-        rows, left = table.num_rows, unpacked_limit()
+        sizes = [_size(column) for column in table.columns]
+        rows, left = table.num_rows, unpacked_limit() - sum(sizes)
+        if left < 0:
+            raise too_large(path)
         cells = []
-        for name, kind in zip(names, schema.types, strict=True):
+        for name, kind, size in zip(names, schema.types, sizes, strict=True):
             column = table.column(0)
             table = table.remove_column(0)
             as_text = text is None or name.lower() in text or not _is_number(kind)
-            size = _size(column)
-            if size > left:
-                raise too_large(path)
             if as_text:
                 column = _as_text(column)
-                size = max(size, column.nbytes)
-            left -= size
-            if left < 0:
-                raise too_large(path)
+                left -= max(column.nbytes - size, 0)
+                if left < 0:
+                    raise too_large(path)
             cells.append(pd.Series(column.to_pandas(), dtype="str") if as_text else column.to_pandas())
     except (OSError, ValueError, NotImplementedError, pa.ArrowException) as e:
         reason = (str(e).strip().splitlines() or ["no reason given"])[0].rstrip(".")
         raise GraphError(f"{path.name}: cannot be read as Parquet ({reason}); write it again, or as CSV") from None
-    twice = [n for n, count in Counter(names).items() if count > 1]
-    if twice:
-        raise GraphError(f"{path.name}: column {twice[0]!r} stands twice; rename one of the two")
     unnamed = [i for i, n in enumerate(names) if n.startswith(_UNNAMED)]
     kept = {n: cells[i] for i, n in enumerate(names) if i not in unnamed}
     if not kept or not rows:

@@ -18,6 +18,7 @@ from uge_core.datasets.beginnings import are_neighbours, even
 from uge_core.datasets.bounded import open_bytes
 from uge_core.errors import GraphError
 
+_EMPTY = ("\n", "\r\n", "\r")
 _CLOSED = re.compile(r'[^"]*(?:""[^"]*)*"(?!")')
 _FEW = 3  # line breaks that a cell may hold whatever stands between them
 _ESCAPED = '\\"'
@@ -120,6 +121,9 @@ class Faults:
             opened, column, inner, slashed = 0, 0, list[int](), False
             for number, raw in enumerate(f, start=1):
                 if number <= self.skipped or (not opened and '"' not in raw):
+                    continue
+                if raw in _EMPTY:  # there may be millions in one cell
+                    inner.append(0)
                     continue
                 line = even(raw.rstrip("\r\n"), self.sep)
                 at = 0

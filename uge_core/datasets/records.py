@@ -26,8 +26,8 @@ from uge_core.errors import GraphError
 from uge_core.graph.graph import AttributedGraph, Column, Message
 
 MOST_BYTES = 2**28
-_TIMES = 10
-"""What a graph takes in memory is up to twenty times its file's size: `[],` is three bytes, and a list of sixty."""
+_TIMES = 6
+"""A graph takes up to some twenty times its file's size in memory, as GraphML does, and a table some six times."""
 OF_EDGES = "columns of edges are not used"
 _ENDS = ("source", "target")
 _SHOWN = 3

@@ -158,6 +158,8 @@ def _header(path: Path, data: bytes) -> tuple[int, int, int, str, str, str, byte
 
 def _numbers(path: Path, body: bytes, count: int, whole: int, width: int = 1) -> list[npt.NDArray[Any]]:
     """The columns of numbers below the header, the first of them whole; scipy's reader crashes on damaged lines."""
+    if _has_long_line(body):  # whose fields pandas would all read
+        raise _unreadable(path, f"a line of more than {_LONGEST:,} characters")
     if not body.strip():
         frame = pd.DataFrame({i: np.zeros(0) for i in range(width + 1)})
     else:
@@ -189,6 +191,17 @@ def _numbers(path: Path, body: bytes, count: int, whole: int, width: int = 1) ->
     if frame[list(range(width))].isna().to_numpy().any():
         raise _unreadable(path, "some values are no numbers")
     return [frame[i].to_numpy() for i in range(width)]
+
+
+def _has_long_line(body: bytes) -> bool:
+    """Whether a line is longer than `_LONGEST`."""
+    at = 0
+    while len(body) - at > _LONGEST:
+        end = body.rfind(b"\n", at, at + _LONGEST + 1)
+        if end < 0:
+            return True
+        at = end + 1
+    return False
 
 
 def _unreadable(path: Path, why: str) -> GraphError:

@@ -38,6 +38,8 @@ _LOOKS = {"ic", "bc", "bw", "lc", "la", "lr", "lphi", "fos", "font", "x_fact", "
 """Keys by which Pajek says how vertices look."""
 _LINE_LOOKS = {*_LOOKS, "w", "c", "p", "s", "a", "ap", "l", "lp", "h1", "h2", "a1", "k1", "a2", "k2", "hook"}
 _LAST_LETTER = 0x110000
+_LONGEST = 2**16  # characters of a line
+_OF_VERTEX = 32  # more for each vertex, of which a row of a matrix has a number
 _MISSING = {"9999998", "999999998"}
 """Pajek's own numbers for a class that is not given."""
 
@@ -115,6 +117,9 @@ def _parse(path: Path) -> _Net:
             section = _section(net, number, text)
             row = 0
             continue
+        most = _LONGEST + _OF_VERTEX * net.size
+        if len(text) > most:
+            raise _fault(net, number, text, f"has {len(text):,} characters; allowed in this network: {most:,}")
         if not _LINE.fullmatch(text):
             raise _fault(net, number, text, "has quotation marks that do not go together; write labels without them")
         tokens = [_ENTITY.sub(_letter, quoted or plain) for quoted, plain in _TOKEN.findall(text)]
