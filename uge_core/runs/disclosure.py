@@ -10,10 +10,10 @@ struck out afterwards. The audit itself leaves people out, before it measures:
 
 Of B are then counted |B| + s_1 + .. + s_k - 12 k, of all N - 12 k: functions of N, of the other groups' sizes and of k
 alone. Each s_i may be 1 to 11, as B may be larger by as much as it is smaller, and every figure, exact as it is, is about
-the people who were counted. Edges by pair of groups and lists by group are padded alike. B is the first group in the
-attribute's order; where that is not large enough it is left out wholly, and the next one hides both (`_chain`). Where
-all together cannot hide the small groups, some are hidden one by one, and the rest are told as a sum, with whole groups
-beside them until that leaves each open.
+the people who were counted. Edges by pair of groups and lists by group are padded alike. B is the first group in
+a fixed order; where that is not large enough it is left out wholly, and the next one hides both (`_Batch`). Where there
+are as many large groups as small ones, each hides one. Where nothing can hide them, they are told as a sum, with whole
+groups beside them until that leaves each open.
 
 What else is released of the same people counts too:
 
@@ -53,6 +53,7 @@ from uge_core.graph.suppression import FEWEST
 from uge_core.runs.database import fits
 from uge_core.runs.store import RunStore
 
+_FEW_GROUPS = 20
 _MOST_COMBINATIONS = 200  # of which an integer program is solved
 _SECONDS = 10.0  # for one
 EXACT = "exact: nobody is left out, so that counts may point at people; for the eyes of who asked, not to be passed on"
@@ -199,21 +200,16 @@ class Release:
 
     def beside(self, count: IntArray) -> IntArray:
         """(C,) pairs to leave out besides, so that the numbers of pairs are those of counts that depend on sums alone."""
-        small, large = np.flatnonzero((count > 0) & (count < self.least)), np.flatnonzero(count >= self.least)
         out = np.zeros_like(count)
-        if not self.padded or not len(small):
+        if not self.padded:
             return out
-        chain = _chain(count, small, large.tolist(), self.least)
-        if chain is None:  # nothing hides them: no pair is counted
-            return np.full_like(count, np.iinfo(np.int64).max // 4)
-        k, step = len(small), (self.least - 1) * (len(small) + 1)
-        out[small] = self.least - count[small]
-        for m, cell in enumerate(large[: len(chain)].tolist()):
-            # at least as many as there are: their bound, and of the last the sum
-            most = self.least * (k + 1) + m * step
-            out[cell] = (most if m + 1 < len(chain) else count[small].sum() + count[large[: len(chain)]].sum()) - count[
-                cell
-            ]
+        batches, whole = _batches(count, np.arange(len(count)), self.least)
+        out[whole] = np.iinfo(np.int64).max // 4  # nothing hides them: no pair of theirs is counted
+        for batch in batches:
+            out[batch.small] = self.least - count[batch.small]
+            # of the last the sum, of those before it more than they can be
+            out[batch.large] = np.array(batch.most) - count[batch.large]
+            out[batch.large[-1]] = count[batch.small].sum() + count[batch.large[:-1]].sum()
         return out
 
     def combinations(
@@ -275,51 +271,77 @@ def removals(size: IntArray, within: IntArray, least: int) -> IntArray:
     """
     out = np.zeros_like(size)
     for part in np.unique(within):
-        mine = np.flatnonzero(within == part)
-        small, large = mine[(size[mine] > 0) & (size[mine] < least)], mine[size[mine] >= least].tolist()
-        out[small] = size[small]
-        if not len(small):
-            continue
-        if not _pad(size, out, small, large, least):
-            # They cannot be hidden together: some can be hidden one by one, and what is left hides by its number.
-            small = np.array([g for g in small if not _pad(size, out, np.array([g]), large, least)])
-            beside: list[int] = []
-            while len(small) and large and not _open(size[small], size[beside], least):
-                beside.append(large.pop(0))
-                out[beside[-1]] = size[beside[-1]]
-            if len(small) and not _open(size[small], size[beside], least):
-                out[mine] = size[mine]
+        batches, whole = _batches(size, np.flatnonzero(within == part), least)
+        for batch in batches:
+            out[batch.small], out[batch.large] = size[batch.small], size[batch.large]
+            out[batch.large[-1]] -= batch.told
+        out[whole] = size[whole]
     return out
 
 
-def _pad(size: IntArray, out: IntArray, small: IntArray, large: list[int], least: int) -> bool:
-    """Leaves out large groups, in their order, until one hides the small ones, which is told in part; False: none does."""
-    chain = _chain(size, small, large, least)
-    if chain is None:
-        return False
-    *whole, last = large[: len(chain)]
-    out[whole] = size[whole]
-    out[last] = size[last] - chain[-1]
-    del large[: len(chain)]
-    return True
-
-
-def _chain(size: IntArray, small: IntArray, large: Sequence[int], least: int) -> list[int] | None:
-    r"""What is told of large groups C_1, C_2, .. that hide k small ones: 0 of all but the last, C_m.
+@dataclass(frozen=True)
+class _Batch:
+    r"""Small groups and the large ones that hide them.
 
         H_i = C_1 + .. + C_i + s_1 + .. + s_k,     told of C_m = H_m - 12 k - (m - 1) (11 k + 11) >= 12
 
-    with m the first for which that is so. All depends on H_m alone, which is known anyhow, so that whoever knows how the
-    groups are chosen learns nothing of the s_i: with each C_i = 12 for i < m, any s_i from 1 to 11 lead here.
+    with m the first for which that is so; of C_1 .. C_{m - 1} nothing is told. All depends on H_m alone, which is known
+    anyhow, so that whoever knows how the groups are chosen learns nothing of the s_i: with each C_i = 12 for i < m, any
+    s_i from 1 to 11 lead here.
+
+    Attributes:
+        small: the groups s_1, .., s_k.
+        large: the groups C_1, .., C_m.
+        told: people told of the last of these.
+        most: more than each C_i can be, by how the last was found.
     """
-    k, total, told = len(small), int(size[small].sum()), list[int]()
+
+    small: list[int]
+    large: list[int]
+    told: int
+    most: list[int]
+
+
+def _batch(size: IntArray, small: Sequence[int], large: Sequence[int], least: int) -> _Batch | None:
+    """The small groups hidden by the first of some large ones, in their order; None: these are not enough."""
+    k, total, most = len(small), int(size[list(small)].sum()), list[int]()
     for m, group in enumerate(large):
         total += int(size[group])
-        rest = total - least * k - m * (least - 1) * (k + 1)
-        told.append(rest if rest >= least else 0)
-        if rest >= least:
-            return told
+        most.append(least * (k + 1) + m * (least - 1) * (k + 1))
+        if total >= most[-1]:
+            return _Batch(list(small), list(large[: m + 1]), total - most[-1] + least, most)
     return None
+
+
+def _batches(size: IntArray, mine: IntArray, least: int) -> tuple[list[_Batch], list[int]]:
+    """How small groups of a part are hidden, and which groups are left out wholly where that cannot be.
+
+    Each by large groups of its own where there are as many, or else all together. Which is asked first does not depend on
+    sizes. Where neither can be, the sum of the small ones hides them, with whole groups beside it until each is open.
+    """
+    small = [g for g in mine.tolist() if 0 < size[g] < least]
+    large = [g for g in mine.tolist() if size[g] >= least]
+    if len(size) > _FEW_GROUPS:  # many are in an order of their own, as ages, which begin with the rarest
+        large.sort(key=lambda g: (g + 1) * 2_654_435_761 % 2**32)
+    if not small:
+        return [], []
+    alone: list[_Batch] = []
+    free = list(large)
+    for g in small if len(large) >= len(small) else ():
+        batch = _batch(size, [g], free, least)
+        if batch is None:
+            break
+        alone.append(batch)
+        free = free[len(batch.large) :]
+    if len(alone) == len(small):
+        return alone, []
+    together = _batch(size, small, large, least)
+    if together is not None:
+        return [together], []
+    beside: list[int] = []
+    while large and not _open(size[small], size[beside], least):
+        beside.append(large.pop(0))
+    return [], [*small, *beside] if _open(size[small], size[beside], least) else mine.tolist()
 
 
 def _open(small: IntArray, beside: IntArray, least: int) -> bool:
