@@ -212,7 +212,7 @@ def test_a_cancelling_is_not_forgotten_when_the_machine_starts_again(store: RunS
 def test_a_dangling_link_and_what_lies_beside_the_store_are_purged(store: RunStore) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    link, beside = store.root / "uploads" / "link", store.root.parent / f".store.x.{gone.pid}"
+    link, beside = store.root / "uploads" / "link", store.root.parent / f".store.abcd1234.{gone.pid}"
     link.parent.mkdir()
     link.symlink_to(store.root / "nowhere")
     (beside / "store").mkdir(parents=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ from typing import BinaryIO
 
 from uge_core.datasets.layouts.pyg_data import tensors_path
 from uge_core.errors import GraphError, StoreError
-from uge_core.files import full, make_folder, remove_abandoned, sync
+from uge_core.files import full, make_folder, mark, remove_abandoned, sync
 from uge_core.runs.store import RunStore
 
 LARGEST_MB = 200
@@ -156,7 +155,7 @@ def remove_upload(name: str, store: RunStore) -> tuple[str, ...]:
             path.unlink()
         root = upload.folder.parent
         remove_abandoned(root, ".")
-        doomed = root / f".old-{secrets.token_hex(4)}.{os.getpid()}"
+        doomed = root / f".old-{mark()}"
         upload.folder.rename(doomed)
         sync(root)
         shutil.rmtree(doomed)
