@@ -40,11 +40,11 @@ def unsettled(store: RunStore) -> None:
     """A process that dies right after the COMMIT of a result, and one that dies after that of an audit."""
 
     def train_and_die() -> None:
-        store._settle = lambda _: os._exit(9)  # type: ignore[method-assign,assignment,return-value]
+        store._settle = lambda _: os._exit(9)  # type: ignore[method-assign,assignment]
         train(store, "a1", audited=False)
 
     def audit_and_die() -> None:
-        store._settle = lambda _: os._exit(9)  # type: ignore[method-assign,assignment,return-value]
+        store._settle = lambda _: os._exit(9)  # type: ignore[method-assign,assignment]
         store.save_audit("a1", ROWS)
 
     assert ended(fork(train_and_die)) == ended(fork(audit_and_die)) == 9
@@ -84,7 +84,7 @@ def test_what_fails_after_commit_takes_nothing_of_it(
     what: str, error: BaseException, store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(store, "a1")
-    connect, done = sqlite3.connect, []
+    connect, done = sqlite3.connect, list[int]()
 
     class Closing(sqlite3.Connection):
         def close(self) -> None:
@@ -171,7 +171,7 @@ def test_a_run_is_read_while_its_result_gets_its_place(store: RunStore) -> None:
 
 def test_a_lead_of_other_metrics_is_no_difference(store: RunStore) -> None:
     train(store, "a1")
-    lead = dumps({"metrics": [m for m in METRICS][:2], "rows": []})
+    lead = dumps({"metrics": list(METRICS)[:2], "rows": []})
     assert not lead.startswith(database.LEAD_HEAD)
     with store.writing() as db:
         sums = json.loads(db.execute("SELECT sums FROM runs").fetchone()[0]) | {"lead": text_sum(lead)}

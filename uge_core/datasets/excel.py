@@ -238,13 +238,11 @@ def _refuse_others(path: Path) -> None:
 def _refuse_large(path: Path) -> None:
     """Refuses a workbook of which a reader would make too much: it keeps a text once, however many cells hold it."""
     with zipfile.ZipFile(path) as archive:
+        # Whatever they are called: a workbook says itself which of its files are sheets.
         members = archive.infolist()
-        texts = next((m for m in members if m.filename.endswith("sharedStrings.xml")), None)
-        if texts is None:
-            return
-        longest = max(map(len, _TEXT.split(archive.read(texts))), default=0)
+        longest = max((len(text) for m in members for text in _TEXT.split(archive.read(m))[1:]), default=0)
         if longest > 2**10:
-            cells = sum(len(_TEXT_CELL.findall(archive.read(m))) for m in members if "worksheets/" in m.filename)
+            cells = sum(len(_TEXT_CELL.findall(archive.read(m))) for m in members)
             if longest * cells > unpacked_limit():
                 raise too_large(path)
 
@@ -253,7 +251,7 @@ def _refuse_wide(path: Path) -> None:
     """Refuses sheets of which a reader would make too much: it makes room for all cells up to the last one."""
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            data = archive.read(member) if member.filename.lower().endswith(".xml") else b""
+            data = archive.read(member)
             if _CELLS in data and _extent(data) * _CELL_BYTES > unpacked_limit():
                 raise too_large(path)
 
