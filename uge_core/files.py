@@ -90,7 +90,7 @@ def private(path: str, flags: int) -> int:
 
 def abandoned(path: Path) -> bool:
     """Whether a file or folder has a temporary name, and the process that it names is gone."""
-    temporary = re.fullmatch(r"\..+\.(\d+)(\.(new|deleted))?", path.name)
+    temporary = re.fullmatch(r".+\.(\d+)(\.(new|deleted))?", path.name)
     return temporary is not None and birth(int(temporary[1])) is None
 
 

@@ -101,7 +101,8 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
 
 def _leftovers(store: RunStore) -> Iterator[Path]:
     """What killed processes left in the store, beside it, and among the machine's temporary files."""
-    yield from filter(abandoned, store.root.rglob("*"))
+    uploads = {store.root / "uploads" / upload.name for upload in list_uploads(store)}  # whatever they are called
+    yield from (path for path in store.root.rglob("*") if abandoned(path) and path not in uploads)
     yield from (path for path in store.root.rglob("*") if path.is_symlink() and not path.exists())
     for folder, prefix in (
         (store.root.absolute().parent, f".{store.root.name}."),
