@@ -76,6 +76,7 @@ def format_5(store: RunStore) -> None:
         }.items():
             for column in columns:
                 db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        db.execute("DROP TABLE told")
         db.execute("PRAGMA user_version = 5")
     db.close()
 

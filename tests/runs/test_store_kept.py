@@ -300,11 +300,11 @@ def test_the_ledger_of_what_was_told_outlives_runs_and_disturbs_nothing(tmp_path
     for run_id in ("a1", "b2"):
         train(store, run_id)
     note_told(store, graph, {"x": "level"}, Release())
-    before = told_before(store, graph, "x")
+    before = told_before(store, graph)["x"]
     assert before and not list(store.faults())
     store.archive(["a1"])
     assert not list(store.faults()) and store.load("a1").archived  # rows are still sealed beside it
     store.delete("a1")
     assert cli.run(["store", "purge", "--older-than", "0d", "--store", str(store.root)]) == 0
     assert cli.run(["doctor", "--check", "--store", str(store.root)]) == 0
-    assert not store.list(archived=True) and told_before(store, graph, "x") == before
+    assert not store.list(archived=True) and told_before(store, graph)["x"] == before
