@@ -321,14 +321,6 @@ def test_half_a_character_in_a_recipe_is_no_crash(bench, name, where):
     assert "cannot be read" in found["content"]
 
 
-def test_a_scenario_of_half_characters_is_no_crash(bench):
-    records = json.loads(bench.made("json"))
-    edited = next(r for r in records if r["schema"] == "uge-whatif/1")
-    for key in ("sha256", "name", "data"):
-        made = [r if r is not edited else {**r, key: "\ud800"} for r in records]
-        assert exit_code(bench.found(json.dumps(made).encode())) in (1, 3)
-
-
 def test_the_recipe_of_very_many_runs_is_read_and_the_limit_stays():
     before, cell = csv.field_size_limit(), "x" * 200_000
     head = table.rows_csv([])
