@@ -134,8 +134,10 @@ def sources() -> None:
             width="stretch",
             key="data_bring",
         )
+        # Where people sign in, each reader sees all uploads.
+        who = "the readers of this dashboard" if "is_logged_in" in st.user else "you alone"
         st.caption(
-            f":material/lock: Uploads lie in `{here}`, readable by you alone, until you delete them. Nothing leaves "
+            f":material/lock: Uploads lie in `{here}`, readable by {who}, until you delete them. Nothing leaves "
             "this machine."
         )
     with place:

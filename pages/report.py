@@ -50,7 +50,7 @@ if stored:
         key="report_scenarios",
         help="Edits, hash, and what these runs gave before and after. An edit is told with the nodes it names.",
     )
-if scenarios and not st.checkbox(
+if ui.naming(store, scenarios) and not st.checkbox(
     "Write sensitive personal data: edits may name people and what becomes of their values", key="report_sensitive"
 ):
     st.caption("The scenarios are left out until this is ticked.")

@@ -12,8 +12,8 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -39,15 +39,13 @@ class Unsealed(ValueError):
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Writes a file as `.NAME.PID`, for its user's eyes alone, and gives it its name once it is on the disk.
+    """Writes a file as `.NAME.TOKEN.PID`, for its user's eyes alone, and gives it its name once it is on the disk.
 
     Raises:
         OSError: it cannot be written; the one of before stays, and no temporary file is left.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{mark()}")
     try:
-        # One that is there already is another's, or what a link leads to: nobody may have it open.
-        temporary.unlink(missing_ok=True)
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             write(file)
             file.flush()
@@ -80,17 +78,18 @@ def make_folder(path: Path) -> None:
             sync(made.parent)
 
 
-def private(path: str, flags: int) -> int:
-    """An opener for ``open``: a file that is written for people is for its user's eyes alone."""
-    handle = os.open(path, flags, 0o600)
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        os.fchmod(handle, 0o600)  # one that was there may be open to others
-    return handle
+def mark() -> str:
+    """What a temporary name ends in, `TOKEN.PID`: no two are alike, and it says which process writes."""
+    return f"{secrets.token_hex(4)}.{os.getpid()}"
+
+
+# The token is that of `mark`, or of `tempfile.mkdtemp`; no process has a number of more digits, as a date has.
+_MARKED = re.compile(r"\.(?:.*[.-])?[a-z0-9_]{8}\.(\d{1,7})(\.(new|deleted))?", re.DOTALL)
 
 
 def abandoned(path: Path) -> bool:
     """Whether a file or folder has a temporary name, and the process that it names is gone."""
-    temporary = re.fullmatch(r".+\.(\d+)(\.(new|deleted))?", path.name)
+    temporary = _MARKED.fullmatch(path.name)
     return temporary is not None and birth(int(temporary[1])) is None
 
 

@@ -145,7 +145,7 @@ def test_a_release_says_nothing_of_a_group_of_one():
     graph, split, z = town()
     audit = audit_embedding(z, graph, split, attackers=["linear"], crossings=["rare+city"], disclosure=Release())
     exact = audit_embedding(z, graph, split, attackers=["linear"])
-    remark = "12 people are left out: 1 group of under 12, and others that hide how many"
+    remark = "12 people are left out: groups of under 12, and others that hide how many"
     rows = audit.select(attribute="rare")
     assert {r.metric for r in rows} >= {"auc", "micro_f1", "ndcg_gap", "dp", "eo"}
     for row in rows:
@@ -157,7 +157,8 @@ def test_a_release_says_nothing_of_a_group_of_one():
     # a fifth of those who stay in each group
     assert f1.n == (a - 11) // 5 + b // 5
     for name in ("city", "blank"):
-        told, same = audit.select(attribute=name), exact.select(attribute=name)
+        # small deciles of degree are joined
+        told, same = ([r for r in x.select(attribute=name) if r.variant != "degree"] for x in (audit, exact))
         assert [(r.metric, r.variant, r.n, r.note) for r in told] == [(r.metric, r.variant, r.n, r.note) for r in same]
         # pairs are summed in another order
         assert [r.value for r in told] == [r.value and pytest.approx(r.value, rel=1e-6) for r in same]

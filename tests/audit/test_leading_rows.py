@@ -153,7 +153,7 @@ def test_nothing_is_told_of_small_groups(users):
         assert {c.a for c in row.cells} | {c.b for c in row.cells} <= {"a", "b", None}
         assert not any(c.withheld for c in row.cells)
         told, end = row.note.split("12 people are left out: ")
-        assert end == "1 group of under 12, and others that hide how many"
+        assert end == "groups of under 12, and others that hide how many"
         assert not re.search(r"\b(?<!')c\b", told), row.note
     row = rows["dp", "top-10"]
     # what is told adds up to all that is told of, so that no share of the third group follows
@@ -176,7 +176,7 @@ def test_ninety_seven_groups():
     assert 0 < row.value < 1 and row.ci_low <= row.value <= row.ci_high
     labels = many.attributes[0].labels[:77]
     assert [(c.a, c.b) for c in row.cells] == [(a, b) for a in labels for b in labels]
-    assert "240 people are left out: 20 groups of under 12, and others that hide how many" in row.note
+    assert "60 people are left out: groups of under 12, and others that hide how many" in row.note
     # an attribute drawn without regard to the vectors
     assert row.p_value > 0.01 and row.ci_low == 0
     assert rows["dp", "calibrated"].value is not None

@@ -153,7 +153,7 @@ def test_groups_of_few_people_have_no_lists():
     # 8 people of the first group hide how many the third one has
     assert [(c.a, c.n, c.withheld) for c in told.cells] == [("a", 92, False), ("b", 95, False)] and told.n == 187
     assert told.cells[1].value == exact.cells[1].value != told.cells[0].value
-    assert "12 people are left out: 1 group of under 12" in told.note and "of 2 groups" not in told.note
+    assert "12 people are left out: groups of under 12" in told.note and "of 2 groups" not in told.note
 
 
 def test_groups_of_few_lists_are_suppressed_with_lists_of_another():

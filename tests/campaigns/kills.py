@@ -5,15 +5,19 @@ All that is killed are processes of their own, forked from one that has loaded t
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import random
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -23,7 +27,7 @@ from uge_core.dashboard.jobs.queue import Queue
 from uge_core.files import abandoned
 from uge_core.runs.sample_audit import first_start
 from uge_core.runs.store import RunStore
-from uge_core.runs.uploads import list_uploads, save_upload
+from uge_core.runs.uploads import list_uploads, remove_upload, save_upload
 
 _GRID = {
     "sensitive": "city",
@@ -89,27 +93,32 @@ def _work(home: Path) -> None:
     cli.run(["worker", "--store", str(home / "store"), "--lane", "cpu"])
 
 
+def _files(home: Path) -> list[tuple[str, BinaryIO]]:
+    return [(name, io.BytesIO((home / "town" / name).read_bytes())) for name in ("edges.csv", "nodes.csv")]
+
+
 def _page(home: Path) -> None:
-    """What the dashboard's process does in a first start, and with files and the queue."""
-    first_start(RunStore(home / "first"))
+    """What the dashboard's process does with files and the queue."""
     store = RunStore(home / "store")
-    files = [(name, io.BytesIO((home / "town" / name).read_bytes())) for name in ("edges.csv", "nodes.csv")]
     for _ in range(5):
-        save_upload("mine", files, store)
+        save_upload("mine", _files(home), store)
         job_id = Queue(store).add(_JOB | {"data": str(home / "town")})
         Queue(store).cancel(job_id)
         Queue(store).remove(job_id)
+        remove_upload(list_uploads(store)[0].name, store)
+        save_upload("mine", _files(home), store)
 
 
 ACTIONS = (
-    Action("train", _uge("train", "DATA", *_TRAIN, "--method", "uge-c", "--lam", "0.5"), share=2),
+    Action("train", _uge("train", "DATA", *_TRAIN, "--method", "uge-c", "--lam", "0.7"), share=2),
     Action("train again", _uge("train", "DATA", *_TRAIN, "--method", "none", "--force"), again=True, share=2),
     Action("sweep", _uge("sweep", "DATA", *_TRAIN, "--methods", "none,uge-w,uge-c", "--lams", "0.5"), share=2),
     Action("store audits", _audit_all),
     Action("delete", _delete_all, loses=True, share=2),
     Action("purge", _uge("store", "purge", "--older-than", "0d"), loses=True),
     Action("worker", _work, share=3),
-    Action("page", _page, share=2),
+    Action("page", _page),
+    Action("first start", lambda home: first_start(RunStore(home / "first"))),
 )
 
 
@@ -145,28 +154,26 @@ def _fault(home: Path, action: Action, sums: dict[str, dict[str, str]]) -> str |
             if job.status == "running" and job.pid is None:
                 return f"job {job.id} runs without a process {when}"
         store.tidy()
-    first = RunStore(home / "first")
-    first_start(first)
-    if len(first.list()) < 10 or any(first.faults()):
-        return "the first start is not whole"
+    if action.name == "first start":
+        first = RunStore(home / "first")
+        first_start(first)
+        if len(first.list()) < 10 or any(first.faults()):
+            return "the first start is not whole"
     left = [p for p in home.rglob("*") if abandoned(p) or (p.name.startswith(".") and p.suffix in (".new", ".deleted"))]
     return f"left behind: {sorted(map(str, left))}" if left else None
 
 
 def run(seed: int, quick: bool) -> Iterator[tuple[str, str | None]]:
     """Two hundred kills, the moment drawn from the time that the action takes."""
-    import torch  # noqa: F401  so that what is forked need not load it
-
-    import uge_core.audit
-    import uge_core.runs.sweep
-    import uge_core.training.fit  # noqa: F401
-
     chance = random.Random(seed)
     actions = [action for action in ACTIONS for _ in range(action.share)]
     with place() as home:
         start = home / "start"
         town(start / "town")
-        code = ended(fork(lambda: ACTIONS[2].act(start)), 600)
+        code = ended(fork(lambda: _list_modules(ACTIONS[2].act, start, home / "modules")), 600)
+        for name in (home / "modules").read_text().split() if not code else ():
+            with suppress(ImportError):  # some exist within another one's loading alone
+                importlib.import_module(name)  # so that what is forked need not load it
         if code or len(RunStore(start / "store").list()) != 3:
             raise RuntimeError(f"three runs cannot be trained: exit code {code}")
         sums = {run.id: dict(run.sums) for run in RunStore(start / "store").list()}
@@ -182,7 +189,8 @@ def run(seed: int, quick: bool) -> Iterator[tuple[str, str | None]]:
             began = time.monotonic()
             pid = fork(lambda: action.act(now))
             if share is None:
-                ended(pid, 600)
+                if code := ended(pid, 600):
+                    return f"it fails by itself: exit code {code}"
                 took[action.name] = time.monotonic() - began
             else:
                 time.sleep(share * took[action.name])
@@ -196,6 +204,12 @@ def run(seed: int, quick: bool) -> Iterator[tuple[str, str | None]]:
             action = actions[number % len(actions)]
             share = chance.random()
             yield f"{action.name}: kill {number}, after {share:.2f} of its time", trial(action, share)
+
+
+def _list_modules(act: Callable[[Path], object], start: Path, out: Path) -> None:
+    """Does it, and writes which modules that took."""
+    act(start)
+    out.write_text("\n".join(list(sys.modules)))
 
 
 def _there(pid: int) -> bool:

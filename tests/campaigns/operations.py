@@ -9,6 +9,7 @@ import io
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Action:
         before: what must be there.
         whole: runs that must be finished whenever it is killed, and the factors that their vectors may have.
         promises: after its last COMMIT nothing may be missing on the disk.
+        most: how many kills, evenly spread, where an action does the same for many files.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Action:
     before: Callable[[RunStore], object] = lambda store: train(store, "a1")
     whole: dict[str, list[float]] = field(default_factory=lambda: {"a1": [1.0]})
     promises: bool = True
+    most: int | None = None
 
 
 def _filled(store: RunStore) -> None:
@@ -73,6 +76,7 @@ def format_5(store: RunStore) -> None:
         }.items():
             for column in columns:
                 db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        db.execute("DROP TABLE told")
         db.execute("PRAGMA user_version = 5")
     db.close()
 
@@ -100,7 +104,7 @@ ACTIONS = (
         {},
         promises=False,
     ),
-    Action("first start", lambda at: first_start(_store(at)), lambda store: None, {}, promises=False),
+    Action("first start", lambda at: first_start(_store(at)), lambda store: None, {}, promises=False, most=40),
 )
 
 
@@ -149,7 +153,7 @@ def trials(action: Action, home: Path, most: int | None = None) -> Iterator[tupl
     if action.promises:
         yield f"{action.name}: order", unsynced([step for step in seen if "/store.sqlite" not in step[1]])
     steps = range(len(seen) + 1)
-    for at in steps if most is None else sorted({round(i * len(seen) / most) for i in range(most)}):
+    for at in steps if most is None else sorted({round(i * len(seen) / (most - 1)) for i in range(most)}):
         folder = fresh()
         done = operations(folder, lambda folder=folder: action.act(folder), kill_at=at)  # type: ignore[misc]
         before = "the end" if done is not None else " ".join(seen[at]).replace(str(folder), "").replace("\0", " to ")
@@ -172,6 +176,8 @@ def _fault(folder: Path, action: Action) -> str | None:
 
 def run(seed: int, quick: bool) -> Iterator[tuple[str, str | None]]:
     """Each action, killed before each of its changes."""
+    with place() as home, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        ACTIONS[-2].act(home)  # so that what is forked has loaded what a command needs
     for action in ACTIONS[:9] if quick else ACTIONS:
         with place() as home:
-            yield from trials(action, home, 4 if quick else None)
+            yield from trials(action, home, 4 if quick else action.most)

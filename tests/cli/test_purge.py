@@ -92,11 +92,12 @@ def test_what_killed_processes_left_goes_and_what_is_being_written_stays(
     run = store.list()[0]
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    left = [f"uploads/.new-abc.{gone.pid}/nodes.csv", f"comparisons/a-b.{gone.pid}"]
-    left += [f"checkpoints/.k.cold.npz.{gone.pid}", f"checkpoints/.k.cold.{gone.pid}", f"tensors/abc.{gone.pid}"]
-    left += [f"runs/{run.id}/.audit.json.{gone.pid}", f"runs/.{run.id}.{gone.pid}.new/embedding.npy"]
-    left += [f"runs/.{'f' * 12}.{gone.pid}.deleted/embedding.npy", f"comparisons/{run.id}-{'f' * 12}.json"]
-    stays = [f"uploads/.new-abc.{os.getpid()}/nodes.csv", f"checkpoints/.k.cold.npz.{os.getpid()}"]
+    mark = f"abcd1234.{gone.pid}"
+    left = [f"uploads/.new-{mark}/nodes.csv", f"comparisons/.a-b.json.{mark}"]
+    left += [f"checkpoints/.k.cold.npz.{mark}", f"tensors/.abc.npz.{mark}"]
+    left += [f"runs/{run.id}/.audit.json.{mark}", f"runs/.{run.id}.{mark}.new/embedding.npy"]
+    left += [f"runs/.{'f' * 12}.{mark}.deleted/embedding.npy", f"comparisons/{run.id}-{'f' * 12}.json"]
+    stays = [f"uploads/.new-abcd1234.{os.getpid()}/nodes.csv", f"checkpoints/.k.cold.npz.abcd1234.{os.getpid()}"]
     stays += [f"runs/.{'e' * 12}.{gone.pid}.old/embedding.npy", f"comparisons/{run.id}-{store.list()[1].id}.json"]
     for name in (*left, *stays):
         (store_copy / name).parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +107,7 @@ def test_what_killed_processes_left_goes_and_what_is_being_written_stays(
     assert cli.run(["store", "purge", "--store", str(store_copy), "--older-than", "0d"]) == 0
     said = capsys.readouterr().out
     assert not [name for name in left if (store_copy / name).exists()]
-    assert f".new-abc.{gone.pid}" in said and f"comparisons/a-b.{gone.pid}" in said
+    assert f".new-{mark}" in said and f"comparisons/.a-b.json.{mark}" in said
     assert all((store_copy / name).exists() for name in stays[:3])
 
 

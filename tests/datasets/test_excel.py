@@ -314,12 +314,14 @@ def test_a_directory_of_an_archive_is_not_believed(tmp_path: Path, monkeypatch: 
         excel.read_excel(path)
 
 
-def _with_sheet(path: Path, change: Any) -> None:
-    """Writes a workbook again, with another text in place of its first sheet's."""
+def _with_sheet(path: Path, change: Any, called: str = "xl/worksheets/sheet1.xml") -> None:
+    """Writes a workbook again, with another text in place of its first sheet's, in a file that is called otherwise."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     sheet = "xl/worksheets/sheet1.xml"
-    members[sheet] = change(members[sheet].decode()).encode()
+    members[called] = change(members.pop(sheet).decode()).encode()
+    links = "xl/_rels/workbook.xml.rels"
+    members[links] = members[links].replace(sheet.rpartition("/")[2].encode(), called.rpartition("/")[2].encode())
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -332,3 +334,24 @@ def test_parts_between_elements_are_measured_across_pieces(monkeypatch):
         assert b"".join(excel._pieces(data)) == data
         if size > 6:  # a piece holds a whole tag
             assert excel._parts(excel._ROW, data, lambda row: len(excel._ANY_CELL.findall(row))) == (53, 3)
+
+
+def test_a_sheet_is_looked_at_whatever_its_file_is_called(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "x.xlsx", s=[["id", "g"], [1, "a"], [2, "b"]])
+    last = '<row><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+    _with_sheet(path, lambda sheet: sheet.replace("</sheetData>", last), called="xl/worksheets/sheet1.dat")
+    with pytest.raises(GraphError, match=r"^x.xlsx: unpacks into more than"):
+        excel.read_excel(path)
+
+
+@pytest.mark.parametrize("decoy", ["a/sharedStrings.xml", "customXml/xl/sharedStrings.xml"])
+def test_a_decoy_hides_no_long_text(decoy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = workbook(tmp_path / "x.xlsx", s=[["id", "text"], *([i, "x" * 30_000] for i in range(200))])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in {decoy: b"<sst><si><t>a</t></si></sst>", **members}.items():
+            archive.writestr(name, content)
+    monkeypatch.setenv("UGE_MAX_UNPACKED", "1000000")
+    with pytest.raises(GraphError, match="unpacks into more"):
+        excel.read_excel(path)

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from uge_core.cli.main import run
-from uge_core.datasets import describe, load
+from uge_core.datasets import bounded, describe, load
 from uge_core.datasets.bounded import LIMIT, SHARE, unpacked_limit
 from uge_core.datasets.tables import MOST_COLUMNS
 from uge_core.errors import ConfigError, GraphError, NotRecognised
@@ -319,6 +319,7 @@ def test_a_gzip_bomb_is_not_unpacked(write, monkeypatch, name):
 
 def test_the_limit_can_be_set(monkeypatch):
     monkeypatch.delenv("UGE_MAX_UNPACKED", raising=False)
+    monkeypatch.setattr(bounded, "_CONTAINER", ())
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert unpacked_limit() == min(LIMIT, memory // SHARE)
     monkeypatch.setattr(os, "sysconf_names", {})
@@ -329,6 +330,15 @@ def test_the_limit_can_be_set(monkeypatch):
         monkeypatch.setenv("UGE_MAX_UNPACKED", wrong)
         with pytest.raises(ConfigError, match=r"UGE_MAX_UNPACKED: found .*; allowed: a whole number of bytes above 0"):
             unpacked_limit()
+
+
+@pytest.mark.parametrize(("said", "allowed"), [("536870912\n", 2**25), ("max\n", None), (f"{2**63 - 4096}\n", None)])
+def test_a_container_has_less_memory_than_its_machine(monkeypatch, tmp_path, said, allowed):
+    monkeypatch.delenv("UGE_MAX_UNPACKED", raising=False)
+    (tmp_path / "memory.max").write_text(said)
+    monkeypatch.setattr(bounded, "_CONTAINER", (tmp_path / "none", tmp_path / "memory.max"))
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert unpacked_limit() == (allowed or min(LIMIT, memory // SHARE))
 
 
 def test_an_archive_that_unpacks_into_too_much(write, monkeypatch):

@@ -10,6 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
 from uge_core import registry
+from uge_core.explore.whatif.edits import DropEdges, MergeValues
+from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.graph.graph import Attribute
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,3 +162,19 @@ def test_one_run_and_an_attribute_with_one_value(app: AppTest, tmp_path: Path, m
         for page in TITLES:
             opened(app, page)
             assert app.session_state["frame_attribute"] == attribute
+
+
+def test_a_report_asks_about_scenarios_that_name_people_alone(
+    store_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = uge.RunStore(store_copy)
+    data = store.list()[0].dataset["fingerprint"]
+    kept = Scenarios(store)
+    nobody = kept.save(Scenario(data, (MergeValues("city", ("a", "b"), "ab"),), "together"))
+    named = kept.save(Scenario(data, (DropEdges((("p1", "p2"),)),), "without a friend"))
+    monkeypatch.setenv("UGE_STORE", str(store_copy))
+    app = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120).run()
+    app.switch_page("report.py").run()
+    for chosen, asked in (([nobody], False), ([nobody, named], True)):
+        app.multiselect(key="report_scenarios").set_value(chosen).run()
+        assert not app.exception and [c.key == "report_sensitive" for c in app.checkbox] == [True] * asked

@@ -260,3 +260,12 @@ def test_the_web_process_stays_without_torch(tmp_path: Path) -> None:
         env={"PATH": "", "UGE_STORE": str(tmp_path), "PYTHONPATH": str(ROOT)},
     )
     assert done.stdout.strip().splitlines()[-1:] == ["[]"], done.stderr
+
+
+def test_uploads_are_said_to_be_for_all_readers_where_people_sign_in(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "readable by you alone" in words(app)
+    monkeypatch.setattr("streamlit.user_info._get_user_info", lambda: {"is_logged_in": True})
+    app.run()
+    assert "readable by the readers of this dashboard" in words(app) and "you alone" not in words(app)

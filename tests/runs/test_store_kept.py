@@ -24,7 +24,9 @@ from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import StoreError
 from uge_core.explore.whatif.scenario import Scenarios
 from uge_core.files import sealed, temporary_folder, unsealed, write_atomically
+from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.processes import run_bound
+from uge_core.runs.disclosure import Release, note_told, told_before
 from uge_core.runs.sample_audit import first_start
 from uge_core.runs.store import RunStore
 
@@ -212,7 +214,7 @@ def test_a_cancelling_is_not_forgotten_when_the_machine_starts_again(store: RunS
 def test_a_dangling_link_and_what_lies_beside_the_store_are_purged(store: RunStore) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    link, beside = store.root / "uploads" / "link", store.root.parent / f".store.x.{gone.pid}"
+    link, beside = store.root / "uploads" / "link", store.root.parent / f".store.abcd1234.{gone.pid}"
     link.parent.mkdir()
     link.symlink_to(store.root / "nowhere")
     (beside / "store").mkdir(parents=True)
@@ -288,3 +290,21 @@ def test_a_damaged_audit_is_measured_again(
     assert cli.run(["audit", run.id, *where]) in (0, 3)
     assert f"measure it again with uge audit {run.id}" in capsys.readouterr().err
     assert (store.load(run.id).audit or {})["rows"] == json.loads(before)["rows"] and not list(store.faults())
+
+
+def test_the_ledger_of_what_was_told_outlives_runs_and_disturbs_nothing(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "store")
+    codes = np.repeat([0, 1], 20)
+    edges = np.stack([np.arange(39), np.arange(1, 40)])
+    graph = AttributedGraph("made", 40, edges, (Attribute("x", codes, ("a", "b")),))
+    for run_id in ("a1", "b2"):
+        train(store, run_id)
+    note_told(store, graph, {"x": "level"}, Release())
+    before = told_before(store, graph)["x"]
+    assert before and not list(store.faults())
+    store.archive(["a1"])
+    assert not list(store.faults()) and store.load("a1").archived  # rows are still sealed beside it
+    store.delete("a1")
+    assert cli.run(["store", "purge", "--older-than", "0d", "--store", str(store.root)]) == 0
+    assert cli.run(["doctor", "--check", "--store", str(store.root)]) == 0
+    assert not store.list(archived=True) and told_before(store, graph)["x"] == before

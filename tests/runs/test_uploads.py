@@ -2,6 +2,7 @@
 
 import io
 import stat
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,9 @@ import pytest
 from scipy import sparse
 
 import uge_core.runs.uploads as kept
+from tests.campaigns._harness import operations
+from tests.campaigns.disks import fill, may_mount, small_disk
+from uge_core.cli.purge import older_than
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.dashboard.queue import removal
 from uge_core.datasets import load
@@ -87,6 +91,55 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         save_upload("g", files(e__csv=b"x"), RunStore(tmp_path / "file"))
     with pytest.raises(GraphError, match="no file was chosen"):
         save_upload("g", [], RunStore(tmp_path))
+
+
+@pytest.mark.parametrize("what", ["removal", "upload"])
+def test_a_process_that_is_killed_leaves_no_half_upload(what: str, tmp_path: Path) -> None:
+    def act(store: RunStore) -> None:
+        if what == "removal":
+            remove_upload("friends", store)
+        else:
+            save_upload("mine", files(e__csv=b"x", n__csv=b"y"), store)
+
+    def fresh(name: object) -> RunStore:
+        store = RunStore(tmp_path / str(name) / "store")
+        save_upload("friends", files(e__csv=b"x", n__csv=b"y"), store)
+        return store
+
+    steps = operations(tmp_path, lambda: act(fresh("whole")))
+    assert steps is not None
+    begun = next(i for i, (kind, path) in enumerate(steps) if kind == "rename" and path.endswith("friends")) + 2
+    for at in range(begun, len(steps)):
+        assert operations(tmp_path, lambda at=at: act(fresh(at)), kill_at=at) is None  # type: ignore[misc]
+        store = RunStore(tmp_path / str(at) / "store")
+        there = list_uploads(store)
+        assert all(upload.files == ("e.csv", "n.csv") for upload in there)
+        save_upload("others", files(e__csv=b"x"), store)
+        assert {path.name for path in uploads_folder(store).iterdir()} == {"others", *(u.name for u in there)}
+
+
+def test_a_full_disk_is_said(store: RunStore) -> None:
+    if not may_mount():
+        pytest.skip("may not mount a small disk")
+    with small_disk() as home:
+        small = RunStore(home / "store")
+        save_upload("friends", files(e__csv=b"x"), small)
+        fill(home, 8192)
+        with pytest.raises(
+            StoreError, match=r"uploads cannot be kept there: the disk at .* is full .*; nothing that was"
+        ):
+            save_upload("mine", files(e__csv=b"1,2\n" * 20_000), small)
+        assert [u.name for u in list_uploads(small)] == ["friends"] and len(list(uploads_folder(small).iterdir())) == 1
+        fill(home, 0)
+        remove_upload("friends", small)
+        assert list(uploads_folder(small).iterdir()) == []
+
+
+def test_an_upload_called_like_a_leftover_is_none(store: RunStore) -> None:
+    upload = save_upload("friends.4194305", files(e__csv=b"x"), store)
+    assert upload.name == "friends.4194305"
+    store.begin("f" * 12, {"method": "none", "backbone": "gcn"}, {"name": "x", "fingerprint": "0", "source": None})
+    assert not any("leftover" in old.what for old in older_than(timedelta(0), store))
 
 
 def test_edits_of_its_people_go_with_the_upload_and_with_the_last_run(store: RunStore) -> None:

@@ -219,7 +219,7 @@ class _Matched:
         """By group and decile of training degree."""
         job = self._job
         assert job.split is not None
-        cell = self._counted(degree_cells(job.graph, self._group, job.split.train))
+        cell = degree_cells(job.graph, self._group, job.split.train, job.disclosure.least)
         return matched_lists(job.graph, job.split.test, cell, twin=False, seed=job.split_seed)
 
     def rows(self, member: _Member) -> list[Row]:

@@ -115,7 +115,7 @@ def matched_lists(
     return MatchedLists(matched, uniform, found, unknown, alone)
 
 
-def degree_cells(graph: AttributedGraph, group: IntArray, edges: IntArray) -> IntArray:
+def degree_cells(graph: AttributedGraph, group: IntArray, edges: IntArray, least: int = 0) -> IntArray:
     """(N,) cells of people of one group and one decile of training degree; -1 where the group is unknown.
 
     The edges between deciles are quantiles of people's degrees, so that people of one degree share a decile.
@@ -124,13 +124,23 @@ def degree_cells(graph: AttributedGraph, group: IntArray, edges: IntArray) -> In
         graph: the graph, for its size and sides.
         group: (N,) group of each node, below 0 unknown.
         edges: (2, E) the training edges.
+        least: deciles of a group with fewer people count as one with those above, the highest with those below.
     """
     degree = np.bincount(edges.ravel(), minlength=graph.num_nodes)
     people = degree[: graph.num_users or graph.num_nodes]
     # a degree that people have, and no mean of two, which rounding could move
     bounds = np.quantile(people, np.arange(1, DECILES) / DECILES, method="inverted_cdf")
     decile = np.searchsorted(bounds, degree, side="left")
-    return np.where(group >= 0, group * DECILES + decile, -1)
+    size = np.zeros((max(int(group.max(initial=-1)) + 1, 1), DECILES), dtype=np.int64)
+    np.add.at(size, (group[group >= 0], decile[group >= 0]), 1)
+    joined = np.zeros_like(size)
+    for g, sizes in enumerate(size.tolist()):
+        first, total, rest = 0, 0, sum(sizes)
+        for d, n in enumerate(sizes):
+            joined[g, d], total, rest = first, total + n, rest - n
+            if total >= least and rest >= least:
+                first, total = d + 1, 0
+    return np.where(group >= 0, group * DECILES + joined[group, decile], -1)
 
 
 def crossed(codes: Sequence[IntArray]) -> IntArray:

@@ -90,18 +90,20 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
         "copy of a .pt file": store.tensors.glob("*.npz"),
         "checkpoint": (path for path in store.checkpoints.glob("*.npz") if path not in needed),
         "comparison": (path for path in store.comparisons.glob("*.json") if not there.issuperset(path.stem.split("-"))),
-        "leftover": (path for path in _leftovers(store)),
+        "leftover": _dangling_and_beside(store),
     }
     for what, paths in files.items():
         for path in sorted(paths):
             with suppress(FileNotFoundError):
                 # Of a link itself: what it names may be gone.
                 yield Old(f"{what} {path.name}", now - path.lstat().st_mtime, partial(_drop_file, path))
+    for path in store.leftovers():
+        with suppress(FileNotFoundError):
+            yield Old(f"leftover {path.name}", now - path.lstat().st_mtime, partial(_drop_leftover, path, store))
 
 
-def _leftovers(store: RunStore) -> Iterator[Path]:
-    """What killed processes left in the store, beside it, and among the machine's temporary files."""
-    yield from filter(abandoned, store.root.rglob("*"))
+def _dangling_and_beside(store: RunStore) -> Iterator[Path]:
+    """Links in the store to what is gone, and what killed processes left beside it and among the machine's temporary files."""
     yield from (path for path in store.root.rglob("*") if path.is_symlink() and not path.exists())
     for folder, prefix in (
         (store.root.absolute().parent, f".{store.root.name}."),
@@ -119,6 +121,13 @@ def _drop_scenario(stored: StoredScenario, store: RunStore) -> list[str]:
 def _drop_job(job: Job, store: RunStore) -> list[str]:
     Queue(store).remove(job.id)
     return [f"job {job.id}, with its log"]
+
+
+def _drop_leftover(path: Path, store: RunStore) -> Sequence[str]:
+    gone = store.discard([path])
+    if not gone and path.exists():
+        raise StoreError(f"{path} cannot be removed; see to who may write there, and try again")
+    return gone
 
 
 def _drop_file(path: Path) -> list[str]:

@@ -137,6 +137,7 @@ if TYPE_CHECKING:
     from uge_core.views.report import Sheet as Sheet
     from uge_core.views.report import browser as browser
     from uge_core.views.report import contents as contents
+    from uge_core.views.report.scenarios import naming as naming
     from uge_core.views.tradeoff import QUALITIES as QUALITIES
     from uge_core.views.tradeoff import TRADEOFF_METRICS as TRADEOFF_METRICS
     from uge_core.views.tradeoff import TradeoffView as TradeoffView

@@ -90,7 +90,7 @@ class Gate:
             await self._app(scope, receive, _with_headers(send))
         else:
             # Streamlit takes a page of the name that was asked for without looking further.
-            origin = urlsplit(asked.headers.get("origin", "")).netloc
+            origin = _page(asked.headers.get("origin", ""))
             if origin:
                 rest = [(name, value) for name, value in scope["headers"] if name != b"host"]
                 scope = {**scope, "headers": [(b"host", origin.encode("latin-1")), *rest]}
@@ -120,7 +120,7 @@ class Gate:
         origin = asked.headers.get("origin")
         if origin is None or origin in self._origins():
             return None
-        if (page := urlsplit(origin).netloc) and page == asked.headers["host"]:
+        if (page := _page(origin)) and page == asked.headers["host"]:
             return None
         # A proxy may ask for another name than that of the page which it serves. Another port is another server.
         named = [h for h in self._hosts() if h and h not in ("*", *LOOPBACK)]
@@ -148,6 +148,14 @@ class Gate:
         if scope["method"] in ("GET", "HEAD") and (path in _OPEN or getattr(route, "name", None) == _FILES):
             return None
         return _Refusal(401, "sign in on the dashboard first")
+
+
+def _page(origin: str) -> str:
+    """The name and port in an Origin header; empty where there is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _name(host: str) -> str | None:

@@ -11,6 +11,7 @@ import io
 import os
 import stat
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +23,8 @@ SHARE = 16
 """A table takes some six times its text in memory while it is read, and the graph about as much again."""
 LIMIT_VARIABLE = "UGE_MAX_UNPACKED"
 """The environment variable, in bytes, that takes the place of both."""
+_CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where Linux says how much memory a container may take, in its control groups' two versions."""
 _GZIP = b"\x1f\x8b"
 _DEFLATED = 1032
 """What deflate makes of a byte at most."""
@@ -37,7 +40,7 @@ _SPECIAL = (
 
 
 def unpacked_limit() -> int:
-    """The bytes that one file may unpack into: what the variable says, else a 16th of the memory, at most `LIMIT`.
+    """The bytes that one file may unpack into: what the variable says, else a 16th of the memory of the machine or container, at most `LIMIT`.
 
     Raises:
         ConfigError: the environment variable holds no whole number above 0.
@@ -51,10 +54,14 @@ def unpacked_limit() -> int:
 
 
 def _memory() -> int:
-    """The bytes of memory that this machine has, or plenty where it does not say."""
-    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        return LIMIT * SHARE
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """The bytes of memory that this machine has, or the container in it, or plenty where neither says."""
+    found = [LIMIT * SHARE]
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for path in _CONTAINER:
+        with suppress(OSError, ValueError):  # ValueError: "max", no limit
+            found.append(int(path.read_text()))
+    return min(found)
 
 
 def too_large(path: Path) -> GraphError:

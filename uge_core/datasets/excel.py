@@ -32,6 +32,8 @@ NAME_SHEETS = "name the sheet of links 'edges' and the sheet of people 'nodes'"
 _MOST_DIGITS = 15  # that Excel keeps of a number
 _LONGEST_NAME = 80
 _LOCKED = b"\xd0\xcf\x11\xe0"  # old workbooks begin so too
+_SHARED = re.compile(rb"<(?:\w+:)?sst\b")  # the element that all shared texts stand in
+_HEAD = 2**16
 _TEXT = re.compile(rb"<(?:\w+:)?si[\s>]")
 _TEXT_CELL = re.compile(rb"""\bt\s*=\s*["']s["']""")
 _CELLS = b"sheetData"
@@ -237,14 +239,13 @@ def _refuse_others(path: Path) -> None:
 def _refuse_large(path: Path) -> None:
     """Refuses a workbook of which a reader would make too much: it keeps a text once, however many cells hold it."""
     with zipfile.ZipFile(path) as archive:
+        # Whatever they are called: a workbook says itself which of its files are sheets.
         members = archive.infolist()
-        texts = next((m for m in members if m.filename.endswith("sharedStrings.xml")), None)
-        if texts is None:
-            return
-        _, longest = _parts(_TEXT, archive.read(texts), len)
+        contents = (archive.read(m) for m in members)
+        texts = (data for data in contents if _SHARED.search(data[:_HEAD]))
+        longest = max((_parts(_TEXT, data, len)[1] for data in texts), default=0)
         if longest > 2**10:
-            sheets = (archive.read(m) for m in members if "worksheets/" in m.filename)
-            cells = sum(len(_TEXT_CELL.findall(piece)) for sheet in sheets for piece in _pieces(sheet))
+            cells = sum(len(_TEXT_CELL.findall(piece)) for m in members for piece in _pieces(archive.read(m)))
             if longest * cells > unpacked_limit():
                 raise too_large(path)
 
@@ -253,7 +254,7 @@ def _refuse_wide(path: Path) -> None:
     """Refuses sheets of which a reader would make too much: it makes room for all cells up to the last one."""
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            data = archive.read(member) if member.filename.lower().endswith(".xml") else b""
+            data = archive.read(member)
             if _CELLS in data and _extent(data) * _CELL_BYTES > unpacked_limit():
                 raise too_large(path)
 

@@ -146,26 +146,32 @@ class Release:
         group = np.where(classes >= 0, classes, np.where(people, num, -1))
         if attribute.side == "items":
             return Cut(classes, classes, np.arange(num + 1), np.zeros(num + 1, dtype=np.int64), num + 1)
-        within, linked = self._within(attribute, graph, group, num) if self.padded else (np.zeros_like(group), 0)
+        size = np.bincount(group[group >= 0], minlength=num + 1)
+        others = list(self._others(attribute, graph, group, num)) if self.padded else []
+        own = removals(size, np.zeros(len(size), dtype=np.int64), self.least) == 0
+        within = np.zeros_like(group)
+        for part, table in others:
+            if _subtracts(table, own, self.least):
+                within = np.unique(within * len(table) + part, return_inverse=True)[1]
         key = np.where(group >= 0, within * (num + 1) + group, -1)
         atoms = np.unique(key[key >= 0])
         atom = np.where(key >= 0, np.searchsorted(atoms, key), -1)
         size = np.bincount(atom[atom >= 0], minlength=len(atoms))
-        if self.padded:
-            out = removals(size, atoms // (num + 1), self.least)
-            if linked > 1 and out.any():  # sums over several attributes' groups would have to stay open at once
-                out = size
-        else:
-            out = np.where(size < self.least, size, 0)
-        return Cut(group, atom, atoms % (num + 1), out, num + 1)
+        out = removals(size, atoms // (num + 1), self.least) if self.padded else np.where(size < self.least, size, 0)
+        cut = Cut(group, atom, atoms % (num + 1), out, num + 1)
+        told = cut.of_groups[1] == 0
+        if any(_subtracts(table, told, self.least) for _, table in others):  # nothing hides the small ones
+            cut = replace(cut, out=size)
+        return cut
 
-    def _within(self, attribute: Attribute, graph: AttributedGraph, group: IntArray, num: int) -> tuple[IntArray, int]:
-        """(N,) in which group each person is of attributes whose told sizes give small numbers away, and how many these are.
+    def _others(
+        self, attribute: Attribute, graph: AttributedGraph, group: IntArray, num: int
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """(N,) each person's group of each attribute that is told before this one, and (A, G + 1) people of both groups.
 
         Where two attributes leave combinations empty (districts of counties, under 30 and under 31), those who know that
         can subtract the sizes of one from those of the other.
         """
-        within, linked = np.zeros(len(group), dtype=np.int64), 0
         order = [a.name for a in graph.audited]
         mine = (num, order.index(attribute.name) if attribute.name in order else len(order))
         for place, other in enumerate(graph.audited):
@@ -174,14 +180,12 @@ class Release:
             codes = np.where(other.known, other.codes, other.num_values)
             size = np.bincount(codes[group >= 0], minlength=other.num_values + 1)
             out = removals(size, np.zeros(len(size), dtype=np.int64), self.least)
-            # A small group and the one that hides it are told together alone.
+            # A small group and those that hide it are told together alone.
             merged = np.where(out > 0, np.flatnonzero(np.append(out, 1) > 0)[0], np.arange(len(size)))
             part = merged[codes]
             table = np.zeros((len(size), num + 1), dtype=np.int64)
             np.add.at(table, (part[group >= 0], group[group >= 0]), 1)
-            if _subtracts(table, self.least):
-                within, linked = np.unique(within * len(size) + part, return_inverse=True)[1], linked + 1
-        return within, linked
+            yield part, table
 
     def counted(self, cell: IntArray, num_cells: int) -> tuple[BoolArray, BoolArray]:
         """Edges or lists without those of small cells, and without those of one cell that hide how many these are."""
@@ -246,18 +250,22 @@ def _ring(table: IntArray, hidden: BoolArray, row: int, column: int) -> tuple[li
     return [row, row, int(r), int(r)], [column, int(c), column, int(c)]
 
 
-def _subtracts(table: IntArray, least: int) -> bool:
+def _subtracts(table: IntArray, told_columns: BoolArray, least: int) -> bool:
     """Whether sums over rows and columns, with knowledge of which combinations are empty, pin a small one.
 
     Of a large table it is asked only whether columns lie in one row each, but for a few people.
+
+    Args:
+        table: (A, B) people of each combination.
+        told_columns: (B,) of which columns the sum is told as it is.
+        least: under how many a combination is small.
     """
     small = (table > 0) & (table < least)
     if not small.any() or (table > 0).all():
         return False
-    told = [np.ones(n, dtype=bool) for n in table.shape]
+    told = [np.ones(table.shape[0], dtype=bool), told_columns]
     if (table > 0).sum() > _MOST_COMBINATIONS:
         return bool((table.max(axis=0) > 0.9 * np.maximum(table.sum(axis=0), 1))[table.any(axis=0)].all())
-    told[1] &= table.sum(axis=0) >= least
     return pinned(table, table > 0, small, told, least, fewest=0) is not None
 
 

@@ -31,7 +31,7 @@ import numpy as np
 from uge_core.arrays import FloatArray
 from uge_core.datasets.layouts.sample import PLACES
 from uge_core.errors import StoreError
-from uge_core.files import full, remove_abandoned, sync
+from uge_core.files import full, mark, remove_abandoned, sync
 from uge_core.graph.graph import AttributedGraph
 from uge_core.machine import version
 from uge_core.runs.database import refresh_leads
@@ -234,7 +234,7 @@ def _close(path: Path) -> None:
 
 
 def _pack(root: Path, out: Path) -> None:
-    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    temporary = out.with_name(f".{out.name}.{mark()}")
     kept = [root / "store.sqlite", *sorted(p for p in (root / "runs").rglob("*") if p.is_file())]
     with zipfile.ZipFile(temporary, "w") as packed:
         for path in kept:

@@ -28,7 +28,6 @@ import glob
 import hashlib
 import json
 import os
-import secrets
 import shutil
 import sqlite3
 import time
@@ -45,7 +44,18 @@ import pandas as pd
 
 from uge_core.audit.base import RowRecord
 from uge_core.errors import RunNotFound, StoreError
-from uge_core.files import abandoned, digest, digest_anew, full, make_folder, remove, sync, unsealed, write_atomically
+from uge_core.files import (
+    abandoned,
+    digest,
+    digest_anew,
+    full,
+    make_folder,
+    mark,
+    remove,
+    sync,
+    unsealed,
+    write_atomically,
+)
 from uge_core.machine import alive, birth
 from uge_core.machine import default_root as default_root
 from uge_core.runs import upgrade
@@ -70,7 +80,7 @@ from uge_core.runs.database import (
     text_sum,
     use_wal,
 )
-from uge_core.runs.stored_run import AUDIT, StoredRun, pending
+from uge_core.runs.stored_run import AUDIT, StoredRun, pending, places
 from uge_core.runs.timing import Timing
 from uge_core.training import checkpoint
 
@@ -201,8 +211,9 @@ class RunStore:
     ) -> None:
         """Stores what training gave, in one step, and drops an earlier result and audit of the same run."""
         config = self.load(run_id).config
-        result = f"{secrets.token_hex(4)}.{os.getpid()}"
+        result = mark()
         new = self._new(run_id, result)
+        asked = False
         try:
             with self._guarded():
                 new.mkdir(parents=True)
@@ -231,15 +242,18 @@ class RunStore:
                 sync(new)
                 sync(new.parent)
             with self.writing() as db:
+                asked = True
                 db.execute(
                     "UPDATE runs SET status = 'finished', finished = ?, seconds = ?, device = ?, pid = NULL, born = NULL,"
                     " reason = NULL, audit = NULL, lead = NULL, result = ?, sums = ? WHERE id = ?",
                     (time.time(), seconds, device, result, dumps(sums), run_id),
                 )
-        except BaseException:
-            shutil.rmtree(new, ignore_errors=True)
-            raise
-        self._settle(run_id)
+        finally:
+            # From COMMIT on the row names what was written, whatever is raised after it.
+            if asked:
+                self._settle(run_id)
+            else:
+                shutil.rmtree(new, ignore_errors=True)
 
     def adopt(self, *run_ids: str) -> None:
         """Takes the files of runs as they lie now for those that they are to have."""
@@ -276,24 +290,22 @@ class RunStore:
         brief = [{**row, "cells": []} for row in record.get("rows", ())]
         audit, lead, whole = dumps({"rows": brief}), lead_text(brief), dumps(record, indent=2).encode()
         sums = {AUDIT: hashlib.sha256(whole).hexdigest(), "audit": text_sum(audit), "lead": text_sum(lead)}
-        new = None
+        asked = False
         try:
             with self.writing() as db:
                 row = self._row(db, run_id)
+                asked = True
                 folder = self._folder(run_id, row["result"])
                 make_folder(folder)
-                new = pending(folder / AUDIT, sums[AUDIT])
-                write_atomically(new, lambda file: file.write(whole))
+                write_atomically(pending(folder / AUDIT, sums[AUDIT]), lambda file: file.write(whole))
                 db.execute(
                     "UPDATE runs SET audit = ?, lead = ?, sums = ? WHERE id = ?",
-                    (audit, lead, dumps(brief_record(row["sums"]) | sums), run_id),
+                    (audit, lead, dumps({**_sums(row), **sums}), run_id),
                 )
                 refresh_leads(db)
-        except BaseException:
-            if new is not None:
-                new.unlink(missing_ok=True)
-            raise
-        self._settle(run_id)
+        finally:
+            if asked:
+                self._settle(run_id)
 
     def load(self, run_id: str) -> StoredRun:
         """The run with this id.
@@ -365,10 +377,11 @@ class RunStore:
             RunNotFound: no run has this id.
             StoreError: a living process is training it.
         """
-        run = self._load(run_id)
-        if run.status == "running":
-            raise StoreError(f"run {run_id} is being trained; stop it before deleting it")
+        self._load(run_id)  # so that nothing is made where there is none
         with self.writing() as db:
+            run = self._run(self._row(db, run_id))
+            if run.status == "running":
+                raise StoreError(f"run {run_id} is being trained; stop it before deleting it")
             db.execute("UPDATE runs SET status = ?, pid = NULL, born = NULL WHERE id = ?", (_DELETING, run_id))
         audit = ", with its audit" if run.audited else ""
         return [f"run {run_id} ({run.status}) from the list{audit}", *self._complete(run_id)]
@@ -416,12 +429,34 @@ class RunStore:
         for row in rows:
             if self._unsettled(row["id"]):
                 removed = [*removed, *self._settle(row["id"])]
-        for path in sorted(self.root.rglob(".*")):
-            if abandoned(path):
-                with suppress(OSError):
-                    remove(path)
-                    removed = [*removed, str(path)]
+        return [*removed, *self.discard(self.leftovers())]
+
+    def leftovers(self) -> Sequence[Path]:
+        """What killed processes left half done in the store, but for results that runs' rows name."""
+        with self.reading() as db:
+            named = self._named(db) if db else set()
+        return sorted(path for path in self.root.rglob(".*") if abandoned(path) and path not in named)
+
+    def discard(self, leftovers: Collection[Path]) -> Sequence[str]:
+        """Removes leftovers as far as they may be removed, and says which; one that a row names by now stays.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        removed = []
+        if leftovers:
+            with self.writing() as db:
+                named = self._named(db)
+                for path in leftovers:
+                    if path not in named:
+                        with suppress(OSError):
+                            remove(path)
+                            removed.append(str(path))
         return removed
+
+    def _named(self, db: sqlite3.Connection) -> set[Path]:
+        """Where results lie that rows name, as long as they have not got their places."""
+        return {self._new(*row) for row in db.execute("SELECT id, result FROM runs WHERE result IS NOT NULL")}
 
     def faults(self) -> Iterator[str]:
         """Reads all that is stored, and names what is not as it was written."""
@@ -435,7 +470,7 @@ class RunStore:
                 for row in db.execute(f"SELECT * FROM {table}"):
                     if not fits(table, row) and table != "runs":
                         yield f"a row of {table} in store.sqlite ({str(row[columns[0]])[:40]}) differs from its SHA-256"
-                    elif table == "runs" and not _as_written(row["lead"], _sums(row)):
+                    elif table == "runs" and row["lead"] and _sums(row).get("lead") != text_sum(row["lead"]):
                         yield f"run {row['id']}: the rows of its audit that lists show differ from their SHA-256"
         for run in self.list(archived=True):
             if run.status == "damaged":
@@ -492,7 +527,12 @@ class RunStore:
     def forget_edits(self, doomed: Callable[[Mapping[str, Any]], bool]) -> None:
         """Blanks the scenarios for which `doomed` holds in jobs that are over; such a job cannot be resumed."""
         with self.writing() as db:
-            for row in db.execute("SELECT id, settings FROM jobs WHERE status NOT IN ('queued', 'running')").fetchall():
+            for row in db.execute("SELECT * FROM jobs").fetchall():
+                if not fits("jobs", row):  # nobody knows whose edits it holds, and it is never resumed
+                    db.execute("UPDATE jobs SET settings = '{}' WHERE id = ?", (row["id"],))
+                    continue
+                if row["status"] in ("queued", "running"):
+                    continue
                 settings = json.loads(row["settings"])
                 made = settings.get("scenario") or {}
                 if "edits" in made and doomed(made):
@@ -500,7 +540,7 @@ class RunStore:
                     db.execute("UPDATE jobs SET settings = ? WHERE id = ?", (dumps(settings), row["id"]))
 
     def _temporaries(self, run_id: str) -> Sequence[Path]:
-        """Folders of a run left under temporary names: `.RUN.TOKEN.PID.new`, `.RUN.PID.deleted`."""
+        """Folders of a run left under temporary names: `.RUN.TOKEN.PID.new`, `.RUN.TOKEN.PID.deleted`."""
         return sorted((self.root / "runs").glob(f".{glob.escape(run_id)}.*"))
 
     def _new(self, run_id: str, result: str) -> Path:
@@ -514,8 +554,11 @@ class RunStore:
             return new
         return folder
 
-    def _row(self, db: sqlite3.Connection, run_id: str) -> sqlite3.Row:
-        row = db.execute("SELECT * FROM runs WHERE id = ? AND status != ?", (run_id, _DELETING)).fetchone()
+    def _row(self, db: sqlite3.Connection | None, run_id: str) -> sqlite3.Row:
+        row = None
+        if db:
+            query = "SELECT *, audit IS NOT NULL AS audited FROM runs WHERE id = ? AND status != ?"
+            row = db.execute(query, (run_id, _DELETING)).fetchone()
         if row is None:
             raise self._not_found(db, run_id)
         found: sqlite3.Row = row
@@ -528,12 +571,12 @@ class RunStore:
         """
         removed: Sequence[str] = ()
         with suppress(StoreError), self.writing() as db:
-            row = self._row(db, run_id)
-            removed = self._tidy(run_id, row["result"], lambda pid: pid == os.getpid() or birth(pid) is None)
-            audit = self._folder(run_id, row["result"]) / AUDIT
-            wanted = brief_record(row["sums"]).get(AUDIT)
+            row = db.execute("SELECT result, sums FROM runs WHERE id = ?", (run_id,)).fetchone()
+            result, sums = (row["result"], _sums(row)) if row else (None, {})
+            removed = self._tidy(run_id, result, lambda pid: pid == os.getpid() or birth(pid) is None)
+            audit = self._folder(run_id, result) / AUDIT
             for path in audit.parent.glob(f".{AUDIT}.*.new"):
-                if wanted and path == pending(audit, wanted):
+                if AUDIT in sums and path == pending(audit, sums[AUDIT]):
                     path.replace(audit)
                 else:
                     path.unlink()
@@ -558,7 +601,7 @@ class RunStore:
         there = self._folder(run_id, result)
         if there != folder:
             if folder.exists():
-                old = folder.with_name(f".{run_id}.{os.getpid()}.deleted")
+                old = folder.with_name(f".{run_id}.{mark()}.deleted")
                 folder.rename(old)
                 shutil.rmtree(old, ignore_errors=True)
             there.rename(folder)
@@ -572,12 +615,7 @@ class RunStore:
 
     def _load(self, run_id: str) -> StoredRun:
         with self.reading() as db:
-            row = None
-            if db:
-                query = f"SELECT {RUN_COLUMNS}, audit FROM runs WHERE id = ? AND status != ?"
-                row = db.execute(query, (run_id, _DELETING)).fetchone()
-            if row is None:
-                raise self._not_found(db, run_id)
+            row = self._row(db, run_id)
         return self._run(row)
 
     def _run(
@@ -620,7 +658,7 @@ class RunStore:
                     wrong = "differs from the SHA-256 that is kept of it"
                     raise Misfit
                 audited = bool(row["audited"])
-                if audited and not any(p.exists() for p in _audits(folder, sums)):
+                if audited and not any(p.exists() for p in places(folder, row["id"], AUDIT, sums.get(AUDIT))):
                     audited, reason = False, f"its {AUDIT} is gone; uge audit {row['id']} measures it again"
                 if audited and read:
                     rows = tuple(read(row["audit"], "rows")["rows"])
@@ -852,13 +890,6 @@ def _sums(row: sqlite3.Row) -> Mapping[str, str]:
     with suppress(ValueError):
         return brief_record(row["sums"])
     return {}
-
-
-def _audits(folder: Path, sums: Mapping[str, str]) -> Iterator[Path]:
-    """Where a run's audit may lie."""
-    yield folder / AUDIT
-    if AUDIT in sums:
-        yield pending(folder / AUDIT, sums[AUDIT])
 
 
 def _as_written(text: str | None, sums: Mapping[str, str]) -> bool:

@@ -154,7 +154,7 @@ class StoredRun:
         if wanted is None:
             raise StoreError(f"run {self.id} ({self.status}) has no {name} in {self.folder}; {remedy}")
         why = "is gone"
-        for place in (path, pending(path, wanted)):
+        for place in places(self.folder, self.id, name, wanted):
             try:
                 if read(place) == wanted:
                     return place
@@ -170,7 +170,11 @@ class StoredRun:
     def _read(self, name: str, reader: Callable[[Path], Any]) -> Any:
         path = self._whole(name)
         try:
-            return reader(path)
+            try:
+                return reader(path)
+            except FileNotFoundError:  # it has just got its place
+                path = self._whole(name)
+                return reader(path)
         except OSError as error:
             # numpy says OSError without a number of a file it cannot make out.
             why = error.strerror or "truncated, or of another kind"
@@ -195,6 +199,14 @@ class StoredRun:
 
         record: dict[str, Any] = self._read(name, reader)
         return record
+
+
+def places(folder: Path, run_id: str, name: str, sha256: str | None) -> Iterator[Path]:
+    """Where a run's file may lie: in its folder, or, as results get their places meanwhile, in the one named as the run."""
+    for path in dict.fromkeys((folder / name, folder.with_name(run_id) / name)):
+        yield path
+        if sha256 is not None:
+            yield pending(path, sha256)
 
 
 def pending(path: Path, sha256: str) -> Path:

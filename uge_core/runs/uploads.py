@@ -1,7 +1,9 @@
 """Files that were brought through the browser: a folder each below ``STORE/uploads``, for their user's eyes alone.
 
-A folder is written under a temporary name and renamed, so that there is never half an upload. Files keep their names,
-but for what a path could not hold; nothing in them is looked at here. They stay until they are removed.
+A folder is written under a temporary name, brought to the disk and renamed, and renamed again before its files go, so
+that there is never half an upload: what a killed process leaves is not listed, and goes with the next upload or removal.
+Files keep their names, but for what a path could not hold; nothing in them is looked at here. They stay until they are
+removed.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import BinaryIO
 
 from uge_core.datasets.layouts.pyg_data import tensors_path
 from uge_core.errors import GraphError, StoreError
+from uge_core.files import full, make_folder, mark, remove_abandoned, sync
 from uge_core.runs.store import RunStore
 
 LARGEST_MB = 200
@@ -84,15 +87,18 @@ def save_upload(name: str, files: Sequence[tuple[str, BinaryIO]], store: RunStor
     root = uploads_folder(store)
     with _said(root):
         for folder in (store.root, root):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(folder)
+        remove_abandoned(root, ".")
         temporary = Path(tempfile.mkdtemp(prefix=".new-", suffix=f".{os.getpid()}", dir=root))
         try:
             written = []
             for called, (given, content) in zip(_called([given for given, _ in files]), files, strict=True):
                 written.append(_free(temporary, called))
                 _write(temporary / written[-1], given, content)
+            sync(temporary)
             target = root / _named(root, name or files[0][0])
             temporary.rename(target)
+            sync(root)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -140,13 +146,21 @@ def remove_upload(name: str, store: RunStore) -> tuple[str, ...]:
     """
     upload = _find(name, store)
     data = _only_here(upload.folder, store)
-    with _said(upload.folder):
+    # The upload goes last: while anything made from it is left, it is listed and can be removed again.
+    scenarios = store.drop_scenarios(data)
+    with _said(upload.folder, "removed", "see to who may write there, and try again"):
         kept = [tensors_path(upload.folder / file, store.tensors) for file in upload.files if file.endswith(".pt")]
         copies = [path for path in kept if path.exists()]
         for path in copies:
             path.unlink()
-        shutil.rmtree(upload.folder)
-    return (*(str(upload.folder / file) for file in upload.files), *map(str, copies), *store.drop_scenarios(data))
+        root = upload.folder.parent
+        remove_abandoned(root, ".")
+        doomed = root / f".old-{mark()}"
+        upload.folder.rename(doomed)
+        sync(root)
+        shutil.rmtree(doomed)
+        sync(root)
+    return (*(str(upload.folder / file) for file in upload.files), *map(str, copies), *scenarios)
 
 
 def _only_here(folder: Path, store: RunStore) -> set[str]:
@@ -228,6 +242,8 @@ def _write(path: Path, given: str, content: BinaryIO) -> None:
                     "folder on this machine instead"
                 )
             file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())
     if not size:
         raise GraphError(f"{given}: is empty; a header and one row per edge or node are needed")
 
@@ -244,9 +260,14 @@ def _look(folder: Path) -> Upload:
 
 
 @contextmanager
-def _said(place: Path) -> Iterator[None]:
-    """Trouble with the disk as an error that names the place."""
+def _said(place: Path, what: str = "kept there", remedy: str = "name another --store") -> Iterator[None]:
+    """Trouble with the disk as an error that names the place, and what is full where that is why."""
     try:
         yield
     except OSError as e:
-        raise StoreError(f"{place}: uploads cannot be kept there ({e.strerror or e}); name another --store") from None
+        if filled := full(place, e):
+            raise StoreError(
+                f"{place}: uploads cannot be {what}: {filled}; nothing that was stored is lost: make room and try again, "
+                f"or {remedy}"
+            ) from None
+        raise StoreError(f"{place}: uploads cannot be {what} ({e.strerror or e}); {remedy}") from None

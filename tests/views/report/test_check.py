@@ -20,8 +20,8 @@ from uge_core.errors import ConfigError, RecordError
 from uge_core.explore.whatif.edits import DropEdges
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.runs.verify import exit_code
+from uge_core.views.report import Sheet, pieces, printed, recipe, table
 from uge_core.views.report import check as checking
-from uge_core.views.report import pieces, printed, recipe, table
 
 
 @pytest.fixture(scope="module")
@@ -298,3 +298,34 @@ def test_a_scenario_that_names_people_is_written_only_when_asked(bench, tmp_path
             assert exit_code(bench.found(path.read_bytes())) == 0
     finally:
         kept.delete(scenario)
+
+
+def test_words_that_are_no_utf8_are_written_and_checked(bench, tmp_path):
+    sheet = Sheet("of \udcff", "A. \ud800", "why \udc80")
+    html, csv_file = uge.report(
+        bench.runs[:1], tmp_path / "made", sheet=sheet, store=bench.store, formats=["html", "csv"]
+    )
+    assert "of \\udcff" in html.read_text()
+    assert exit_code(bench.found(csv_file.read_bytes())) == 0
+
+
+@pytest.mark.parametrize("name", ["html", "csv"])
+@pytest.mark.parametrize("where", ["title", "made", "runs", "maker"])
+def test_half_a_character_in_a_recipe_is_no_crash(bench, name, where):
+    said = bench.made(name).decode("utf-8-sig")
+    quote = '""' if name == "csv" else '"'
+    start = {"runs": f"{quote}runs{quote}:{{{quote}"}.get(where, f"{quote}{where}{quote}:{quote}")
+    before, found, after = said.rpartition(start)
+    assert found
+    found = named(bench.found(f"{before}{start}\\ud800{after}".encode()))
+    assert "cannot be read" in found["content"]
+
+
+def test_the_recipe_of_very_many_runs_is_read_and_the_limit_stays():
+    before, cell = csv.field_size_limit(), "x" * 200_000
+    head = table.rows_csv([])
+    assert table.lines(table.with_recipe(head, cell)) == ([table.COLUMNS], cell)
+    assert csv.field_size_limit() == before
+    with pytest.raises(RecordError, match="cannot be read"):
+        table.lines('a,"b')
+    assert csv.field_size_limit() == before

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from uge_core.views.figures.look import faded, finish, ink, paper
+from uge_core.views.figures.look import escape, faded, finish, ink, paper
 from uge_core.views.whatif import EgoView
-from uge_core.visible import visible
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -142,8 +140,3 @@ def _broken(text: str) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
-
-
-def escape(text: str) -> str:
-    """The text as HTML shows it."""
-    return html.escape(visible(text))

@@ -7,7 +7,6 @@ Every name from people's data is escaped.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +15,10 @@ from uge_core.graph.suppression import SUPPRESSED
 from uge_core.runs.names import method_class
 from uge_core.views.fairness import GAP_LABELS, GapView
 from uge_core.views.figures.gaps import OUTLINE, cell_ends, cell_face, extreme_cells, largest_change, short_name
-from uge_core.views.figures.look import faded, ink, paper, readable_on
+from uge_core.views.figures.look import escape, faded, ink, paper, readable_on
 from uge_core.views.leakage import LeakageView
 from uge_core.views.rows import METRIC_LABELS
 from uge_core.views.words import interval, known, records
-from uge_core.visible import visible
 
 _STYLE = """<style>
 .uge-light { margin: 0 0 .5rem; font-size: 14px; }
@@ -225,8 +223,3 @@ def _figure(inside: str, alt: str, dark: bool) -> str:
         f'{_STYLE}<div class="uge-light" role="figure" aria-label="{escape(alt)}" style="color: '
         f'{ink(dark)}">{inside}</div>'
     )
-
-
-def escape(text: str) -> str:
-    """The text as HTML shows it."""
-    return html.escape(visible(text))

@@ -37,6 +37,11 @@ def named(label: str) -> str:
     return html.escape(visible(label), quote=False)
 
 
+def escape(text: str) -> str:
+    """The text as HTML shows it."""
+    return html.escape(visible(text))
+
+
 def faded(color: str, share: float) -> str:
     """A #RRGGBB colour, partly transparent."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -133,7 +133,9 @@ def contents(
     loaded = list({run.id: run for run in loaded}.values())
     records = [run.audit for run in loaded if run.audit is not None]
     edited = scenario_records(store, scenarios, [run.id for run in loaded])
-    sheet = sheet or Sheet()
+    # What a command line gives may be no UTF-8.
+    words = [text.encode("utf-8", "backslashreplace").decode() for text in astuple(sheet or Sheet())]
+    sheet = Sheet(*words)
     card = Recipe(
         made=made or time.strftime("%Y-%m-%d %H:%M %Z"),
         title=sheet.title,

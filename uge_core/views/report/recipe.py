@@ -76,6 +76,7 @@ def read(text: str) -> tuple[Recipe, str, bool]:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
+    value.encode()  # half of a character stands in no report of ours
     return value
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from itertools import zip_longest
+from threading import Lock
 from typing import Any
 
 from uge_core.audit.base import Cell, Row
@@ -57,7 +59,8 @@ def lines(table: str) -> tuple[list[list[str]], str | None]:
         RecordError: it is no CSV.
     """
     try:
-        told = [[cell.strip() for cell in line] for line in csv.reader(io.StringIO(table, newline=""), strict=True)]
+        with _cells_as_long_as(len(table)):
+            told = [[cell.strip() for cell in line] for line in csv.reader(io.StringIO(table, newline=""), strict=True)]
     except csv.Error as error:
         raise RecordError(f"the table cannot be read ({error})") from None
     told = [line for line in told if any(line)]
@@ -65,6 +68,21 @@ def lines(table: str) -> tuple[list[list[str]], str | None]:
     if told and len(told[-1]) > note and told[-1][kind] == RECIPE:
         return told[:-1], told[-1][note]
     return told, None
+
+
+_LIMIT = Lock()  # it is the whole process's
+
+
+@contextmanager
+def _cells_as_long_as(most: int) -> Iterator[None]:
+    """Lets cells be read that are longer than csv takes by itself, as the recipe of very many runs is."""
+    with _LIMIT:
+        before = csv.field_size_limit()
+        csv.field_size_limit(max(before, most))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
 
 
 def first_difference(reported: Sequence[Sequence[str]], anew: Sequence[Sequence[str]]) -> str | None:
