@@ -97,6 +97,7 @@ def selection() -> None:
         left.multiselect(
             f"Groups of {plain(attribute)}",
             data.graph.attribute(attribute).labels,
+            format_func=ui.visible,
             key="projection_groups",
             on_change=choose_groups,
             help="Everybody drawn who has one of these values.",
@@ -247,7 +248,7 @@ color = middle.selectbox(
     "Colour",
     list(colors),
     key="projection_color",
-    format_func=colors.__getitem__,
+    format_func=lambda c: ui.visible(colors[c]),
     on_change=lifted_out,
     help="Numbers and selection are about the attribute chosen here, else about the audited one.",
 )

@@ -129,7 +129,7 @@ if len(picked) == 1:
     except ui.UgeError:
         near = []
     if near and picked[0] not in near:
-        picked = [st.selectbox("Nodes whose id holds this text", near, key="whatif_near")]
+        picked = [st.selectbox("Nodes whose id holds this text", near, format_func=ui.visible, key="whatif_near")]
 
 edit_side, list_side = st.columns([3, 2])
 with edit_side:
@@ -140,11 +140,13 @@ with edit_side:
     ready = True
     if kind in ("flip", "merge", "drop-group"):
         at = attributes.index(attribute) if attribute in attributes else 0
-        values["attribute"] = st.selectbox("Attribute", attributes, index=at, key="whatif_attribute")
+        values["attribute"] = st.selectbox(
+            "Attribute", attributes, index=at, format_func=ui.visible, key="whatif_attribute"
+        )
         sizes = graph.attributes[values["attribute"]]["values"]
 
         def sized(value: str) -> str:
-            return f"{value} ({sizes.get(value, '')})"
+            return f"{ui.visible(value)} ({sizes.get(value, '')})"
 
         if kind == "merge":
             values["values"] = st.multiselect("Groups", list(sizes), format_func=sized, key="whatif_groups")
@@ -383,7 +385,7 @@ for stored in kept:
 if not kept:
     st.caption("None is stored for this graph yet.")
 if len(kept) > 1:
-    names = {s.scenario.id: s.scenario.name for s in kept}
+    names = {s.scenario.id: ui.visible(s.scenario.name) for s in kept}
     two = st.multiselect(
         "Compare two",
         list(names),
