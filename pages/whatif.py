@@ -327,17 +327,15 @@ else:
         st.error(plain(str(error)), icon=":material/error:")
     else:
         st.markdown(f"**{plain(ego.title)}**")
-        picture, beside = st.columns([3, 2])
-        with picture:
-            st.plotly_chart(
-                ui.ego_figure(ego, dark=st.context.theme.type == "dark"), config=ui.CHART_CONFIG, alt=ego.alt, key="ego"
-            )
-        with beside:
-            # A plain table, as the other kind offers its rows as a file: weights tell a person's group.
-            edges = ui.visible_cells(ego.table).map(
-                lambda cell: plain(f"{cell:.3f}" if isinstance(cell, float) else str(cell))
-            )
-            st.table(edges, hide_index=True, height=540, alt=ego.alt)
+        st.plotly_chart(
+            ui.ego_figure(ego, dark=st.context.theme.type == "dark"), config=ui.CHART_CONFIG, alt=ego.alt, key="ego"
+        )
+        # A plain table, as the other kind offers its rows as a file: weights tell a person's group. Words wrap in it,
+        # so that it takes the page's whole width.
+        edges = ui.visible_cells(ego.table).map(
+            lambda cell: plain(f"{cell:.3f}" if isinstance(cell, float) else str(cell))
+        )
+        st.table(edges, hide_index=True, height=400, alt=ego.alt)
         st.caption(plain(ego.caption))
 
 st.header("Scenarios")
