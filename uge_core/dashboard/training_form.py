@@ -94,7 +94,7 @@ class TrainingForm:
         columns: the columns that were made attributes, or None for the layout's.
         summary: name and counts, for people.
         attributes: number of values by name, of the attributes that can be treated.
-        missing: how many people have no value, by attribute, where there are any; in words, as under ten are not told.
+        missing: how many people have no value, by attribute, where there are any; in words, as under twelve are not told.
         backbones: label by name, those that suit the graph first.
         methods: label by name, in the order of the figures.
         unknown: the policies for missing values in words, by name; the graph's own first.

@@ -534,7 +534,7 @@ def _row(label: str, k: int, m: int, size: int, n: int) -> dict[str, Any]:
 
     small = k < FEWEST or size < FEWEST
     ends = binomtest(k, m).proportion_ci(method="wilson") if m and not small else None
-    # A group that should have had ten people among the selected can be found to have fewer.
+    # A group that should have had twelve people among the selected can be found to have fewer.
     tested = m >= FEWEST and size >= FEWEST and (not small or m * size / n >= FEWEST)
     return {
         "Group": label,

@@ -21,7 +21,7 @@ _STEPS = 10
 
 
 def groups_figure(view: GroupsView, *, dark: bool = False) -> go.Figure:
-    """A bar per group from zero; the missing hatched, a suppressed one as an outline of ten people.
+    """A bar per group from zero; the missing hatched, a suppressed one as an outline of twelve people.
 
     Args:
         view: what to draw.
