@@ -253,9 +253,11 @@ def mapping(folder: Path, recognised: bool) -> None:
 
     key = f"data_map_{folder}_{written_at(folder)}"
     left, middle, right, last = st.columns(4)
-    edges = left.selectbox("File of edges", files, first(files, "edges"), key=f"{key}_edges")
+    edges = left.selectbox("File of edges", files, first(files, "edges"), format_func=ui.visible, key=f"{key}_edges")
     others = [f for f in files if f != edges]
-    nodes = middle.selectbox("File of nodes", others, first(others, "nodes"), key=f"{key}_nodes")
+    nodes = middle.selectbox(
+        "File of nodes", others, first(others, "nodes"), format_func=ui.visible, key=f"{key}_nodes"
+    )
     separator = right.selectbox(
         "Separator",
         list(SEPARATORS),
@@ -297,16 +299,23 @@ def mapping(folder: Path, recognised: bool) -> None:
         "Source column",
         ends,
         ends.index(guessed.source),
+        format_func=ui.visible,
         key=f"{key}_source",
         help="One end of an edge; the person where there are items.",
     )
     target = middle.selectbox(
-        "Target column", ends, ends.index(guessed.target), key=f"{key}_target", help="The other end."
+        "Target column",
+        ends,
+        ends.index(guessed.target),
+        format_func=ui.visible,
+        key=f"{key}_target",
+        help="The other end.",
     )
     ident = right.selectbox(
         "Id column of the nodes",
         ids,
         ids.index(guessed.id),
+        format_func=ui.visible,
         key=f"{key}_id",
         help="What source and target refer to, compared as text.",
     )
@@ -316,7 +325,7 @@ def mapping(folder: Path, recognised: bool) -> None:
         weights,
         weights.index(guessed.weight),
         key=f"{key}_weight",
-        format_func=lambda c: c or "none",
+        format_func=lambda c: ui.visible(c or "none"),
         help="How much each edge counts.",
     )
     left, middle, right, last = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
@@ -330,6 +339,7 @@ def mapping(folder: Path, recognised: bool) -> None:
             "Column that tells",
             two,
             two.index(guessed.side_column) if guessed.side_column in two else 0,
+            format_func=ui.visible,
             key=f"{key}_side",
         )
         values = sorted(pair.nodes.frame[column].dropna().unique()[:50])
@@ -337,6 +347,7 @@ def mapping(folder: Path, recognised: bool) -> None:
             "Its value for people",
             values,
             values.index(guessed.users) if guessed.users in values else 0,
+            format_func=ui.visible,
             key=f"{key}_users",
         )
     directed = last.checkbox(
@@ -398,9 +409,9 @@ def columns_of(made: ui.TableMap, seen: dict[str, tuple[int, str]], key: str) ->
     """The table in which the use of each column is said."""
     rows = [
         {
-            "Column": u.column,
+            "Column": ui.visible(u.column),
             "Values": seen[u.column][0],
-            "Most frequent": seen[u.column][1],
+            "Most frequent": ui.visible(seen[u.column][1]),
             "Use as": u.use,
             "Sensitive": u.sensitive,
             "Missing codes": ui.codes_text(u.missing),
@@ -443,10 +454,8 @@ def columns_of(made: ui.TableMap, seen: dict[str, tuple[int, str]], key: str) ->
         },
     )
     return tuple(
-        ui.Use(
-            r["Column"], r["Use as"], bool(r["Sensitive"]), ui.missing_codes(r["Missing codes"] or ""), r["Bins"] or ""
-        )
-        for r in edited
+        ui.Use(u.column, r["Use as"], bool(r["Sensitive"]), ui.missing_codes(r["Missing codes"] or ""), r["Bins"] or "")
+        for u, r in zip(made.columns, edited, strict=True)
     )
 
 
@@ -578,6 +587,7 @@ def weights(view: ui.DataView) -> None:
         "Sensitive attributes",
         list(view.sensitive),
         default=list(view.sensitive)[:1],
+        format_func=ui.visible,
         key="data_sensitive",
         help="Whose influence the weights take out; all other attributes may go on shaping links.",
     )

@@ -97,6 +97,7 @@ def selection() -> None:
         left.multiselect(
             f"Groups of {plain(attribute)}",
             data.graph.attribute(attribute).labels,
+            format_func=ui.visible,
             key="projection_groups",
             on_change=choose_groups,
             help="Everybody drawn who has one of these values.",
@@ -118,8 +119,7 @@ def selection() -> None:
     view = ui.selection_view(data, nodes, attribute)
     st.markdown(plain(view.sentence))
     share = st.column_config.NumberColumn
-    left, right = st.columns([3, 2])
-    left.dataframe(
+    st.dataframe(
         ui.visible_cells(view.table),
         hide_index=True,
         alt=view.sentence,
@@ -129,16 +129,17 @@ def selection() -> None:
             "p": share("p (Holm)", format="%.2g"),
         },
     )
-    left.caption(plain(view.caption))
-    # A plain table, as the other kind offers its rows as a file: whose value is what is not exported.
+    st.caption(plain(view.caption))
+    # A plain table, as the other kind offers its rows as a file: whose value is what is not exported. It takes the
+    # page's whole width, as words wrap in it.
     people = ui.visible_cells(view.people).map(lambda cell: plain(str(cell)))
-    right.table(people, hide_index=True, height=300, alt="The people selected")
+    st.table(people, hide_index=True, height=300, alt="The people selected")
     more = (
         f"The first {len(view.people):,} of {len(view.ids):,}."
         if len(view.ids) > len(view.people)
         else f"All {len(view.ids):,}."
     )
-    right.caption(f"{more} The list is not exported.")
+    st.caption(f"{more} The list is not exported.")
     with st.container(horizontal=True):
         st.button("Clear the selection", key="projection_clear", icon=":material/close:", on_click=select, args=([],))
         if WHATIF.exists() and st.button("Send to What-if", key="projection_send", icon=":material/arrow_forward:"):
@@ -247,7 +248,7 @@ color = middle.selectbox(
     "Colour",
     list(colors),
     key="projection_color",
-    format_func=colors.__getitem__,
+    format_func=lambda c: ui.visible(colors[c]),
     on_change=lifted_out,
     help="Numbers and selection are about the attribute chosen here, else about the audited one.",
 )

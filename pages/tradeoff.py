@@ -87,7 +87,9 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
     chosen = None
     if view.series:
         left, middle, right = st.columns([3, 6, 2], vertical_alignment="bottom")
-        series = left.selectbox("Method", view.series, key="method", help="The methods that have a λ.")
+        series = left.selectbox(
+            "Method", view.series, format_func=ui.visible, key="method", help="The methods that have a λ."
+        )
         live = right.toggle(
             "Live",
             key="live_on",
@@ -231,7 +233,13 @@ view = ui.tradeoff_view(
 if len(view.settings) > 1:
     if state.get("setting") not in view.settings:
         state["setting"] = view.setting
-    row.selectbox("Setting", view.settings, key="setting", help="Only runs that share all of this are compared.")
+    row.selectbox(
+        "Setting",
+        view.settings,
+        format_func=ui.visible,
+        key="setting",
+        help="Only runs that share all of this are compared.",
+    )
 st.header(plain(view.title))
 for words in view.remarks if view.table.empty else ():
     st.caption(plain(words))

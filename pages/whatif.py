@@ -129,7 +129,7 @@ if len(picked) == 1:
     except ui.UgeError:
         near = []
     if near and picked[0] not in near:
-        picked = [st.selectbox("Nodes whose id holds this text", near, key="whatif_near")]
+        picked = [st.selectbox("Nodes whose id holds this text", near, format_func=ui.visible, key="whatif_near")]
 
 edit_side, list_side = st.columns([3, 2])
 with edit_side:
@@ -140,11 +140,13 @@ with edit_side:
     ready = True
     if kind in ("flip", "merge", "drop-group"):
         at = attributes.index(attribute) if attribute in attributes else 0
-        values["attribute"] = st.selectbox("Attribute", attributes, index=at, key="whatif_attribute")
+        values["attribute"] = st.selectbox(
+            "Attribute", attributes, index=at, format_func=ui.visible, key="whatif_attribute"
+        )
         sizes = graph.attributes[values["attribute"]]["values"]
 
         def sized(value: str) -> str:
-            return f"{value} ({sizes.get(value, '')})"
+            return f"{ui.visible(value)} ({sizes.get(value, '')})"
 
         if kind == "merge":
             values["values"] = st.multiselect("Groups", list(sizes), format_func=sized, key="whatif_groups")
@@ -325,17 +327,15 @@ else:
         st.error(plain(str(error)), icon=":material/error:")
     else:
         st.markdown(f"**{plain(ego.title)}**")
-        picture, beside = st.columns([3, 2])
-        with picture:
-            st.plotly_chart(
-                ui.ego_figure(ego, dark=st.context.theme.type == "dark"), config=ui.CHART_CONFIG, alt=ego.alt, key="ego"
-            )
-        with beside:
-            # A plain table, as the other kind offers its rows as a file: weights tell a person's group.
-            edges = ui.visible_cells(ego.table).map(
-                lambda cell: plain(f"{cell:.3f}" if isinstance(cell, float) else str(cell))
-            )
-            st.table(edges, hide_index=True, height=540, alt=ego.alt)
+        st.plotly_chart(
+            ui.ego_figure(ego, dark=st.context.theme.type == "dark"), config=ui.CHART_CONFIG, alt=ego.alt, key="ego"
+        )
+        # A plain table, as the other kind offers its rows as a file: weights tell a person's group. Words wrap in it,
+        # so that it takes the page's whole width.
+        edges = ui.visible_cells(ego.table).map(
+            lambda cell: plain(f"{cell:.3f}" if isinstance(cell, float) else str(cell))
+        )
+        st.table(edges, hide_index=True, height=400, alt=ego.alt)
         st.caption(plain(ego.caption))
 
 st.header("Scenarios")
@@ -383,7 +383,7 @@ for stored in kept:
 if not kept:
     st.caption("None is stored for this graph yet.")
 if len(kept) > 1:
-    names = {s.scenario.id: s.scenario.name for s in kept}
+    names = {s.scenario.id: ui.visible(s.scenario.name) for s in kept}
     two = st.multiselect(
         "Compare two",
         list(names),

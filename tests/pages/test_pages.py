@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from background import end_processes
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
 from uge_core.cli import main as cli
+from uge_core.explore.whatif.edits import Threshold
+from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.registry import names
 from uge_core.runs.names import method_class
 
@@ -126,6 +129,61 @@ def test_a_store_that_cannot_be_read_is_a_sentence(
     app.run()
     assert not app.exception
     assert "cannot be read" in app.error[0].value
+
+
+@pytest.mark.slow
+def test_choices_turn_no_text_around(
+    app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Names of files, columns, values, nodes and scenarios in the lists people choose from."""
+    turns = "\u202e"
+    data = tmp_path / f"da{turns}ta"
+    data.mkdir()
+    edges = [f"{turns}p{i},{turns}p{(i + step) % 40}" for i in range(40) for step in (1, 2, 5)]
+    nodes = [f"{turns}p{i},{turns}{'ab'[i // 2 % 2]}" for i in range(40)]
+    (data / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")
+    (data / "nodes.csv").write_text("\n".join([f"id,g{turns}", *nodes]) + "\n")
+    monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
+    graph = uge.load(data)
+    store = uge.RunStore()
+    request.addfinalizer(lambda: end_processes(store))
+    for method, lam in (("none", None), ("uge-c", 0.5)):
+        uge.train(
+            graph,
+            sensitive=f"g{turns}",
+            method=method,
+            lam=lam,
+            epochs=2,
+            device="cpu",
+            store=store,
+            source={"spec": str(data), "attributes": None},
+        )
+    for level, name in ((0.3, "x"), (0.6, "y")):
+        Scenarios(store).save(Scenario(graph.fingerprint, (Threshold(level),), f"{name}{turns}"))
+
+    def choices() -> set[str]:
+        assert not app.exception, app.exception
+        lists = [c.options for c in (*app.selectbox, *app.multiselect)]
+        return {str(o) for options in lists for o in options}
+
+    seen = set()
+    for page in TITLES:
+        if page == "data.py":
+            app.query_params["graph"] = str(data)
+        opened(app, page)
+        seen |= choices()
+        if page == "data.py":
+            app.toggle(key="data_mapping").set_value(True).run()
+            seen |= choices()
+            next(s for s in app.selectbox if s.label == "Sides").set_value("column").run()
+        if page == "whatif.py":
+            next(t for t in app.text_input if t.label == "Nodes").set_value("p1").run()
+            seen |= choices()
+            app.selectbox(key="whatif_kind").set_value("merge").run()
+        seen |= choices()
+    turned = ascii(turns)[1:-1]
+    assert not [c for c in seen if turns in c]
+    assert {f"g{turned}", f"{turned}a", f"{turned}p1", f"x{turned}", f"{turned}a (20)"} <= seen
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ def test_nodes_come_from_the_address_and_from_the_projection(app: AppTest) -> No
 def test_edges_of_a_run_without_messages_are_rejudged_and_it_says_why(app: AppTest) -> None:
     opened(app)
     nodes(app, "p10")
-    first = next(d.value for d in app.dataframe if "Weight" in d.value).iloc[0]
+    first = next(t.value for t in app.table if "Weight" in t.value).iloc[0]
     app.selectbox(key="whatif_kind").set_value("drop-edges").run()
     app.text_area(key="whatif_edges").set_value(f"{first['From']}, {first['To']}").run()
     button(app, "Add edit")

@@ -25,9 +25,9 @@ from uge_core.errors import ConfigError
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.scores import LARGEST, scorer
 from uge_core.graph.split import LinkSplit
-from uge_core.registry import find, unknown_name
+from uge_core.graph.values import missing_policies
+from uge_core.registry import find
 
-POLICIES = ("level", "exclude", "impute")
 PARTS = ("leakage", "links", "parity")
 
 
@@ -215,19 +215,6 @@ def _attributes(graph: AttributedGraph, names: Sequence[str] | None) -> tuple[At
         if a.side == "items":
             raise ConfigError(f"{a.name} is an attribute of items; an audit is about people")
     return tuple(by_name.values())
-
-
-def missing_policies(graph: AttributedGraph, unknown: Mapping[str, str] | str | None) -> dict[str, str]:
-    """The policy for missing values of every attribute of people."""
-    policies: dict[str, str] = {a.name: graph.defaults.unknown for a in graph.audited}
-    if isinstance(unknown, str):
-        policies = dict.fromkeys(policies, unknown)
-    elif unknown is not None:
-        policies.update({graph.attribute(name).name: policy for name, policy in unknown.items()})
-    for policy in policies.values():
-        if policy not in POLICIES:
-            raise ConfigError(unknown_name("policy for missing values", policy, POLICIES))
-    return policies
 
 
 def _by_name(graph: AttributedGraph, notes: Mapping[str, str] | None) -> dict[str, str]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from uge_core.audit.run import missing_policies
 from uge_core.audit.version import VERSION
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import split_links
+from uge_core.graph.values import missing_policies
 from uge_core.runs.audits import DEFAULT_ATTACKERS, as_embedding, attributes_read
 from uge_core.runs.data import check_data
 from uge_core.runs.disclosure import release

@@ -15,6 +15,7 @@ attribute falls back to ``exclude``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,9 +23,25 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.arrays import BoolArray, IntArray
+from uge_core.errors import ConfigError
 from uge_core.graph.graph import NOT_APPLICABLE, Attribute, AttributedGraph
+from uge_core.registry import unknown_name
 
 OUT = -1
+POLICIES = ("level", "exclude", "impute")
+
+
+def missing_policies(graph: AttributedGraph, unknown: Mapping[str, str] | str | None) -> dict[str, str]:
+    """The policy for missing values of every attribute of people."""
+    policies: dict[str, str] = {a.name: graph.defaults.unknown for a in graph.audited}
+    if isinstance(unknown, str):
+        policies = dict.fromkeys(policies, unknown)
+    elif unknown is not None:
+        policies.update({graph.attribute(name).name: policy for name, policy in unknown.items()})
+    for policy in policies.values():
+        if policy not in POLICIES:
+            raise ConfigError(unknown_name("policy for missing values", policy, POLICIES))
+    return policies
 
 
 @dataclass(frozen=True)

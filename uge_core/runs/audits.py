@@ -12,11 +12,11 @@ import numpy.typing as npt
 from uge_core.audit import version
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS as DEFAULT_ATTACKERS
 from uge_core.audit.record import NAME, seal
-from uge_core.audit.run import missing_policies
 from uge_core.debias.base import Method
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit, split_links
+from uge_core.graph.values import missing_policies
 from uge_core.progress import OnProgress as OnProgress
 from uge_core.progress import Progress as Progress
 from uge_core.registry import build_options, find

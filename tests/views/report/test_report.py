@@ -19,7 +19,7 @@ from uge_core.audit.metrics import METRICS
 from uge_core.audit.record import canonical, digest
 from uge_core.errors import ConfigError, RunNotFound
 from uge_core.files import quoted
-from uge_core.graph.suppression import SUPPRESSED_LEGEND
+from uge_core.graph.suppression import FEWEST, SUPPRESSED_LEGEND
 from uge_core.views.report.pdf import browser
 from uge_core.views.report.table import rows_csv
 
@@ -146,9 +146,9 @@ def test_suppressed_cells_tell_neither_value_nor_number():
     ends = {"ci_low": 0.125, "ci_high": 0.5}
     blank = {"value": None, "ci_low": None, "ci_high": None, "n": 0}
     cells = [
-        {"a": "x", "b": "x", "value": 0.25, "n": 11, "excluded": True, **ends},  # as earlier versions stored it
+        {"a": "x", "b": "x", "value": 0.25, "n": FEWEST - 1, "excluded": True, **ends},  # as earlier versions stored it
         {"a": "x", "b": "y", "excluded": True, "withheld": True, **blank},
-        {"a": "y", "b": "y", "value": 0.25, "n": 12, "excluded": True, "withheld": False, **ends},
+        {"a": "y", "b": "y", "value": 0.25, "n": FEWEST, "excluded": True, "withheld": False, **ends},
         {"a": "y", "b": "z", "excluded": True, "withheld": False, **blank},
     ]
     row = {"metric": "eo", "attribute": "city", "value": None, "cells": cells}
@@ -157,7 +157,7 @@ def test_suppressed_cells_tell_neither_value_nor_number():
     assert [(x["value"], x["ci_low"], x["ci_high"], x["n"]) for x in told] == [
         ("", "", "", "suppressed"),
         ("", "", "", "suppressed"),
-        ("0.25", "0.125", "0.5", "12"),
+        ("0.25", "0.125", "0.5", str(FEWEST)),
         ("", "", "", "0"),
     ]
 
@@ -168,7 +168,7 @@ def test_the_page_says_once_what_suppressed_is(seeded, tmp_path):
     (first,) = [r for r in run.audit["rows"] if r["metric"] == "dp" and r["attribute"] == "city" and not r["variant"]]
     small, other, none, *_ = first["cells"]
     cells = [
-        {**small, "n": 9, "value": 0.98765},
+        {**small, "n": FEWEST - 1, "value": 0.98765},
         {**other, "n": 0, "value": None, "ci_low": None, "ci_high": None, "excluded": True, "withheld": True},
         {**none, "n": 0, "value": None, "ci_low": None, "ci_high": None, "excluded": True},
     ]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from uge_core.audit.compare import Compared, compare_embeddings
-from uge_core.audit.run import missing_policies
 from uge_core.errors import ConfigError
 from uge_core.explore.comparison import compare_record
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import split_links
+from uge_core.graph.values import missing_policies
 from uge_core.runs.audits import attributes_read
 from uge_core.runs.data import check_data
 from uge_core.runs.disclosure import release

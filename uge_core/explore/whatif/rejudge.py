@@ -126,7 +126,7 @@ class TouchedCell:
     Attributes:
         before: the cell's two groups, or "no edge".
         after: the same with the edits.
-        edges: how many; None where fewer than ten people form a group of it.
+        edges: how many; None where fewer than twelve people form a group of it.
         weight_before: their R~/R, or None.
         weight_after: the same with the edits.
         ratio_before: R of the cell, or None.

@@ -25,7 +25,7 @@ from uge_core.training.method_inputs import method_inputs, own_weights
 
 @dataclass(frozen=True)
 class Reason:
-    """The counts behind one pair of groups. None where a group has fewer than ten people, or there is no such ratio.
+    """The counts behind one pair of groups. None where a group has fewer than twelve people, or there is no such ratio.
 
     Attributes:
         attributes: what forms the groups, the sensitive ones first.

@@ -109,8 +109,8 @@ def mixing_map(view: MixingView, *, dark: bool = False) -> go.Figure:
         words = SUPPRESSED if hidden else f"{r['ratio']:.2f}<br>{_count(r['edges'])}"
         fill = None
         if r["counts"] == "yes":
-            reach = math.log2(r["ratio"]) / _REACH
-            step = min(round(abs(reach) * _STEPS), _STEPS) / _STEPS
+            reach = math.log2(r["ratio"]) / _REACH if r["ratio"] else -math.inf  # no edge at all is told
+            step = round(min(abs(reach), 1.0) * _STEPS) / _STEPS
             fill = mixed(middle(dark), _MORE if reach > 0 else _FEWER, step)
             shapes.append({"type": "rect", **box, "fillcolor": fill, "line": {"width": 0}, "layer": "below"})
         else:
