@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.campaigns import disclosure as campaign
@@ -21,6 +21,7 @@ from uge_core.graph.suppression import FEWEST
 from uge_core.runs.disclosure import (
     EXACT,
     Release,
+    _moves,
     beside_told,
     coarse,
     pinned,
@@ -275,6 +276,32 @@ def test_people_without_a_district_are_hidden_in_their_county():
     graph = graph_of(county, district)
     assert told_sizes(graph, county, "exclude", Release()) == {"f": 50, "g": 64}
     assert told_sizes(graph, district, "exclude", Release()) == {"a": 50, "b": 52}
+
+
+def test_many_districts_are_padded_within_their_county():
+    rng = np.random.default_rng(0)
+    sizes = np.concatenate([[rng.integers(30, 60) for _ in range(11)] + [few] for few in (0, 0, 5, 0, 3, *[0] * 15)])
+    codes = np.repeat(np.arange(240), sizes)
+    district = Attribute("district", codes, tuple(f"d{i}" for i in range(240)))
+    county = Attribute("county", codes // 12, tuple(f"c{i}" for i in range(20)))
+    graph = graph_of(county, district, degree=2.0)
+    sizes_told = told(graph, district)
+    assert (sizes_told.small[:-1]).sum() == 2 and sizes_told.hides.sum() == 2
+    # in the county of the small one, and nowhere else
+    assert sorted(np.flatnonzero(sizes_told.hides) // 12) == sorted(np.flatnonzero(sizes_told.small) // 12)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_what_can_be_exchanged_is_not_pinned(seed):
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 20, (3, 4)) * (rng.random((3, 4)) < 0.8)
+    every = [np.ones(3, dtype=bool), rng.random(4) < 0.6]
+    for row, column in np.argwhere((table > 0) & (table < FEWEST)):
+        asked = np.zeros(table.shape, dtype=bool)
+        asked[row, column] = True
+        if _moves(table, every[1], row, column, FEWEST):
+            assert pinned(table, table > 0, asked, every, FEWEST, fewest=0) is None
 
 
 def test_overlapping_columns_are_told_beside_each_other():

@@ -253,20 +253,41 @@ def _ring(table: IntArray, hidden: BoolArray, row: int, column: int) -> tuple[li
 def _subtracts(table: IntArray, told_columns: BoolArray, least: int) -> bool:
     """Whether sums over rows and columns, with knowledge of which combinations are empty, pin a small one.
 
-    Of a large table it is asked only whether columns lie in one row each, but for a few people.
+    Of a large table it is asked only whether columns lie in one row each, but for a few people, and all but one are told.
 
     Args:
         table: (A, B) people of each combination.
         told_columns: (B,) of which columns the sum is told as it is.
         least: under how many a combination is small.
     """
-    small = (table > 0) & (table < least)
-    if not small.any() or (table > 0).all():
+    there = table > 0
+    small = there & (table < least)
+    if there.all():
         return False
+    if there.sum() > _MOST_COMBINATIONS:
+        in_one_row = (table.max(axis=0) > 0.9 * np.maximum(table.sum(axis=0), 1)) | ~there.any(axis=0)
+        alone = (there & ~told_columns).sum(axis=1) < 2
+        return bool(in_one_row.all() and (small.any(axis=1) & alone).any())
+    for row, column in np.argwhere(small):
+        small[row, column] = not _moves(table, told_columns, int(row), int(column), least)
     told = [np.ones(table.shape[0], dtype=bool), told_columns]
-    if (table > 0).sum() > _MOST_COMBINATIONS:
-        return bool((table.max(axis=0) > 0.9 * np.maximum(table.sum(axis=0), 1))[table.any(axis=0)].all())
-    return pinned(table, table > 0, small, told, least, fewest=0) is not None
+    return bool(small.any()) and pinned(table, there, small, told, least, fewest=0) is not None
+
+
+def _moves(table: IntArray, told_columns: BoolArray, row: int, column: int, least: int) -> bool:
+    """Whether a combination is open as people may be exchanged, at the corners of a rectangle or between untold columns."""
+    there = table > 0
+    untold = ~told_columns
+    untold[column] = False
+    if not told_columns[column] and table[row, untold].max(initial=0) >= least:
+        return True
+    beside = np.minimum(table[row][None], table[:, column][:, None])  # who could come
+    across = np.where(beside > 0, table, 0)  # who could come in place of who goes
+    others = there.copy()
+    others[row], others[:, column] = False, False
+    few = int(table[row, column])
+    most, fewest = few + int(beside[others].max(initial=0)), few - int(across[others].max(initial=0))
+    return most >= least - 1 and fewest <= 1
 
 
 def removals(size: IntArray, within: IntArray, least: int) -> IntArray:
