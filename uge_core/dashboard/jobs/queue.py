@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -272,7 +271,7 @@ class Queue:
         return [_job(row) for row in rows]
 
 
-def _job(row: sqlite3.Row) -> Job:
+def _job(row: Any) -> Job:
     names = [name for name in SEALED["jobs"] if name not in ("settings", "progress", "runs")]
     plain = {name: row[name] for name in names}
     if not fits("jobs", row):
