@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_two_files_are_uploaded_mapped_and_shown(
-    fresh: Callable[..., Any], visit: Callable[..., Any], tmp_path: Path
+    fresh: Callable[..., Any], visit: Callable[..., Any], settled: Callable[[Any], None], tmp_path: Path
 ) -> None:
     from playwright.sync_api import expect
 
@@ -45,7 +45,7 @@ def test_two_files_are_uploaded_mapped_and_shown(
     # Keys alone: a wrong id column shows orphans at once, the right one none.
     ident = tab.get_by_role("combobox", name=re.compile("Id column of the nodes"))
     for typed, said in (("number", "0 of 120 ids"), ("handle", "120 of 120 ids")):
-        expect(ident).to_have_count(1)  # the message above it goes with the first choice, and all below moves up
+        settled(tab)  # the message above it goes with the first choice, and all below moves up
         ident.click()
         ident.fill(typed)
         expect(tab.get_by_role("option")).to_have_text([typed])  # Enter takes what the list shows
