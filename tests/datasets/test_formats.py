@@ -847,7 +847,7 @@ def test_graphml_under_other_names(write, name):
     ("name", "content", "text"),
     [
         ("g.net", "<graphml/>", "g.net: is XML and no network of Pajek's; rename it to end in .graphml"),
-        ("g.graphml", gzip.compress(b"<graphml/>"), "g.graphml: is gzip data; rename it to g.graphml.gz"),
+        ("g.graphml", gzip.compress(b"<graphml/>", mtime=0), "g.graphml: is gzip data; rename it to g.graphml.gz"),
         ("g.graphml", "graph [ node [ id 1 ] ]", "g.graphml: cannot be read as GraphML: it looks like GML; rename it"),
         ("g.gml", 'graph [ node [ id 1 label "\xe9" ] ]'.encode("latin-1"), "g.gml: is not UTF-8 text (first: line 1)"),
         ("g.gml", 'graph [ node [ id 1 label "&#55296;" ] ]', "g.gml: holds "),
