@@ -65,6 +65,8 @@ def check_pages(path: Path, metadata: Any) -> Packed:
                 chunk = row_group.column(place)
                 name, kind = chunk.path_in_schema, chunk.physical_type
                 cells += chunk.num_values
+                if not chunk.num_values:  # there need be no page
+                    continue
                 if kind == "FIXED_LEN_BYTE_ARRAY":
                     texts += metadata.schema.column(place).length * chunk.num_values
                 if max(cells * _NUMBER, texts) > limit:
