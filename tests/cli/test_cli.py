@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -304,8 +305,9 @@ def test_what_is_exported_is_its_users_alone_from_the_start(
 
     def noted(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
         number = opened(path, flags, mode, **more)
-        if str(path).startswith(str(out)):
-            modes.append(os.fstat(number).st_mode & 0o777)
+        mode = os.fstat(number).st_mode
+        if str(path).startswith(str(out)) and not stat.S_ISDIR(mode):
+            modes.append(mode & 0o777)
         return number
 
     monkeypatch.setattr(os, "open", noted)

@@ -129,7 +129,7 @@ def test_refused(write, content, error):
 
 def test_too_large(write, monkeypatch):
     monkeypatch.setenv("UGE_MAX_UNPACKED", "1000")
-    with pytest.raises(GraphError, match=r"g.json: has more than the 100 bytes"):
+    with pytest.raises(GraphError, match=r"g.json: has more than the 166 bytes"):
         load(write({"g.json": text()}))
 
 

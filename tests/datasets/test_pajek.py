@@ -143,7 +143,7 @@ def test_refused(write, files, text):
 
 def test_too_large(write, monkeypatch):
     monkeypatch.setenv("UGE_MAX_UNPACKED", "600")
-    with pytest.raises(GraphError, match=r"g.net: has more than the 60 bytes"):
+    with pytest.raises(GraphError, match=r"g.net: has more than the 100 bytes"):
         load(write({"g.net": NET}))
 
 
