@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_OBEYED = {
+    code: chr(code).encode("unicode_escape").decode()
+    for first, last in (
+        (0x00, 0x1F),
+        (0x7F, 0x9F),
+        (0x61C, 0x61C),
+        (0x200E, 0x200F),
+        (0x2028, 0x202E),
+        (0x2066, 0x2069),
+        (0xD800, 0xDFFF),
+    )
+    for code in range(first, last + 1)
+}
 _MOST = 4_000
 
 
@@ -13,7 +23,7 @@ def escaped(text: str) -> str:
 
     Names of files, columns and people are written by others; a line's end is one of these characters.
     """
-    return text if text.isprintable() else _OBEYED.sub(lambda m: m[0].encode("unicode_escape").decode(), text)
+    return text if text.isprintable() else text.translate(_OBEYED)
 
 
 def in_a_line(text: str) -> str:

@@ -171,7 +171,7 @@ def _column_lines(graph: AttributedGraph) -> list[str]:
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:
     """`text` in lines of the report's width."""
-    short = _LONG.sub(lambda m: f"{m[0][:_SHOWN]}...({len(m[0]):,} characters)", text)
+    short = _LONG.sub(lambda m: f"{m[0][:_SHOWN]}...({len(m[0]):,} characters)", escaped(text))
     return textwrap.wrap(
         short, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2), break_on_hyphens=False
     )

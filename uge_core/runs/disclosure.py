@@ -40,7 +40,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from uge_core.arrays import BoolArray, IntArray
 from uge_core.audit.disclosure import Disclosure as Disclosure
@@ -446,6 +445,8 @@ def pinned(
     at = np.argwhere(hidden)
     if not len(at):
         return None
+    from scipy.optimize import Bounds, LinearConstraint, milp  # the first page loads this file and solves nothing
+
     known = [at[:, axis][None] == np.flatnonzero(lines)[:, None] for axis, lines in enumerate(told)]
     lines = np.concatenate([*known, np.ones((1, len(at)))]).astype(np.float64)
     total = lines @ table[hidden]
