@@ -48,6 +48,9 @@ def filled(root: Path) -> RunStore:
     store.comparisons.mkdir(exist_ok=True)
     write_atomically(store.comparisons / "a1-b2.json", lambda file: file.write(sealed({"rows": [{"value": 0.5}]})))
     store.floors["auc linear"] = {"value": 0.5}
+    with store.writing() as db:
+        entry = ("people", "city", '{"a": 0.5}', 0.0)
+        db.execute("INSERT INTO told (people, attribute, sizes, at) VALUES (?, ?, ?, ?)", entry)
     store.note_timing(timed("train", "f", "cpu", 1.0, 2.0))
     job_id = Queue(store).add({"device": "cpu", "data": "town"})
     with store.writing() as db:
