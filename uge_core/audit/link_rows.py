@@ -219,7 +219,8 @@ class _Matched:
         """By group and decile of training degree."""
         job = self._job
         assert job.split is not None
-        cell = degree_cells(job.graph, self._group, job.split.train, job.disclosure.least)
+        least = 3 if job.disclosure.least else 0  # lists without a stranger would tell of one or two people
+        cell = degree_cells(job.graph, self._group, job.split.train, least)
         return matched_lists(job.graph, job.split.test, cell, twin=False, seed=job.split_seed)
 
     def rows(self, member: _Member) -> list[Row]:
