@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 
 from uge_core.files import abandoned
 from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 from uge_core.runs.uploads import list_uploads
 
 CONFIG = {"method": "none", "lambda": None, "sensitive": [], "backbone": "node2vec", "seed": 0, "split_seed": 0}
@@ -52,6 +53,17 @@ def train(store: RunStore, run_id: str, factor: float = 1.0, *, audited: bool = 
     )
     if audited:
         store.save_audit(run_id, ROWS)
+
+
+def not_settled(runs: Iterable[StoredRun]) -> str | None:
+    """A run that is neither done nor over, in words."""
+    states = ("finished", "interrupted", "failed")
+    return next((f"run {r.id} is {r.status} ({r.reason})" for r in runs if r.status not in states), None)
+
+
+def leftovers(root: Path) -> list[Path]:
+    """What a killed process left below a folder under temporary names."""
+    return [p for p in root.rglob("*") if abandoned(p) or (p.name.startswith(".") and p.suffix in (".new", ".deleted"))]
 
 
 def fork(act: Callable[[], object]) -> int:
@@ -174,9 +186,9 @@ def fault(
     for tidied in (False, True):
         when = "after tidying" if tidied else "at once"
         runs = {run.id: run for run in store.list(archived=True)}
+        if unsettled := not_settled(runs.values()):
+            return f"{unsettled} {when}"
         for run in runs.values():
-            if run.status not in ("finished", "interrupted", "failed"):
-                return f"run {run.id} is {run.status} ({run.reason}) {when}"
             if run.status == "finished" and (faults := list(run.faults())):
                 return f"{faults[0]} {when}"
         for run_id, factors in (whole or {}).items():
@@ -192,7 +204,7 @@ def fault(
         if faults := list(store.faults()):
             return f"{faults[0]} {when}"
         store.tidy()
-    left = [p for p in root.rglob("*") if abandoned(p) or (p.name.startswith(".") and p.suffix in (".new", ".deleted"))]
+    left = leftovers(root)
     folders = {p.name for p in (root / "runs").glob("*")} if (root / "runs").is_dir() else set()
     if left or folders - set(runs):
         return f"left behind: {sorted(map(str, left)) or sorted(folders - set(runs))}"

@@ -21,10 +21,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from tests.campaigns._harness import ended, fork, place
+from tests.campaigns._harness import ended, fork, leftovers, not_settled, place
 from uge_core.cli import main as cli
 from uge_core.dashboard.jobs.queue import Queue
-from uge_core.files import abandoned
 from uge_core.runs.sample_audit import first_start
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import list_uploads, remove_upload, save_upload
@@ -137,9 +136,8 @@ def _fault(home: Path, action: Action, sums: dict[str, dict[str, str]]) -> str |
     for tidied in (False, True):
         when = "after tidying" if tidied else "at once"
         runs = {run.id: run for run in store.list(archived=True)}
-        for run in runs.values():
-            if run.status not in ("finished", "interrupted", "failed"):
-                return f"run {run.id} is {run.status} ({run.reason}) {when}"
+        if unsettled := not_settled(runs.values()):
+            return f"{unsettled} {when}"
         for run_id, before in sums.items():
             if run_id not in runs:
                 if not action.loses:
@@ -159,7 +157,7 @@ def _fault(home: Path, action: Action, sums: dict[str, dict[str, str]]) -> str |
         first_start(first)
         if len(first.list()) < 10 or any(first.faults()):
             return "the first start is not whole"
-    left = [p for p in home.rglob("*") if abandoned(p) or (p.name.startswith(".") and p.suffix in (".new", ".deleted"))]
+    left = leftovers(home)
     return f"left behind: {sorted(map(str, left))}" if left else None
 
 

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uge_core as uge
 import uge_core.dashboard as ui
@@ -161,17 +162,29 @@ def _html(bench: Bench, rng: random.Random, number: int) -> Iterator[tuple[str, 
     for k in range(number):
         places = list(range(first + 8, last - 20)) if k % 12 == 11 else outside
         text, words = changed(rng, html, places)
+        seen = _seen(pieces.pieces, text, same)
+        yield from _told(bench, "html", text, words, seen, page_sealed_anew if k % 3 == 0 else None)
+
+
+def _seen(read: Callable[[str], Any], text: str, same: Any) -> bool:
+    """Whether a reader sees something else than before."""
+    try:
+        return bool(read(text) != same)
+    except RecordError:
+        return True
+
+
+def _told(
+    bench: Bench, kind: str, text: str, words: str, seen: bool, sealed_anew: Callable[[str], str] | None
+) -> Iterator[tuple[str, str | None]]:
+    """A changed report as it is, and with its own SHA-256 made anew."""
+    yield f"{kind}, {words}", bench.fault(text.encode(), seen=seen)
+    if seen and sealed_anew is not None:
         try:
-            seen = pieces.pieces(text) != same
-        except RecordError:
-            seen = True
-        yield f"html, {words}", bench.fault(text.encode(), seen=seen)
-        if seen and k % 3 == 0:
-            try:
-                forged = page_sealed_anew(text)
-            except (RecordError, ValueError):
-                continue  # what says how it was made is what was changed
-            yield f"html sealed anew, {words}", bench.fault(forged.encode(), figures=True)
+            forged = sealed_anew(text)
+        except (RecordError, ValueError):
+            return  # what says how it was made is what was changed
+        yield f"{kind} sealed anew, {words}", bench.fault(forged.encode(), figures=True)
 
 
 def _csv(bench: Bench, rng: random.Random, number: int) -> Iterator[tuple[str, str | None]]:
@@ -179,17 +192,8 @@ def _csv(bench: Bench, rng: random.Random, number: int) -> Iterator[tuple[str, s
     same = table.lines(text)
     for k in range(number):
         other, words = changed(rng, text, list(range(len(text))))
-        try:
-            seen = table.lines(other) != same
-        except RecordError:
-            seen = True
-        yield f"csv, {words}", bench.fault(other.encode(), seen=seen)
-        if seen and k % 2 == 0:
-            try:
-                forged = table_sealed_anew(other)
-            except RecordError:
-                continue
-            yield f"csv sealed anew, {words}", bench.fault(forged.encode(), figures=True)
+        seen = _seen(table.lines, other, same)
+        yield from _told(bench, "csv", other, words, seen, table_sealed_anew if k % 2 == 0 else None)
 
 
 def _json(bench: Bench, rng: random.Random, number: int) -> Iterator[tuple[str, str | None]]:

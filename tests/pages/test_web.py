@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import socket
 import time
 import urllib.error
@@ -215,10 +216,40 @@ def test_a_report_leaves_the_memory_when_its_session_ends(
         time.sleep(1)
 
 
+_LISTENER = """
+import os, socket, sys
+def heard(event, given):
+    if event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.connect"):
+        name = given[1][0] if event == "socket.connect" and isinstance(given[1], tuple) else given[0]
+        if isinstance(name, str):
+            with open(os.environ["UGE_TEST_NAMES"], "a") as file:
+                print(name, file=file)
+sys.addaudithook(heard)
+socket.getaddrinfo("localhost", None)  # is heard, so that silence afterwards means something
+"""
+
+
+@pytest.mark.slow
+def test_a_server_asks_for_no_name_when_a_foreign_page_calls(
+    sample_audit: Path, start: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the server's own process, by Python's audit events, so that it runs where no network of its own can be made."""
+    names = tmp_path / "names"
+    (tmp_path / "sitecustomize.py").write_text(_LISTENER)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH")))))
+    monkeypatch.setenv("UGE_TEST_NAMES", str(names))
+    server = start(sample_audit)
+    assert handshake(server, "127.0.0.1", Origin="http://evil.example")[0] == 403
+    assert handshake(server, "evil.example", Origin="http://evil.example")[0] == 421
+    assert ask(server, "/", "127.0.0.1")[0] == 200
+    asked = set(names.read_text().split())
+    assert "localhost" in asked and asked <= {"127.0.0.1", "localhost", "::1"}
+
+
 @pytest.mark.slow
 def test_every_name_asked_of_the_network_is_a_loopbacks() -> None:
     if (reason := resolver.why_not()) is not None:
-        pytest.skip(f"no network of its own can be made here: {reason}")
+        pytest.skip(f"no network of its own can be made here: {reason}; the test above hears the server alone")
     assert [(step, fault) for step, fault in resolver.run(0, quick=True) if fault is not None] == []
 
 

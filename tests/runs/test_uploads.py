@@ -11,7 +11,7 @@ from scipy import sparse
 
 import uge_core.runs.uploads as kept
 from tests.campaigns._harness import operations
-from tests.campaigns.disks import fill, may_mount, small_disk
+from tests.campaigns.disks import fill, may_mount, said, small_disk
 from uge_core.cli.purge import older_than
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.dashboard.queue import removal
@@ -118,9 +118,17 @@ def test_a_process_that_is_killed_leaves_no_half_upload(what: str, tmp_path: Pat
         assert {path.name for path in uploads_folder(store).iterdir()} == {"others", *(u.name for u in there)}
 
 
+def test_a_file_that_may_not_grow_is_said_and_leaves_nothing(store: RunStore) -> None:
+    """Runs everywhere, also where no small disk can be mounted."""
+    save_upload("friends", files(e__csv=b"x"), store)
+    text = said(lambda small: save_upload("mine", files(e__csv=b"1,2\n" * 20_000), small), store.root, limit=8192)
+    assert "files in" in text and "may not grow that large" in text and "nothing that was stored is lost" in text
+    assert [u.name for u in list_uploads(store)] == ["friends"] and len(list(uploads_folder(store).iterdir())) == 1
+
+
 def test_a_full_disk_is_said(store: RunStore) -> None:
     if not may_mount():
-        pytest.skip("may not mount a small disk")
+        pytest.skip("may not mount a small disk; the test above limits the size of files instead")
     with small_disk() as home:
         small = RunStore(home / "store")
         save_upload("friends", files(e__csv=b"x"), small)

@@ -1,6 +1,6 @@
 """What an audit leaves out so that its counts point at nobody: what a rule must answer, and the one that leaves out nobody.
 
-The rule itself is `runs.disclosure.Disclosure`. An audit asks it before it measures, so that no figure, count or cell
+The rule itself is `runs.disclosure.Release`. An audit asks it before it measures, so that no figure, count or cell
 rests on those left out, and none has to be hidden afterwards.
 """
 
@@ -15,6 +15,8 @@ import numpy as np
 from uge_core.arrays import BoolArray, IntArray
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.split import ProbeSplit
+
+_TOO_FEW_TO_LEARN_FROM = 10  # people of a combination
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,7 @@ class Everybody:
     ) -> BoolArray:
         """Those of under ten people, from which nothing can be learnt."""
         table = combined(classes, graph)
-        return np.asarray((table > 0) & (table < 10))
+        return np.asarray((table > 0) & (table < _TOO_FEW_TO_LEARN_FROM))
 
 
 def combined(classes: tuple[IntArray, IntArray], graph: AttributedGraph) -> IntArray:
@@ -134,5 +136,9 @@ def left_out_words(measured: Measured, least: int) -> str | None:
     """A remark on those left out, None where nobody is."""
     if not measured.people:
         return None
-    why = f"groups of under {least}, and others that hide how many" if measured.few else "it hides how few differ"
+    why = (
+        f"groups of under {least}, and others that hide how many"
+        if measured.few
+        else "so that a difference from an earlier audit tells of nobody"
+    )
     return f"{measured.people:,} people are left out: {why}"

@@ -284,6 +284,7 @@ def differences(
     added: _Rows = _none,
     dropped: _Rows = _none,
     passed: _Rows = _none,
+    exact: bool = False,
 ) -> Differences:
     """Every field in which a record differs from the same one made anew.
 
@@ -297,6 +298,7 @@ def differences(
         added: which rows only later versions of the audit measure.
         dropped: which rows only earlier versions measured.
         passed: of which rows the figures are not compared, but who is counted and what there is.
+        exact: measured numbers are compared exactly too, as where nothing was measured again.
     """
     changed: list[str] = []
     for key in dict.fromkeys([*recomputed, *reported]):
@@ -322,6 +324,7 @@ def differences(
             old, new = _counted(old), _counted(new)
         areas = _AREAS if new["metric"] == "auc" else ()
         for names, tolerance in ((areas, RANKED), (set(old).union(new).difference(areas), TOLERANCE)):
+            tolerance = 0.0 if exact else tolerance
             one, other = ({name: value for name, value in row.items() if name in names} for row in (old, new))
             changed += _difference(one, other, where, tolerance)
     return Differences(tuple(changed), **{kind: tuple(texts) for kind, texts in apart.items()})
@@ -333,9 +336,9 @@ def _counted(row: Mapping[str, Any]) -> dict[str, Any]:
     return kept | {"cells": [{name: cell[name] for name in (*_CELL, "n", "excluded")} for cell in row["cells"]]}
 
 
-def first_difference(reported: Mapping[str, Any], recomputed: Mapping[str, Any]) -> str | None:
+def first_difference(reported: Mapping[str, Any], recomputed: Mapping[str, Any], *, exact: bool = False) -> str | None:
     """The first of `differences`, those of the run before those of rows, or None."""
-    parts = differences(reported, recomputed)
+    parts = differences(reported, recomputed, exact=exact)
     return next(iter((*parts.changed, *parts.missing, *parts.surplus)), None)
 
 

@@ -106,7 +106,7 @@ def _as_stored(report: Mapping[str, Any], store: RunStore) -> dict[str, Any]:
 
 
 def _compared_quickly(report: Mapping[str, Any], stored: Mapping[str, Any]) -> Finding:
-    differing = record.first_difference(report, stored)
+    differing = record.first_difference(report, stored, exact=True)
     if differing:
         return Finding("audit", DIFFERS, f"{differing} (as the store keeps it)")
     return Finding("audit", EQUAL, f"as the store keeps it, {len(report['rows'])} rows; nothing was measured anew")

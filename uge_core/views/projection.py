@@ -515,7 +515,9 @@ def selection_view(data: ProjectionData, nodes: Sequence[int], attribute: str) -
     for a in graph.audited:
         people[a.name] = [a.labels[c] if c >= 0 else a.unknown_label for c in a.codes[first]]
     people["neighbours"] = graph.degree[first]
-    table = pd.DataFrame([{k: v for k, v in row.items() if k[0] != "_"} for row in rows])
+    # An exact p of a small group would tell how many of it are selected.
+    shown = [row | {"p": None} if row["_small"] else row for row in rows]
+    table = pd.DataFrame([{k: v for k, v in row.items() if k[0] != "_"} for row in shown])
     caption = (
         f"{m:,} of the {len(chosen):,} selected and {n:,} of the {len(drawn):,} drawn have a {attribute}. Shares "
         "with Wilson's 95 % interval; "

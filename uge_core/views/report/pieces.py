@@ -188,20 +188,20 @@ class _Reader(HTMLParser):
 
     # A report has neither; a browser may read one otherwise than this.
     def handle_comment(self, data: str) -> None:
-        self.flush()
-        self._add("tag", f"<!--{data}-->")
+        self._mark(f"<!--{data}-->")
 
     def handle_decl(self, decl: str) -> None:
-        self.flush()
-        self._add("tag", f"<!{' '.join(decl.lower().split())}>")
+        self._mark(f"<!{' '.join(decl.lower().split())}>")
 
     def unknown_decl(self, data: str) -> None:
-        self.flush()
-        self._add("tag", f"<![{data}]>")
+        self._mark(f"<![{data}]>")
 
     def handle_pi(self, data: str) -> None:
+        self._mark(f"<?{data}>")
+
+    def _mark(self, text: str) -> None:
         self.flush()
-        self._add("tag", f"<?{data}>")
+        self._add("tag", text)
 
     def flush(self) -> None:
         """Ends the text that is being read."""
