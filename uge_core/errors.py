@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 _OBEYED = {
     code: chr(code).encode("unicode_escape").decode()
     for first, last in (
@@ -24,6 +26,21 @@ def escaped(text: str) -> str:
     Names of files, columns and people are written by others; a line's end is one of these characters.
     """
     return text if text.isprintable() else text.translate(_OBEYED)
+
+
+def shell_word(text: str) -> str:
+    r"""A text as one word of a command for a shell: `$'a\u202eb'` where a terminal would obey it as it is."""
+    if text.isprintable():
+        return shlex.quote(text)
+    kept = (c if c.isprintable() and c not in "'\\" else _in_a_word(c) for c in text)
+    return f"$'{''.join(kept)}'"
+
+
+def _in_a_word(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file's name that is no UTF-8, as Python holds it
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\U{code:08x}" if code > 0xFFFF else f"\\u{code:04x}" if code > 0x7F else f"\\x{code:02x}"
 
 
 def in_a_line(text: str) -> str:

@@ -122,9 +122,7 @@ def test_a_page_of_another_server_opens_no_websocket(sample_audit: Path, start: 
         assert status == 403 and "server.corsAllowedOrigins" in said, origin
     # A proxy asks by address for the page that it serves under its name.
     for origin in ("http://127.0.0.1:8501", "https://audits.example", "https://embeds.example"):
-        began = time.monotonic()
         assert handshake(server, "127.0.0.1:8501", Origin=origin)[0] == 101, origin
-        assert time.monotonic() - began < 1  # Streamlit waits as long for an outside host
 
 
 @pytest.mark.slow

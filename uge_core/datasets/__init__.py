@@ -8,7 +8,6 @@ another host. No pickle is ever loaded.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from uge_core.datasets.layouts.pyg_names import PREFIX
 from uge_core.datasets.layouts.pyg_names import locate as locate_pyg
 from uge_core.datasets.layouts.sample import folder as sample_folder
 from uge_core.datasets.roots import check_root
-from uge_core.errors import DatasetMissing, GraphError, NotReadYet, NotRecognised
+from uge_core.errors import DatasetMissing, GraphError, NotReadYet, NotRecognised, shell_word
 from uge_core.graph.graph import AttributedGraph, Message
 from uge_core.progress import OnProgress
 from uge_core.registry import unknown_name
@@ -141,8 +140,8 @@ def locate(
         return locate_pyg(str(spec), root, may_fetch=may_fetch, on_progress=on_progress)
     layout, found = _choose(*_locate(spec))
     for path in found.files.values():
+        check_root(path)  # first, as the other's message says where a link leads
         refuse_link_out(path)
-        check_root(path)
     return layout, found
 
 
@@ -288,7 +287,7 @@ def _next_step(folder: Folder) -> str:
     """The command that says what the tables of a folder probably are."""
     return (
         "docs/data.md lists the layouts; what the tables in this folder probably are, and a dataset.yaml for them, "
-        f"says: uge data describe {shlex.quote(str(folder.path))}"
+        f"says: uge data describe {shell_word(str(folder.path))}"
     )
 
 

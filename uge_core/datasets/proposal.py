@@ -6,7 +6,6 @@ names both, how they join, and the key that decides.
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +41,7 @@ from uge_core.datasets.mapping import (
     write_card,
 )
 from uge_core.datasets.tables import Table, as_numbers, counted
-from uge_core.errors import GraphError, NotRecognised, escaped
+from uge_core.errors import GraphError, NotRecognised, escaped, shell_word
 
 _DESCRIBABLE = ("tables", "dataset-yaml", "edges-target")
 """Layouts of two tables with ids, which a dataset.yaml could describe as well."""
@@ -159,7 +158,7 @@ def propose(folder: str | Path, edges: str = "", nodes: str = "") -> Proposal:
 
 def _inspect(folder: Path) -> str:
     """The command that shows what is read."""
-    return f"uge data inspect {shlex.quote(str(folder))}"
+    return f"uge data inspect {shell_word(str(folder))}"
 
 
 def _no_tables(path: Path, files: tuple[str, ...]) -> GraphError:

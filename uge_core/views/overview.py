@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ import pandas as pd
 
 from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import Metric, ordered_metrics
+from uge_core.errors import shell_word
 from uge_core.runs.names import config_parts, config_words, labels, run_order
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -84,7 +84,7 @@ def overview(store: RunStore) -> Overview:
     )
     first = (
         "uge sweep sample:town --sensitive region --methods none,uge-w,uge-c,uge-ok --epochs 300 --store "
-        f"{shlex.quote(str(store.root))}"
+        f"{shell_word(str(store.root))}"
     )
     versions = [str(run.dataset["shipped"]) for run in audited if run.dataset.get("shipped")]
     shipped = (len(versions), max(versions)) if versions else None

@@ -11,7 +11,6 @@ pays for reading the attribute, and a raw gap shrinks with the vectors.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from uge_core.audit.metrics import METRICS
+from uge_core.errors import shell_word
 from uge_core.files import to_csv
 from uge_core.registry import find
 from uge_core.runs.names import run_order
@@ -491,14 +491,14 @@ def train_command(view: TradeoffView, series: str, lam: float) -> str:
     config = point.runs[0].config
     given = point.runs[0].dataset.get("source") or {}
     source, columns = given.get("spec") or config.get("dataset", "DATA"), given.get("attributes")
-    named = f" --attributes {shlex.quote(','.join(columns))}" if columns else ""
+    named = f" --attributes {shell_word(','.join(columns))}" if columns else ""
     seeds = ",".join(str(r.config.get("seed", 0)) for r in point.runs)
     run = RunConfig.from_json(config)
     return (
-        f"uge sweep {shlex.quote(str(source))} --sensitive {shlex.quote('+'.join(point.sensitive))}{named} "
+        f"uge sweep {shell_word(str(source))} --sensitive {shell_word('+'.join(point.sensitive))}{named} "
         f"--backbone {config['backbone']} --methods {point.method} --lams {lam:g} --seeds {seeds} "
         f"--epochs {config['epochs']} --split-seed {config['split_seed']} --exposure {run.exposure} "
-        f"--unknown {run.unknown} --hidden {run.hidden or 'impute'}{_sets(run)} --store {shlex.quote(view.root)}"
+        f"--unknown {run.unknown} --hidden {run.hidden or 'impute'}{_sets(run)} --store {shell_word(view.root)}"
     )
 
 
@@ -512,7 +512,7 @@ def _sets(run: RunConfig) -> str:
     ):
         own = {f.name: f.default for f in fields(owner)}
         given += [f"{k}={v}" for k, v in values.items() if k in own and v != own[k]]
-    return "".join(f" --set {shlex.quote(setting)}" for setting in given)
+    return "".join(f" --set {shell_word(setting)}" for setting in given)
 
 
 def _percent(reading: Reading) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 
 from uge_core.cli.arguments import (
     CHECK_FAILED,
@@ -17,7 +16,7 @@ from uge_core.cli.arguments import (
 )
 from uge_core.cli.loading import load_graph
 from uge_core.cli.printing import complain, print_json, remark
-from uge_core.errors import DatasetMissing, GraphError
+from uge_core.errors import DatasetMissing, GraphError, shell_word
 from uge_core.runs.disclosure import EXACT
 from uge_core.runs.store import RunStore
 
@@ -95,7 +94,7 @@ def describe_folder(args: argparse.Namespace) -> int:
     proposal = propose(args.folder, args.edges, args.nodes)
     print(proposal.text)
     if args.write:
-        remark(f"wrote {proposal.write()}; look at the graph with: uge data inspect {shlex.quote(args.folder)}")
+        remark(f"wrote {proposal.write()}; look at the graph with: uge data inspect {shell_word(args.folder)}")
     return DONE
 
 
