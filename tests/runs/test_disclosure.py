@@ -258,6 +258,33 @@ def test_exact_figures_are_asked_for_and_say_so(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["audit"]["asked"].get("exact") is None
 
 
+def test_the_inspection_of_a_terminal_tells_what_its_json_tells(tmp_path, capsys):
+    data = tmp_path / "g"
+    data.mkdir()
+    rng = np.random.default_rng(0)
+    teams = ["ab"[i % 2] if i < 152 else "cd"[i < 157] for i in range(160)]
+    (data / "nodes.csv").write_text("id,team\n" + "".join(f"p{i},{team}\n" for i, team in enumerate(teams)))
+    rows = {tuple(sorted(rng.choice(160, 2, replace=False).tolist())) for _ in range(700)}
+    (data / "edges.csv").write_text("source,target\n" + "".join(f"p{u},p{v}\n" for u, v in sorted(rows)))
+    said = []
+    for flags in ([], ["--json"], ["--exact"], ["--json", "--exact"]):
+        assert main.run(["data", "inspect", str(data), "--store", str(tmp_path / "store"), *flags]) == 0
+        said.append(capsys.readouterr().out)
+    text, record, exact, exact_record = said[0], json.loads(said[1]), said[2], json.loads(said[3])
+    assert "c: 3, d: 5" in exact.replace("d: 5, c: 3", "c: 3, d: 5") and exact.startswith(EXACT)
+    assert exact_record["attributes"][0]["sizes"] == {"a": 76, "b": 76, "c": 3, "d": 5}
+    (team,) = record["attributes"]
+    assert team["sizes"] | {"a": None, "b": None} == dict.fromkeys("abcd")
+    assert team["sizes"]["a"] + team["sizes"]["b"] == 160 - 24
+    assert "c: not shown, d: not shown" in text and "--exact shows all numbers" in text and EXACT not in text
+    for label in "ab":
+        assert f"{label}: {team['sizes'][label]}" in text
+    cells = [c for c in team["mixing"] if c["observed"] is not None]
+    assert {c["a"] + c["b"] for c in cells} == {"aa", "ab", "bb"}
+    assert all(f"{c['observed']} edges" in text for c in cells) and "not shown: 7 pairs of groups" in text
+    assert team["same_group_share"] is None and "%" not in text.split("Columns")[0]
+
+
 def test_which_groups_are_small_is_not_said(tmp_path):
     a = by_size([60, 80, 5])
     row = campaign.released(graph_of(a), np.ones((145, 2), dtype=np.float32), RunStore(tmp_path))["rows"][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -17,13 +18,14 @@ _WIDTH = 88
 _MOST_CELLS = 12
 _LONG = re.compile(r"\S{201,}")
 _SHOWN = 60
+_NOT_SHOWN = "not shown"
 
 
 def inspect(graph: AttributedGraph) -> dict[str, Any]:
-    """Counts, roles, attributes and messages as one JSON object (``uge data inspect --json``).
+    """Counts, roles, attributes and messages as one JSON object (``uge data inspect --json --exact``).
 
-    It is for whoever holds the files: sizes and edges of groups under twelve people are told as they are, where pages and
-    reports withhold them.
+    It is for whoever holds the files: sizes and edges of groups under twelve people are told as they are, where pages,
+    reports and `uge data inspect` leave them out.
 
     Args:
         graph: any graph.
@@ -55,9 +57,19 @@ def inspect(graph: AttributedGraph) -> dict[str, Any]:
     }
 
 
-def describe(graph: AttributedGraph) -> str:
-    """The same for a terminal, at most 88 columns wide."""
-    record = inspect(graph)
+def describe(graph: AttributedGraph, record: Mapping[str, Any] | None = None) -> str:
+    """The same for a terminal, at most 88 columns wide.
+
+    Args:
+        graph: the graph.
+        record: what `inspect` says of it, with None for numbers that are not to be told; None counts all.
+    """
+    if record is None:
+        record = inspect(graph)
+    hidden = any(
+        None in (a["unknown"], *a["sizes"].values(), *(c["observed"] for c in a["mixing"]))
+        for a in record["attributes"]
+    )
     users = f" ({graph.num_users:,} users and {graph.num_items:,} items)" if graph.num_users is not None else ""
     kind = ("weighted " if graph.weighted else "") + ("directed" if graph.directed else "undirected")
     lines = [
@@ -70,11 +82,21 @@ def describe(graph: AttributedGraph) -> str:
         "",
         *_column_lines(graph),
     ]
-    if graph.messages:
+    if hidden:
+        lines += [
+            "",
+            *_wrapped(
+                f"{_NOT_SHOWN}: the size of a small group, of the groups that would tell it, and their edges; --exact "
+                "shows all numbers, which are not to be passed on",
+                0,
+            ),
+        ]
+    messages = record["messages"]
+    if messages:
         lines += ["", "Messages"]
-    for m in graph.messages:
-        text = f"{m.level}: {m.text}" + (f" ({'; '.join(m.examples)})" if m.examples else "")
-        lines += _wrapped(text + (f". {m.remedy}" if m.remedy else ""))
+    for m in messages:
+        text = f"{m['level']}: {m['text']}" + (f" ({'; '.join(m['examples'])})" if m["examples"] else "")
+        lines += _wrapped(text + (f". {m['remedy']}" if m["remedy"] else ""))
     d = graph.defaults
     settings = [f"{name} with {k}={v}" for name, own in d.backbone_options.items() for k, v in own.items()]
     options = f", {', '.join(settings)}" if settings else ""
@@ -118,17 +140,19 @@ def _attribute_lines(attributes: list[dict[str, Any]]) -> list[str]:
     names = [escaped(a["name"]) for a in attributes]
     width = max(9, *map(len, names))
     lines = [
-        f"{'Attribute':{width}}  {'of':5}  {'values':>6}  {'unknown':>8}  {'edges in group':>14}  {'by chance':>9}"
+        f"{'Attribute':{width}}  {'of':5}  {'values':>6}  {'unknown':>9}  {'edges in group':>14}  {'by chance':>9}"
     ]
     for name, a in zip(names, attributes, strict=True):
         same = "" if a["same_group_share"] is None else f"{a['same_group_share']:.1%}"
         chance = "" if a["chance"] is None else f"{a['chance']:.1%}"
+        unknown = _number(a["unknown"])
         lines.append(
-            f"{name:{width}}  {a['side']:5}  {a['num_values']:6}  {a['unknown']:8,}  {same:>14}  {chance:>9}".rstrip()
+            f"{name:{width}}  {a['side']:5}  {a['num_values']:6}  {unknown:>9}  {same:>14}  {chance:>9}".rstrip()
         )
-        largest = sorted(a["sizes"].items(), key=lambda item: -item[1])[:6]
+        # Groups without a number stand in the order of their names: the place of one would tell its size.
+        largest = sorted(a["sizes"].items(), key=lambda item: (item[1] is None, -(item[1] or 0)))[:6]
         rest = a["num_values"] - len(largest)
-        text = ", ".join(f"{label}: {n:,}" for label, n in largest)
+        text = ", ".join(f"{label}: {_number(n)}" for label, n in largest)
         lines += _wrapped(text + (f", and {rest} more" if rest else ""), 4)
     return lines
 
@@ -137,7 +161,8 @@ def _mixing_lines(attributes: list[dict[str, Any]]) -> list[str]:
     """The edges of each attribute's pairs of groups against chance; of many the largest."""
     lines: list[str] = []
     for a in attributes:
-        cells = sorted(a["mixing"], key=lambda c: -c["observed"])[:_MOST_CELLS]
+        told = [c for c in a["mixing"] if c["observed"] is not None]
+        cells = sorted(told, key=lambda c: -c["observed"])[:_MOST_CELLS]
         if not cells:
             continue
         lines += ["", f"Edges between groups of {escaped(a['name'])}"]
@@ -148,10 +173,10 @@ def _mixing_lines(attributes: list[dict[str, Any]]) -> list[str]:
             lines += _wrapped(
                 f"{escaped(pair):{width}}  {c['observed']:12,} edges, {c['expected']:,.1f} by chance, ratio {ratio}", 4
             )
-        if len(a["mixing"]) > len(cells):
-            lines.append(
-                f"    the {len(cells)} with most edges of {len(a['mixing']):,} pairs of groups; --json has all"
-            )
+        if len(told) > len(cells):
+            lines.append(f"    the {len(cells)} with most edges of {len(told):,} pairs of groups; --json has all")
+        if len(told) < len(a["mixing"]):
+            lines.append(f"    {_NOT_SHOWN}: {len(a['mixing']) - len(told):,} pairs of groups")
     return lines
 
 
@@ -167,6 +192,10 @@ def _column_lines(graph: AttributedGraph) -> list[str]:
             shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
             lines += _wrapped(f"{role:9} {shown}" + (f" ({detail})" if detail else ""), 4)
     return lines
+
+
+def _number(n: int | None) -> str:
+    return _NOT_SHOWN if n is None else f"{n:,}"
 
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:

@@ -187,10 +187,10 @@ class RunStore:
             RunNotFound: no run has one of these ids; nothing is changed then.
             StoreError: a living process is training one.
         """
-        for run_id in run_ids:
-            if self._load(run_id).status == "running" and not undo:
-                raise StoreError(f"run {run_id} is being trained; archive it when it is done, or stop it first")
         with self.writing() as db:
+            for run_id in run_ids:
+                if self._load(run_id).status == "running" and not undo:
+                    raise StoreError(f"run {run_id} is being trained; archive it when it is done, or stop it first")
             db.executemany(
                 "UPDATE runs SET archived = ? WHERE id = ?", [(None if undo else time.time(), i) for i in run_ids]
             )

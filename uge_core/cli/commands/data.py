@@ -29,7 +29,7 @@ def add(parsers: Parsers) -> None:
     one.add_argument(
         "--json", action="store_true", help="print one JSON object, without numbers that could point at people"
     )
-    one.add_argument("--exact", action="store_true", help="with --json: all numbers; not to be passed on")
+    one.add_argument("--exact", action="store_true", help="all numbers, of small groups too; not to be passed on")
     one = add_command(
         data,
         "describe",
@@ -76,14 +76,11 @@ def inspect_data(args: argparse.Namespace) -> int:
             print_json({"name": args.data, "messages": [fault]})
         return complain(str(error), args.debug, CHECK_FAILED)
     inspection = inspect(graph)
+    told = inspection if args.exact else told_inspection(graph, inspection, RunStore(args.store))
     if args.json:
-        print_json(
-            inspection | {"disclosure": EXACT}
-            if args.exact
-            else told_inspection(graph, inspection, RunStore(args.store))
-        )
+        print_json(told | {"disclosure": EXACT} if args.exact else told)
     else:
-        print(describe(graph))
+        print("\n".join((*((EXACT,) if args.exact else ()), describe(graph, told))))
     return CHECK_FAILED if any(m["level"] == "blocking" for m in inspection["messages"]) else DONE
 
 
