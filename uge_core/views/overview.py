@@ -174,9 +174,6 @@ def sentences(runs: Sequence[StoredRun]) -> tuple[Sentence, ...]:
     return tuple(_sentences(ordered, labels(ordered)))
 
 
-COMPARED = ("backbone", "split_seed", "epochs", "dim")
-
-
 def _sentences(runs: Sequence[StoredRun], names: dict[str, str]) -> Iterable[Sentence]:
     """Per attribute: the untreated run, the least leaking one, and the floor.
 
