@@ -246,9 +246,7 @@ def folds(runs: Iterable[StoredRun]) -> tuple[Fold, ...]:
     several = [_one_a_seed(group) for group in grouped.values()]
     # Without their seeds, which the label counts.
     named = labels([replace(of[0], config={k: v for k, v in of[0].config.items() if k != "seed"}) for of in several])
-    return tuple(
-        Fold(named[of[0].id] + (f" · {len(of)} seeds" if len(of) > 1 else ""), of) for of in several
-    )
+    return tuple(Fold(named[of[0].id] + (f" · {len(of)} seeds" if len(of) > 1 else ""), of) for of in several)
 
 
 def folded(runs: Iterable[StoredRun], run_id: str | None) -> Fold | None:

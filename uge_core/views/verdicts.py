@@ -19,8 +19,8 @@ over seeds and the mean of the ends over people, to the higher of the two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from uge_core.audit.base import RowRecord
@@ -45,7 +45,7 @@ from uge_core.views.words import rough
 MARGIN = 0.05
 WIDEST = 0.2
 Finding = Literal["leaks", "reduced", "not shown", "too few people", "not usable"]
-ICONS: Mapping[Finding, str] = {
+VERDICT_ICONS: Mapping[Finding, str] = {
     "leaks": "visibility",
     "reduced": "trending_down",
     "not shown": "visibility_off",
@@ -100,11 +100,13 @@ class Card:
 
     Attributes:
         attribute: whose.
+        treated: the embedding that the verdict is of was trained to hide it.
         finding: one of five.
         still_leaks: it is reduced, and leaks.
         headline: the verdict in a few words.
         sentence: the figures behind it, in plain words.
         cost: what became of link quality; "" with one embedding.
+        details: how sure that is, by which test, n and floors, a sentence each.
         before: the embedding that is compared with, or None.
         now: the embedding that the verdict is of.
         margin: how far above a coin the lower bound of a leak lies.
@@ -114,18 +116,19 @@ class Card:
     """
 
     attribute: str
+    treated: bool
     finding: Finding
     still_leaks: bool
     headline: str
     sentence: str
     cost: str
+    details: tuple[str, ...]
     before: Side | None
     now: Side
     margin: float
     policy: str
     policy_words: str
     step: Step
-    quality_metric: str = field(default="")
 
 
 def cards(
@@ -150,14 +153,18 @@ def cards(
     sides = [fold for i in ids if (fold := folded(light + [r for r in asked if r.id not in {x.id for x in light}], i))]
     whole = {run.id: run for run in store.list(only=[i for fold in sides for i in fold.ids])}
     sides = [Fold(f.label, tuple(whole.get(r.id, r) for r in f.runs)) for f in sides]
-    return judged(store, sides[0] if len(sides) > 1 else None, sides[-1], margin=margin, attributes=attributes) if sides else ()
+    return (
+        judged(store, sides[0] if len(sides) > 1 else None, sides[-1], margin=margin, attributes=attributes)
+        if sides
+        else ()
+    )
 
 
 def judged(
     store: RunStore, before: Fold | None, now: Fold, *, margin: float = MARGIN, attributes: Sequence[str] = ()
 ) -> tuple[Card, ...]:
     """The same of runs that are at hand, with their rows."""
-    treated = [a for a in now.runs[0].config["sensitive"]]
+    treated = list(now.runs[0].config["sensitive"])
     found = dict.fromkeys(a for run in now.runs for a in audited_attributes(run))
     names = list(attributes) or sorted(found, key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
     return tuple(_card(store, before, now, name, margin) for name in names)
@@ -171,24 +178,24 @@ def _card(store: RunStore, before: Fold | None, now: Fold, attribute: str, margi
     metric, quality_rows = _quality_rows([f for f in (before, now) if f], rows, attribute)
     quality = separation(store, *quality_rows) if before and all(quality_rows) else None
     finding, still = _finding(second, leak, margin)
-    like = before is None or all(
-        before.runs[0].config.get(k) == now.runs[0].config.get(k) for k in COMPARED
-    )
+    like = before is None or all(before.runs[0].config.get(k) == now.runs[0].config.get(k) for k in COMPARED)
     policy, policy_words = _policy(now, attribute)
+    treated = attribute in now.runs[0].config["sensitive"]
     return Card(
         attribute,
+        treated,
         finding,
         still,
         _headline(attribute, finding, still),
-        _sentence(attribute, first, second, leak, finding, margin, like),
-        _cost(attribute, first, second, leak, quality, metric),
+        _sentence(attribute, first, second, leak, finding),
+        _cost(first, second, leak if treated else None, quality, metric),
+        tuple(_details(attribute, second, leak, quality, metric, finding, margin, like)),
         first,
         second,
         margin,
         policy,
         policy_words,
-        _step(finding, still, attribute in now.runs[0].config["sensitive"], before is not None),
-        metric,
+        _step(finding, still, treated, before is not None),
     )
 
 
@@ -219,8 +226,6 @@ def _side(fold: Fold | None, attribute: str, rows: Sequence[Measured]) -> Side |
 
 def over_people_and_seeds(rows: Sequence[RowRecord | None]) -> Reading | None:
     """The rows of one figure's seeds as one, its interval over seeds and over people both."""
-    from dataclasses import replace
-
     together = reading(rows)
     if together is None or together.kind != "seeds":
         return together
@@ -249,7 +254,10 @@ def _quality_rows(
     metric = "matched NDCG@10" if names == {"matched NDCG@10"} else "NDCG@10"
     if metric == "NDCG@10":
         sides = [
-            [(run, metric, matching_row(audit_rows(run, metric="ndcg_at_10", variant="held-out"), row["exposure"])) for run, row in side]
+            [
+                (run, metric, matching_row(audit_rows(run, metric="ndcg_at_10", variant="held-out"), row["exposure"]))
+                for run, row in side
+            ]
             for side in rows
             if side
         ]
@@ -280,72 +288,94 @@ def _headline(attribute: str, finding: Finding, still: bool) -> str:
     }[finding]
 
 
-def _percent(auc: Reading) -> str:
-    ends = "" if auc.low is None or auc.high is None else f", 95 % interval {100 * auc.low:.1f} to {100 * auc.high:.1f}"
-    n = "" if auc.n is None else f"n = {auc.n:,}"
-    seeds = f", mean of {auc.seeds} seeds" if auc.seeds > 1 else ""
-    return f"{100 * auc.value:.1f} % of the time ({n}{ends}{seeds})"
-
-
-def _sentence(
-    attribute: str,
-    before: Side | None,
-    now: Side,
-    leak: Separation | None,
-    finding: Finding,
-    margin: float,
-    like: bool,
-) -> str:
+def _sentence(attribute: str, before: Side | None, now: Side, leak: Separation | None, finding: Finding) -> str:
     if finding == "not usable":
-        return f"{now.label}: {now.usable.why}. What such an embedding does not give away is no success."
+        return f"{_capital(now.usable.why)}. What such an embedding does not give away is no success."
     if now.auc is None:
-        return f"{now.label}: nobody could be attacked, or too few people have a value."
-    parts = [
-        f"Given two people with different values, the strongest attacker picks the right one {_percent(now.auc)} from "
-        f"{now.label}; a coin gets 50 %."
-    ]
-    if not now.hidden:
-        parts.append("Measured on people whose values training saw, so that less of a leak would be no success.")
-    if before is not None and before.auc is not None and leak is not None:
-        parts.append(f"From {before.label} it is {_percent(before.auc)}: {difference_words(leak, 'people tested')}.")
-    if not like:
-        parts.append("The two also differ in backbone, size, split or epochs.")
-    if finding == "not shown" and now.auc.low is not None:
-        parts.append(
-            f"The lower bound is not above {100 * (0.5 + margin):.0f} %, which counts as a leak here; this is no proof that "
-            "nothing can be read."
-        )
-    if finding == "too few people" and now.auc.low is not None and now.auc.high is not None and now.auc.n:
-        need = now.auc.n * ((now.auc.high - now.auc.low) / WIDEST) ** 2
-        parts.append(f"The interval is too wide to tell; about {rough(need)} people tested would suffice.")
-    return " ".join(parts)
+        return "Nobody could be attacked: too few people have a value."
+    said = (
+        f"Of two people with different values of {attribute}, the strongest attacker picks the right one "
+        f"{100 * now.auc.value:.1f} % of the time; a coin gets 50 %."
+    )
+    if before is None or before.auc is None or leak is None:
+        return said
+    change = {
+        "lower": "the fall is shown",
+        "higher": "the rise is shown",
+        "not shown": "no difference is shown",
+        "not comparable": "not compared",
+    }[leak.state]
+    return f"{said} Before it was {100 * before.auc.value:.1f} %: {change}."
 
 
-def _cost(
+def _cost(before: Side | None, now: Side, leak: Separation | None, quality: Separation | None, metric: str) -> str:
+    if before is None or before.quality is None or now.quality is None or quality is None:
+        return ""
+    change = {
+        "lower": "the fall is shown",
+        "higher": "the rise is shown",
+        "not shown": "no difference is shown",
+        "not comparable": "not compared",
+    }[quality.state]
+    text = f"Link quality ({metric}) {before.quality.value:.3f} before, {now.quality.value:.3f} after: {change}."
+    if leak is not None and leak.state in ("not shown", "higher") and quality.state == "lower":
+        read = "more is read" if leak.state == "higher" else "no less is shown to be read"
+        return f"Nothing is gained: {read}, and links are ranked worse. {text}"
+    return text
+
+
+def _details(
     attribute: str,
-    before: Side | None,
     now: Side,
     leak: Separation | None,
     quality: Separation | None,
     metric: str,
-) -> str:
-    if before is None or before.quality is None or now.quality is None or quality is None:
-        return ""
-    pays = "" if metric.startswith("matched") else f", which also pays for reading {attribute}"
-    floors = [
-        f"{name} {value:.3f}"
-        for name, value in (("a random order gives", now.quality.random), ("the training degree alone", now.quality.degree))
-        if value is not None
-    ]
-    n = "" if now.quality.n is None else f"n = {now.quality.n:,}"
-    words = difference_words(quality, "links" if metric.startswith("matched") else "people with links")
-    text = (
-        f"Link quality, {metric}{pays}: {before.quality.value:.3f} before, {now.quality.value:.3f} after; {words} "
-        f"({', '.join(filter(None, (n, *floors)))})."
-    )
-    if leak is not None and leak.state in ("not shown", "higher") and quality.state == "lower":
-        return f"Nothing is gained: {'more' if leak.state == 'higher' else 'no less'} is read, and links are ranked worse. {text}"
-    return text
+    finding: Finding,
+    margin: float,
+    like: bool,
+) -> Iterator[str]:
+    """How sure it is, by which test, and what it does not say."""
+    if leak is not None and leak.state != "not comparable":
+        yield f"The attacker after and before: {difference_words(leak, 'people tested')}."
+    elif leak is not None:
+        yield f"The attacker after and before: {difference_words(leak, '')}."
+    if now.auc is not None:
+        over = "the people tested and the seeds" if now.auc.seeds > 1 else "the people tested, for one training seed"
+        n = "" if now.auc.n is None else f"n = {now.auc.n:,}; "
+        yield f"{_capital(n + '95 % intervals are over ' + over)}."
+    if now.auc is not None and not now.hidden:
+        yield "The people tested are not hidden from training, so that less of a leak would be no success."
+    if finding in ("not shown", "reduced", "leaks"):
+        yield f"A leak is a lower bound above {100 * (0.5 + margin):g} %. That none is shown is no proof that there is none."
+    if (
+        finding == "too few people"
+        and now.auc is not None
+        and now.auc.n
+        and now.auc.low is not None
+        and now.auc.high is not None
+    ):
+        need = now.auc.n * ((now.auc.high - now.auc.low) / WIDEST) ** 2
+        yield f"The interval is too wide to tell; about {rough(need)} people tested would suffice."
+    if now.quality is not None:
+        pays = "" if metric.startswith("matched") else f", which also pays for reading {attribute}"
+        floors = [
+            f"{name} {value:.3f}"
+            for name, value in (
+                ("a random order gives", now.quality.random),
+                ("the training degree alone gives", now.quality.degree),
+            )
+            if value is not None
+        ]
+        n = "" if now.quality.n is None else f"n = {now.quality.n:,}"
+        unit = "links" if metric.startswith("matched") else "people with links"
+        test = [] if quality is None else [difference_words(quality, unit)]
+        yield f"{_capital(metric)}{pays}: {', '.join(filter(None, (*test, n, *floors)))}."
+    if not like:
+        yield "The two embeddings also differ in backbone, size, split or epochs."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _policy(fold: Fold, attribute: str) -> tuple[str, str]:
@@ -355,7 +385,11 @@ def _policy(fold: Fold, attribute: str) -> tuple[str, str]:
     names: list[str] = []
     for run in fold.runs:
         block: Mapping[str, Any] = (run.audit or {}).get("policy") or {}
-        rules = [r for r in block.get("rules", ()) if r.get("attribute") in (attribute, None) and r["verdict"] in _POLICY_ORDER]
+        rules = [
+            r
+            for r in block.get("rules", ())
+            if r.get("attribute") in (attribute, None) and r["verdict"] in _POLICY_ORDER
+        ]
         names += [str(block["name"])] if rules else []
         verdicts += [r["verdict"] for r in rules]
         broken += [r["sentence"] for r in rules if r["verdict"] != "pass"]
@@ -369,11 +403,19 @@ def _policy(fold: Fold, attribute: str) -> tuple[str, str]:
 
 def _step(finding: Finding, still: bool, treated: bool, compared: bool) -> Step:
     if finding == "not usable":
-        return Step("runs", "Train it anew", "An embedding that says nothing about links cannot be judged; a smaller λ or more epochs may help.")
+        return Step(
+            "runs",
+            "Train it anew",
+            "An embedding that says nothing about links cannot be judged; a smaller λ or more epochs may help.",
+        )
     if finding == "too few people":
-        return Step("data", "Look at the data", "More people with a value, or fewer and larger groups, narrow the interval.")
+        return Step(
+            "data", "Look at the data", "More people with a value, or fewer and larger groups, narrow the interval."
+        )
     if finding == "leaks" and not (treated and compared):
-        return Step("runs", "Train a method that hides it", "Nothing was done about this attribute in the embedding shown.")
+        return Step(
+            "runs", "Train a method that hides it", "Nothing was done about this attribute in the embedding shown."
+        )
     if finding == "leaks" or still:
         return Step("tradeoff", "Look for a better λ", "The trade-off shows what less leakage costs.")
     return Step("report", "Write the report", "The finding with its figures, limits and how to repeat it, in one file.")
