@@ -99,37 +99,14 @@ def check(value: float, note: str | None = None) -> dict[str, Any]:
     return row(metric="usable", variant=None, value=value, note=note)
 
 
-def test_link_quality_is_told_by_the_matched_figure(store: RunStore) -> None:
-    add(store, "a1", [leak(0.9, None), matched(0.30), usual(0.50), check(1.0)])
-    add(store, "b2", [leak(0.7, "unseen"), matched(0.15), usual(0.20), check(1.0)], method="uge-w", sensitive=["city"])
-    (text,) = map(str, overview(store).sentences)
-    assert (
-        "NDCG@10 among strangers of the friend's own city group, goes from 0.300 to 0.150; the training degree alone "
-        "gives 0.200, no less; a random order 0.050. The usual NDCG@10, which also pays for reading city, goes from "
-        "0.500 to 0.200." in text
-    )
-    table = overview(store).table
-    assert table["matched NDCG@10"].tolist() == [0.30, 0.15] and table["degree, matched"].tolist() == [0.2] * 2
-    assert table["Usable"].tolist() == ["yes"] * 2
-
-
-def test_of_earlier_audits_the_usual_figure_is_told_as_what_it_is(store: RunStore) -> None:
-    add(store, "a1", [leak(0.9, None), usual(0.50)])
-    add(store, "b2", [leak(0.7, "unseen"), usual(0.495)], method="uge-w", sensitive=["city"])
-    (text,) = map(str, overview(store).sentences)
-    said = "The usual NDCG@10, which also pays for reading city, goes from 0.500 to 0.495 (no difference is shown)"
-    assert said in text and "Link quality" not in text
-    assert overview(store).table["Usable"].tolist() == ["not known"] * 2
-
-
 def test_what_is_not_usable_is_never_the_lowest(store: RunStore) -> None:
     add(store, "a1", [leak(0.9, None), matched(0.3), check(1.0)])
     for i, (auc, state) in enumerate(((0.8, check(1.0)), (0.5, check(0.0, "all vectors are equal")))):
         rows = [leak(auc, "unseen"), matched(0.2 - i / 10), state]
         add(store, f"b{i}", rows, method="uge-w", sensitive=["city"], seed=i)
-    first, second = map(str, overview(store).sentences)
-    assert "UGE-W · city · seed 0, the usable treated run, 80.0 %" in first and "50.0 % of the time" not in first
-    assert second == "Not usable: UGE-W · city · seed 1: all vectors are equal; no figure of it is a verdict."
+    (card,) = overview(store, before="a1", after="b0").cards
+    assert card.finding == "not usable" and "All vectors are equal" in card.sentence
+    assert overview(store).table["Usable"].tolist() == ["yes", "no"]
     shown = view(store)
     assert shown.table["usable"].tolist() == ["usable", "usable", "not usable"]
     assert any(r.startswith("Not usable (hatched or hollow)") and "seed 1" in r for r in shown.remarks)
@@ -153,15 +130,16 @@ def test_strongest_attackers_of_other_sets_are_not_in_one_chart(store: RunStore)
     assert shown.table["run"].tolist() == ["UGE-W · city"]
     words = "Left out: 1 of 2 runs, whose strongest attacker of city was chosen among others than linear, links"
     assert any(r.startswith(words) for r in shown.remarks)
-    (text,) = map(str, overview(store).sentences)
-    assert "80.0 %" in text and "60.0 %" not in text and words in text
+    (card,) = overview(store, before="a1", after="b2").cards
+    assert card.finding == "leaks" and "chosen among different ones" in " ".join(card.details)
 
 
 def test_an_auc_whose_attacker_learned_its_sign_stays_as_it_is(store: RunStore) -> None:
     add(store, "a1", [leak(0.30, None) | {"floor_random": 0.45}, check(1.0)])
     (record,) = view(store).table.to_dict("records")
     assert (record["value"], record["random"], record["turned"]) == (0.30, 0.45, False)
-    assert "no better than a coin" in str(overview(store).sentences[0])
+    (card,) = overview(store, before="a1").cards
+    assert card.finding == "not shown" and card.now.auc and card.now.auc.value == 0.30
 
 
 def test_unseen_rows_lead_and_missing_ones_are_said(store: RunStore) -> None:
@@ -171,7 +149,10 @@ def test_unseen_rows_lead_and_missing_ones_are_said(store: RunStore) -> None:
     assert view(store).table["value"].tolist() == [0.8]
     assert any("Runs left out: 1 for city" in r for r in view(store).remarks)
     assert sorted(view(store, "seen").table["value"]) == [0.7, 0.9]
-    assert "80.0 % of the time (n = 100, 95 % interval 75.0 to 85.0)" in str(overview(store).sentences[0])
+    (card,) = overview(store, after="a1").cards
+    assert "80.0 % of the time" in card.sentence and card.now.auc and (card.now.auc.n, card.now.hidden) == (100, True)
+    (card,) = overview(store, after="b2").cards
+    assert not card.now.hidden and "not hidden from training" in " ".join(card.details)
 
 
 def test_what_there_is_to_choose_from_of_every_audit(store: RunStore) -> None:
@@ -200,7 +181,8 @@ def test_thin_evidence_is_said_not_drawn_as_zero(store: RunStore) -> None:
     texts = [t.text for t in leakage_figure(shown).data if t.name == "numbers"]
     assert texts == [("not enough evidence",)]
     assert overview(store).table["Evidence"].tolist() == ["not enough"]
-    assert "not enough evidence" in str(overview(store).sentences[0])
+    (card,) = overview(store, before="a1").cards
+    assert card.finding == "too few people" and card.now.auc is None
 
 
 def test_names_say_only_what_differs(store: RunStore) -> None:
@@ -247,37 +229,6 @@ def test_the_random_floor_of_an_auc_is_turned_too(store: RunStore) -> None:
     assert overview(store).table["random AUC"].tolist() == [pytest.approx(0.55)]
 
 
-@pytest.mark.parametrize("field", ["backbone", "split_seed", "epochs", "dim"])
-def test_sentences_compare_like_with_like(store: RunStore, field: str) -> None:
-    here, there = ("gcn", "gat") if field == "backbone" else (2, 3)
-    add(store, "a1", [leak(0.9, None)], **{field: here})
-    add(store, "b2", [leak(0.7, "unseen")], method="uge-w", sensitive=["city"], **{field: there})
-    first, second = map(str, overview(store).sentences)
-    texts = sorted((first, second), key=lambda text: "UGE-W" in text)
-    assert "90.0 %" in texts[0] and "70.0 %" not in texts[0]
-    assert "70.0 %" in texts[1] and "90.0 %" not in texts[1]
-    for text, value in zip(texts, (here, there), strict=True):
-        assert str(value) in text.partition(":")[0]
-
-
-def test_seen_rows_lead_only_where_nothing_else_is_there_and_it_is_said(store: RunStore) -> None:
-    add(store, "a1", [leak(0.9, None)])
-    add(store, "b2", [leak(0.6, "seen")], method="uge-w", sensitive=["city"])
-    (text,) = map(str, overview(store).sentences)
-    assert "60.0 % of the time" in text and text.count("measured on people whose values training saw") == 1
-    add(store, "c3", [leak(0.55, "seen"), leak(0.8, "unseen")], method="uge-c", sensitive=["city"], **{"lambda": 0.5})
-    (text,) = map(str, overview(store).sentences)
-    assert "80.0 %" in text and "60.0 %" not in text and "training saw" not in text
-
-
-def test_the_untreated_run_beside_a_treated_one_has_its_seed(store: RunStore) -> None:
-    for seed, value in ((0, 0.91), (1, 0.92)):
-        add(store, f"a{seed}", [leak(value, None)], seed=seed)
-        add(store, f"b{seed}", [leak(0.8 - seed / 10, "unseen")], method="uge-w", sensitive=["city"], seed=seed)
-    (text,) = map(str, overview(store).sentences)
-    assert "92.0 %" in text and "70.0 %" in text
-
-
 def test_a_damaged_run_hides_nothing(store: RunStore) -> None:
     add(store, "a1", [leak(0.9, None)])
     add(store, "b2", [leak(0.9, None)])
@@ -304,18 +255,11 @@ def test_a_config_has_one_wording() -> None:
     assert config_words({}) == ""
 
 
-def test_sentences_tell_data_sets_apart(store: RunStore) -> None:
-    for run_id, name, fingerprint in (("a1", "town", "f" * 64), ("b2", "town", "e" * 64), ("c3", "city", "d" * 64)):
-        add(store, run_id, [leak(0.9, None)])
-        store.refresh(run_id, {"name": name, "fingerprint": fingerprint})
-    starts = {text.partition(":")[0] for text in map(str, overview(store).sentences)}
-    assert starts == {"city (town ffffffff)", "city (town eeeeeeee)", "city (city)"}
-
-
 def test_the_first_page_loads_nothing_that_measures(seeded: Path) -> None:
     code = (
         "import sys; import uge_core.dashboard as ui; store = ui.RunStore(sys.argv[1]);"
-        "ui.frame(store); ui.overview(store); ui.keep_queue_going(store); ui.queue_words(store); "
+        "at = ui.frame(store); found = ui.overview(store, data=at.data, before=at.before, after=at.after); "
+        "[ui.gauge(card) for card in found.cards] or sys.exit('no card'); ui.keep_queue_going(store); ui.queue_words(store); "
         "ui.history_view(store);"
         "print(sorted({'torch', 'sklearn', 'numba', 'plotly', 'scipy.stats', 'scipy.optimize'} & set(sys.modules)))"
     )
@@ -370,8 +314,8 @@ def test_of_an_embedding_from_elsewhere_nobody_knows_what_training_saw(store: Ru
         add(store, f"e{i}", [leak(auc, None), leak(auc, None, "micro_f1")], method="external", file=f"{i}.npy")
     assert set(overview(store).table["Exposure"]) == {"not known"}
     assert any("nobody here knows" in r for r in view(store).remarks)
-    said = str(overview(store).sentences[0])
-    assert "52.0 %" in said and "the lowest of 2 runs" in said and "the highest, 90.0 %" in said
+    (card,) = overview(store, before="e0", after="e1").cards
+    assert card.finding == "reduced" and not card.treated
 
 
 def test_paired_aucs_below_a_coin_are_turned() -> None:
