@@ -11,7 +11,7 @@ import pytest
 
 from uge_core.runs.names import config_words, labels
 from uge_core.runs.store import RunStore
-from uge_core.views.figures.leakage import leakage_figure
+from uge_core.views.figures.leakage import leakage_figure, leakage_grid
 from uge_core.views.leakage import leakage_choices, leakage_view
 from uge_core.views.overview import overview
 from uge_core.views.rows import pair_as_shown
@@ -108,17 +108,18 @@ def test_what_is_not_usable_is_never_the_lowest(store: RunStore) -> None:
     assert card.finding == "not usable" and "All vectors are equal" in card.sentence
     assert overview(store).table["Usable"].tolist() == ["yes", "no"]
     shown = view(store)
-    assert shown.table["usable"].tolist() == ["usable", "usable", "not usable"]
-    assert any(r.startswith("Not usable (hatched or hollow)") and "seed 1" in r for r in shown.remarks)
+    # The mean over seeds of which one is not usable is none.
+    assert shown.table["usable"].tolist() == ["usable", "not usable"]
+    assert any(r.startswith("Not usable (hollow)") and "UGE-W · city · 2 seeds" in r for r in shown.remarks)
     texts = [t for trace in leakage_figure(shown).data if trace.name == "numbers" for t in trace.text]
-    assert [t.endswith(", not usable") for t in texts] == [False, False, True]
+    assert [t.endswith(", not usable") for t in texts] == [False, True]
 
 
-def test_what_is_not_usable_is_hatched_however_much_it_leaks(store: RunStore) -> None:
+def test_what_is_not_usable_is_hollow_however_much_it_leaks(store: RunStore) -> None:
     add(store, "a1", [leak(0.9, None), check(0.0, "saturated")])
     shown = view(store)
-    (bar,) = [t for t in leakage_figure(shown).data if t.type == "bar"]
-    assert bar.marker.pattern.shape == "/"
+    (dot,) = [t for t in leakage_figure(shown).data if t.name == "No debiasing"]
+    assert dot.marker.symbol == "circle-open"
     assert shown.title == "No embedding here is usable, so what does not leak from it is no success"
 
 
@@ -179,7 +180,7 @@ def test_thin_evidence_is_said_not_drawn_as_zero(store: RunStore) -> None:
     assert shown.title == "Not enough evidence to say how much can be read"
     assert "not enough evidence" in shown.alt and any(r.startswith("Not enough evidence: city") for r in shown.remarks)
     texts = [t.text for t in leakage_figure(shown).data if t.name == "numbers"]
-    assert texts == [("not enough evidence",)]
+    assert texts == [("No debiasing: not enough evidence",)]
     assert overview(store).table["Evidence"].tolist() == ["not enough"]
     (card,) = overview(store, before="a1").cards
     assert card.finding == "too few people" and card.now.auc is None
@@ -189,30 +190,49 @@ def test_names_say_only_what_differs(store: RunStore) -> None:
     add(store, "a1", [leak(0.8, None)])
     assert leakage_choices(store).runs == {"a1": "No debiasing"}
     add(store, "b2", [leak(0.8, None)], seed=1)
-    assert leakage_choices(store).runs == {"a1": "No debiasing · seed 0", "b2": "No debiasing · seed 1"}
+    assert leakage_choices(store).runs == {"a1": "No debiasing · 2 seeds"}
+    assert leakage_choices(store).ids == {"a1": ("a1", "b2")}
     add(store, "c3", [leak(0.8, None)], seed=1, dim=32)
-    assert leakage_choices(store).runs["c3"] == "No debiasing · dim 32 · seed 1"
+    assert leakage_choices(store).runs["c3"] == "No debiasing · dim 32"
     add(store, "d4", [leak(0.8, None)], seed=1, dim=32, learning_rate=1)
-    assert leakage_choices(store).runs["d4"] == "No debiasing · dim 32 · seed 1 · learning_rate 1"
+    assert leakage_choices(store).runs["d4"] == "No debiasing · dim 32 · learning_rate 1"
 
 
-def test_more_than_six_runs_are_dots_and_every_bar_starts_at_zero(store: RunStore) -> None:
-    for i in range(6):
-        add(store, f"a{i}", [leak(0.8, None)], seed=i)
-    figure = leakage_figure(view(store))
-    assert sum(t.type == "bar" for t in figure.data) == 6 and figure.layout.xaxis.range[0] == 0
-    add(store, "a6", [leak(0.8, None)], seed=6)
-    figure = leakage_figure(view(store))
+def test_a_dot_for_each_method_over_its_seeds_and_the_axis_begins_at_a_coin(store: RunStore) -> None:
+    for i in range(3):
+        add(store, f"a{i}", [leak(0.8 + i / 100, None)], seed=i)
+    add(store, "b", [leak(0.7, "unseen")], method="uge-w", sensitive=["city"])
+    shown = view(store)
+    assert shown.table["run"].tolist() == ["No debiasing · 3 seeds", "UGE-W · city"]
+    assert shown.table["value"].tolist() == [pytest.approx(0.81), 0.7] and shown.table["seeds"].tolist() == [3, 1]
+    figure = leakage_figure(shown)
     assert not any(t.type == "bar" for t in figure.data)
-    assert sum(t.name.startswith("No debiasing") for t in figure.data) == 7
+    assert figure.layout.xaxis.range[0] == pytest.approx(0.49) and figure.layout.xaxis.range[1] >= 1
+    (seeds,) = [t for t in figure.data if t.name == "seeds"]
+    assert list(seeds.x) == [0.8, 0.81, 0.82]
+    words = next(t for t in figure.data if t.name == "numbers")
+    # Words stand where the axis begins, above their line, so that they are inside the chart on a phone too.
+    assert set(words.x) == {figure.layout.xaxis.range[0]} and words.textposition == "middle right"
+    assert leakage_grid(shown).layout.yaxis.ticktext == ("No debiasing · 3 seeds", "UGE-W · city")
+
+
+def test_a_headline_names_a_winner_only_where_a_test_separates_it(store: RunStore) -> None:
+    add(store, "a", [leak(0.9, None)])
+    add(store, "b", [leak(0.70, "unseen")], method="uge-w", sensitive=["city"])
+    assert view(store).title == "Least of city is read from UGE-W · city: AUC 0.700 [0.650, 0.750]"
+    add(store, "c", [leak(0.75, "unseen")], method="uge-r", sensitive=["city"])
+    assert view(store).title == (
+        "Least of city, AUC 0.700 [0.650, 0.750], is read from UGE-W · city, which is not shown to differ from 1 other; "
+        "about 400 in place of 100 people would show the smallest difference"
+    )
 
 
 def test_table_chart_and_file_hold_the_same_numbers(store: RunStore) -> None:
     add(store, "a1", [leak(0.8123, None)])
     shown = view(store)
     assert "0.8123" in shown.csv()
-    (bar,) = [t for t in leakage_figure(shown).data if t.type == "bar"]
-    assert bar.x[0] == shown.table["value"][0] == 0.8123
+    (dot,) = [t for t in leakage_figure(shown).data if t.name == "No debiasing"]
+    assert dot.x[0] == shown.table["value"][0] == 0.8123
     assert "0.812" in shown.title and "0.812" in shown.alt
 
 
@@ -306,7 +326,7 @@ def test_the_title_names_a_row_that_is_told_from_guessing(store: RunStore) -> No
     high = leak(0.95, None, "micro_f1") | {"floor_majority": 0.96}
     low = leak(0.7, None, "micro_f1") | {"attribute": "gender"}
     add(store, "a1", [high, low])
-    assert view(store, metric="micro_f1").title == "gender is read best from No debiasing: Micro-F1 0.700"
+    assert view(store, metric="micro_f1").title == "Read above guessing from some embedding: gender (1 of 2 attributes)"
 
 
 def test_of_an_embedding_from_elsewhere_nobody_knows_what_training_saw(store: RunStore) -> None:
