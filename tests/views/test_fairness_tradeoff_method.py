@@ -533,8 +533,8 @@ def test_each_form_of_a_gap_is_shown_as_what_it_is(store: RunStore) -> None:
         and "Chance alone would give about 0.020, the training degree alone gives 0.030." in (view.sides[0].sentence)
     )
     assert view.others == (
-        "First ten recommendations: 0.300 with No debiasing.",
-        "Raw scores (the paper's): 0.010 with No debiasing.",
+        "First ten: 0.300 with No debiasing.",
+        "Raw (the paper's): 0.010 with No debiasing.",
     )
     ten = fairness_view(store, metric="dp", form="top-10", **given)
     assert ten and ten.directed and ten.sides[0].extremes == (("A", "A"),)
@@ -821,7 +821,7 @@ def test_one_point_is_not_the_best_of_any(store: RunStore) -> None:
     add(store, "b2", [leak(0.7, exposure="seen"), ndcg(0.3, exposure="seen")], method="uge-w", sensitive=["city"])
     view = tradeoff(store)
     assert view.title.startswith("Only No debiasing was measured this way: AUC 0.900")
-    assert any("Seen values: 1 of the points" in r for r in view.remarks)
+    assert any("People training saw: 1 of the points" in r for r in view.remarks)
 
 
 def test_all_links_are_not_compared_with_held_out_ones(store: RunStore) -> None:

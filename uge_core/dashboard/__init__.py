@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from uge_core.views.figures.ego import ego_figure as ego_figure
     from uge_core.views.figures.gaps import gap_bars as gap_bars
     from uge_core.views.figures.gaps import gap_map as gap_map
+    from uge_core.views.figures.gaps import map_size as map_size
     from uge_core.views.figures.gauge import gauge as gauge
     from uge_core.views.figures.leakage import CHART_CONFIG as CHART_CONFIG
     from uge_core.views.figures.leakage import leakage_figure as leakage_figure
