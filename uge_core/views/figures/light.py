@@ -162,7 +162,7 @@ def leakage_light(view: LeakageView, *, dark: bool = False) -> str:
         )
         for r in records(view.table)
     ]
-        base = 0.5 if view.metric == "auc" else 0.0
+    base = 0.5 if view.metric == "auc" else 0.0
     return _figure(_bars(bars, 1.0, f"{METRIC_LABELS[view.metric]}: left is better", dark, base), view.alt, dark)
 
 
@@ -213,7 +213,9 @@ def _marks(bar: _Bar, top: float, dark: bool, base: float | None) -> str:
     out = f'<div class="bar" style="width: {at(bar.value)}; background: {fill}; border: 1.5px solid {bar.color}"></div>'
     if base is not None:
         fill = bar.color if bar.full else "none"
-        out = f'<div class="dot" style="left: {at(bar.value)}; background: {fill}; border: 3px solid {bar.color}"></div>'
+        out = (
+            f'<div class="dot" style="left: {at(bar.value)}; background: {fill}; border: 3px solid {bar.color}"></div>'
+        )
     if known(bar.low) and known(bar.high):
         low, high = float(bar.low or 0.0), float(bar.high or 0.0)
         out += f'<div class="whisker" style="left: {at(low)}; width: calc({at(high)} - {at(low)})"></div>'
