@@ -1,6 +1,6 @@
 """Figures of stored audits. A method has one colour and one symbol everywhere.
 
-Colours are Okabe-Ito's, distinguishable with every common colour blindness; no verdict is a colour.
+Colours are distinguishable with every common colour blindness, by symbols where not; no verdict is a colour.
 Templates and fonts are left to Streamlit's theme, so that charts follow light and dark.
 """
 
