@@ -55,8 +55,3 @@ def test_every_mark_is_seen_on_a_light_and_a_dark_page(name: str) -> None:
     # Colours of the palette that are too pale on white are carried by the mark's edge in ink.
     pale = {"#56B4E9", "#E69F00"}
     assert method.color in pale or all(contrast(method.color, page) >= 3 for page in behind)
-
-
-def test_no_two_methods_share_colour_and_symbol() -> None:
-    looks = [(method_class(n).color, method_class(n).symbol) for n in registry.names("debias.methods")]
-    assert len(set(looks)) == len(looks)
