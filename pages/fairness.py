@@ -127,11 +127,11 @@ for metric, view in views.items():
         st.write(f"Not measured for {plain(attribute)} in these runs.")
 
 st.header("Differences between groups against link quality")
-for metric, column in zip(("dp", "eo"), st.columns(2), strict=True):
+for metric in ("dp", "eo"):  # each as wide as the page, as the numbers on their points need the room
     cloud = ui.tradeoff_view(
         store, data=state["frame_data"], attribute=attribute, metric=metric, like=before, form=form
     )
-    with column:
+    with st.container():
         st.markdown(f"**{plain(cloud.title)}**")
         for words in cloud.remarks if cloud.table.empty else ():
             st.caption(plain(words))

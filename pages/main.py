@@ -27,6 +27,7 @@ chosen in its chart."""
 LAYOUT = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.6rem; }
 [data-testid="stMainBlockContainer"] :is(p, li) { max-width: 75ch; }
+[data-testid="stButtonGroup"] [role="radiogroup"] { flex-wrap: wrap; }
 [class*="st-key-maps-"] { overflow-x: auto; }
 </style>"""
 ON_BLUE = """<style>
@@ -96,9 +97,19 @@ def choose(store: ui.RunStore, drawn: str) -> None:
             help="Of runs that differ in their seed alone, the one that is shown here.",
             width=WIDTHS["seed"],
         )
+    if drawn and frame.data is not None:
+        with row.container(width="content", key="copy-link"):
+            link_button()(key="copy_link")
     state["frame_written"] = chosen
     state["frame_runs"] = [i for of in frame.seeds.values() for i in of.values()]
     state["frame_messages"] = list(frame.messages)
+
+
+@st.cache_resource
+def link_button() -> Any:
+    """Registered once."""
+    assets = ui.copy_link_assets()
+    return st.components.v2.component("uge_copy_link", html=assets["html"], css=assets["css"], js=assets["js"])
 
 
 def _row(frame: Any, run_id: str | None) -> str | None:

@@ -57,8 +57,17 @@ def pick() -> None:
 
 
 def moved() -> None:
-    """Another method, or another lambda of it."""
+    """Another lambda of the method."""
     become_b(state["method"], state.get("lambda", state.get("lambda_live")))
+
+
+def other_method() -> None:
+    """Another method, at the lambda nearest to the one before that was measured of it."""
+    lams = [lam for series, lam in state["tradeoff_runs"] if series == state["method"] and lam is not None]
+    if lams:
+        now = state.get("lambda", state.get("lambda_live")) or 0.0
+        state["lambda"] = state["lambda_live"] = min(lams, key=lambda lam: abs(lam - now))
+    moved()
 
 
 def follow() -> None:
@@ -127,7 +136,7 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
             view.all_series,
             format_func=ui.visible,
             key="method",
-            on_change=moved,
+            on_change=other_method,
             help="With its λ this is run B, here and on every other page.",
         )
         slides = series in view.series
@@ -158,9 +167,9 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
             )
         chosen = ui.lambda_view(view, series, lam)
         if chosen.point and not live:
-            for column, (name, value, ends, change) in zip(
-                st.columns(len(chosen.figures)), chosen.figures, strict=True
-            ):
+            figures = st.container(horizontal=True)  # side by side where there is room
+            for name, value, ends, change in chosen.figures:
+                column = figures.container(width=212)
                 column.metric(
                     name, value, change, delta_color="off", delta_description="from no debiasing" if change else None
                 )

@@ -112,6 +112,8 @@ def test_the_slider_moves_the_ring_and_offers_to_train(app: AppTest) -> None:
     # Run B, as the frame chose it.
     assert (app.selectbox(key="method").value, app.select_slider(key="lambda").value) == ("UGE-OK (ours)", 0.3)
     app.selectbox(key="method").set_value("UGE-C").run()
+    assert app.select_slider(key="lambda").value == 0.5  # the nearest that was trained
+    app.select_slider(key="lambda").set_value(0.3).run()
     assert "not trained at λ 0.3" in app.info[0].value and "--lams 0.3" in app.code[0].value
     assert any(b.label == "Train λ = 0.3" and not b.disabled for b in app.button)
     app.select_slider(key="lambda").set_value(0.5).run()

@@ -136,3 +136,49 @@ def test_a_box_around_people_is_compared_with_everybody(server: Any, visit: Visi
     tab.get_by_role("button", name="Clear the selection").click()
     expect(tab.get_by_text("Draw around people")).to_be_visible()
     expect(tab.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_a_link_is_copied_that_shows_the_same(server: Any, visit: Visit) -> None:
+    from playwright.sync_api import expect
+
+    tab = visit(server, "leakage?attribute=gender", permissions=["clipboard-read", "clipboard-write"])
+    expect(tab.get_by_test_id("stPlotlyChart")).to_be_visible()
+    tab.get_by_role("radio", name="Micro-F1").click()
+    expect(tab).to_have_url(re.compile(r"metric=Micro-F1"))
+    tab.get_by_role("button", name="Copy link").click()
+    expect(tab.get_by_role("button", name="Copied")).to_be_visible()
+    copied = tab.evaluate("() => navigator.clipboard.readText()")
+    assert copied == tab.url and "attribute=gender" in copied and "after=" in copied
+    other = visit(server, copied.removeprefix(f"{server.address}/"))
+    expect(other.get_by_role("radio", name="Micro-F1")).to_be_checked()
+    expect(other.get_by_role("combobox", name="Audited attribute")).to_have_value("gender")
+
+
+@pytest.mark.parametrize("width", [820, 390])
+def test_nothing_is_cut_off_on_a_tablet_or_a_phone(server: Any, visit: Visit, width: int) -> None:
+    from playwright.sync_api import expect
+
+    tab = visit(server, "", viewport={"width": width, "height": 1100})
+    # Text that leaves the window, but for what scrolls inside its own box.
+    beyond = """() => {
+      const scrolls = e => e && (/(auto|scroll|hidden)/.test(getComputedStyle(e).overflowX) ? true : scrolls(e.parentElement));
+      const main = document.querySelector('[data-testid=stMain]'), words = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+      const found = [];
+      while (words.nextNode()) {
+        const text = words.currentNode, range = document.createRange();
+        if (!text.textContent.trim()) continue;
+        range.selectNodeContents(text);
+        const box = range.getBoundingClientRect();
+        const inside = text.parentElement.closest('[data-testid=stDataFrame], [data-baseweb=select], [class*=st-key-maps-]');
+        if (box.width && box.height && box.right > window.innerWidth + 1 && !inside) found.push(text.textContent.slice(0, 80));
+      }
+      return found;
+    }"""
+    for page in ("", "leakage", "leakage?all=true&picture=As+a+list", "fairness", "tradeoff"):
+        tab.goto(f"{server.address}/{page}")
+        expect(tab.get_by_role("combobox", name="Run A (before)")).to_be_visible()
+        shown = ".uge-gauge" if not page else ".js-plotly-plot .scatterlayer"
+        expect(tab.locator(shown).first).to_be_visible()
+        tab.wait_for_function("() => !document.querySelector('[data-stale=true], [data-testid=stSkeleton]')")
+        assert tab.evaluate(beyond) == [], (page, width)
+        assert tab.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth + 1"), (page, width)

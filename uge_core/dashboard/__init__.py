@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from uge_core.lazy import lazily
 
 if TYPE_CHECKING:
+    from uge_core.dashboard.copy_link import copy_link_assets as copy_link_assets
     from uge_core.dashboard.gate import gate as gate
     from uge_core.dashboard.jobs.comparison import comparing as comparing
     from uge_core.dashboard.jobs.comparison import enqueue_comparison as enqueue_comparison
@@ -79,6 +80,8 @@ if TYPE_CHECKING:
     from uge_core.errors import NotRecognised as NotRecognised
     from uge_core.errors import UgeError as UgeError
     from uge_core.explore.whatif.scenario import Scenario as Scenario
+    from uge_core.runs.notes import notes_of as notes_of
+    from uge_core.runs.notes import pin_note as pin_note
     from uge_core.runs.sample_audit import first_start as first_start
     from uge_core.runs.store import RunStore as RunStore
     from uge_core.runs.uploads import LARGEST_MB as LARGEST_MB

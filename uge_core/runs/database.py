@@ -43,12 +43,14 @@ CREATE TABLE rates (
 );
 CREATE TABLE told (
   people TEXT NOT NULL, attribute TEXT NOT NULL, sizes TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT
-)
+);
+CREATE TABLE notes (run TEXT PRIMARY KEY, text TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT)
 """
 UPGRADE = """
 CREATE TABLE told (
   people TEXT NOT NULL, attribute TEXT NOT NULL, sizes TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT
 );
+CREATE TABLE notes (run TEXT PRIMARY KEY, text TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT);
 ALTER TABLE runs ADD COLUMN result TEXT;
 ALTER TABLE runs ADD COLUMN sums TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE runs ADD COLUMN sha256 TEXT;
@@ -66,6 +68,7 @@ _SEALED = {
     "jobs": "id status lane settings created started ended pid born beat cancel progress runs reason remedy boot",
     "rates": "what graph kind machine work seconds at",
     "told": "people attribute sizes at",
+    "notes": "run text at",
 }
 SEALED = {table: tuple(columns.split()) for table, columns in _SEALED.items()}
 """Of each table the columns that a row's SHA-256 is of."""

@@ -393,6 +393,7 @@ class RunStore:
             gone: Sequence[str] = ()
             if db.execute("DELETE FROM runs WHERE id = ? AND status = ?", (run_id, _DELETING)).rowcount:
                 gone = self._remove_files(run_id)
+                db.execute("DELETE FROM notes WHERE run = ?", (run_id,))
         return [*gone, *removed]
 
     def _remove_files(self, run_id: str) -> Sequence[str]:
