@@ -292,7 +292,7 @@ def test_weights_that_are_all_one_are_a_fault_with_its_reason_and_remedy() -> No
     assert "weights are 1" in view.fault and f"under {FEWEST} people of share" in view.fault
     assert "give numbers bins" in view.fault
     # nobody is left at all
-    tiny = replace(share, codes=np.arange(n) // 6 % 37)
+    tiny = Attribute("share", np.arange(n) // 6, tuple(f"{i / 40:g}" for i in range(40)))
     with pytest.raises(
         ConfigError, match=r"nobody is left once groups of under 12 people of share .* give numbers bins"
     ):

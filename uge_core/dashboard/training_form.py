@@ -95,6 +95,7 @@ class TrainingForm:
         columns: the columns that were made attributes, or None for the layout's.
         summary: name and counts, for people.
         attributes: number of values by name, of the attributes that can be treated.
+        sensitive: those of them that the data declare sensitive, in their order; else the first.
         missing: how many people have no value, by attribute, where there are any; in words, as under twelve are not told.
         backbones: label by name, those that suit the graph first.
         methods: label by name, in the order of the figures.
@@ -108,6 +109,7 @@ class TrainingForm:
     columns: tuple[str, ...] | None
     summary: str
     attributes: dict[str, int]
+    sensitive: tuple[str, ...]
     missing: dict[str, str]
     backbones: dict[str, str]
     methods: dict[str, str]
@@ -282,6 +284,7 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
         columns=tuple(attributes) if attributes else None,
         summary=f"{graph.name}: {people}, {graph.num_edges:,} edges",
         attributes={a.name: int((a.sizes > 0).sum()) for a in audited},
+        sensitive=_sensitive(graph, [a.name for a in audited]),
         missing={a.name: _missing(graph, a) for a in audited if a.unknown.any()},
         backbones={n: find("backbones", n).label for n in suited},
         methods={n: find("debias.methods", n).label for n in methods},
@@ -289,6 +292,11 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
         devices={n: w for n, w in DEVICES.items() if n != "cuda" or gpu()},
         epochs=RunConfig.epochs,
     )
+
+
+def _sensitive(graph: AttributedGraph, able: Sequence[str]) -> tuple[str, ...]:
+    """The attributes to begin with."""
+    return tuple(a for a in graph.defaults.sensitive if a in able) or tuple(able[:1])
 
 
 def _missing(graph: AttributedGraph, attribute: Attribute) -> str:

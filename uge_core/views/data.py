@@ -79,7 +79,7 @@ class DataView:
         kind: what its edges are, and the layout it was read by.
         notes: the messages, the gravest first.
         attributes: number of values by name, of all attributes.
-        sensitive: those of people that can be debiased, the marked ones first.
+        sensitive: those of people that can be debiased, the declared ones first.
         overview: one row per attribute.
         columns: one row per column of the files, with its role.
     """
@@ -190,7 +190,7 @@ def data_view(spec: str, store: RunStore) -> DataView:
         NotReadYet: it is a file of torch that no worker has read yet.
     """
     graph = load(spec, store=store.root, may_fetch=False, tensors=store.tensors)
-    marked = {c.name for c in graph.columns if c.role == "attribute" and c.detail.split("; ")[0] == "sensitive"}
+    marked = graph.defaults.sensitive
     kind = "Weighted, " * graph.weighted + ("directed" if graph.directed else "undirected")
     kind, layout = kind[0].upper() + kind[1:], f"read by the layout {graph.layout}"
     able = [a.name for a in graph.audited if int((a.sizes > 0).sum()) > 1]
@@ -202,7 +202,7 @@ def data_view(spec: str, store: RunStore) -> DataView:
         f"{kind} edges, {layout}",
         data_notes(graph),
         {a.name: a.num_values for a in graph.attributes},
-        tuple(sorted(able, key=lambda a: a not in marked)),
+        tuple(sorted(able, key=lambda a: marked.index(a) if a in marked else len(marked))),
         pd.DataFrame([overview_row(graph, a, store) for a in graph.attributes]).dropna(axis=1, how="all"),
         pd.DataFrame(
             [{"File": c.file, "Column": c.name, "Role": c.role, "": c.detail} for c in graph.columns],
