@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from uge_core.dashboard.whatif import whatif_save as whatif_save
     from uge_core.dashboard.whatif import whatif_stored as whatif_stored
     from uge_core.dashboard.whatif import whatif_warm as whatif_warm
+    from uge_core.datasets.mapping import ColumnValues as ColumnValues
     from uge_core.datasets.mapping import TableMap as TableMap
     from uge_core.datasets.mapping import TablePair as TablePair
     from uge_core.datasets.mapping import Use as Use

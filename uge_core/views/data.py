@@ -485,11 +485,17 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
     own = None if own is None else (own / own.mean()).astype(np.float32)
     evidence = MethodInputs(graph, edges, values(chosen), values(rest), own)
     remarks = []
-    if not independence and (few := _nobody_left(evidence)):
-        raise ConfigError(
-            f"no weight can be estimated: nobody is left once groups of under {FEWEST} people of {_named(few)} are left out. "
-            f"{_LARGER}"
-        )
+    if few := _nobody_left(evidence):
+        if any(not a.known.any() for a in chosen):
+            raise ConfigError(
+                f"no weight can be estimated: too few people are in groups of {FEWEST} and more of "
+                f"{_named([a.name for a in chosen])}; choose another attribute"
+            )
+        if not independence:
+            raise ConfigError(
+                f"no weight can be estimated: nobody is left once groups of under {FEWEST} people of {_named(few)} are "
+                f"left out. {_LARGER}"
+            )
     try:
         cells = weight_cells(evidence, shrinkage=0.0, independence=independence, item_cells="none")
     except TooManyGroups as error:
