@@ -16,7 +16,9 @@ SIDES = {
     "items": "people and items; items stand in the edges alone",
     "column": "people and items in one file, distinguished by a column",
 }
-HEADERS = {None: "a header unless like the others", True: "names the columns", False: "is a row like the others"}
+# Nothing chosen is no None: a field that begins with None comes back empty after a change of page.
+HEADERS = {"": "a header unless like the others", "names": "names the columns", "row": "is a row like the others"}
+SAID = {"": None, "names": True, "row": False}
 UNKNOWN = {"refuse": "refuse the graph", "drop": "leave their edges out", "add": "add them, attributes unknown"}
 ICONS = {"blocking": "block", "warning": "warning", "note": "info"}
 
@@ -91,7 +93,7 @@ def bring() -> None:
         return
     # New droppers: the browser's copies leave the memory.
     state["data_turn"], state["data_name"] = turn + 1, ""
-    state["data_said"] = "success", f"Kept in {upload.folder}: {', '.join(upload.files)}, {upload.size / 1e6:.1f} MB."
+    state["data_said"] = "success", f"Kept in {upload.folder}: {', '.join(upload.files)}, {upload.size_words}."
     if len(files) == 2:
         roles = dict(zip(("edges", "nodes"), upload.written, strict=True))
         state.setdefault("data_roles", {})[str(upload.folder)] = roles
@@ -205,7 +207,7 @@ def kept() -> None:
     with st.expander(f"Uploads ({len(there)})", icon=":material/folder:"):
         for upload in there:
             words, buttons = st.columns([4, 2], vertical_alignment="center")
-            words.markdown(f"**{plain(upload.name)}** {plain(', '.join(upload.files))}, {upload.size / 1e6:.1f} MB")
+            words.markdown(f"**{plain(upload.name)}** {plain(', '.join(upload.files))}, {upload.size_words}")
             with buttons.container(horizontal=True, horizontal_alignment="right"):
                 st.button(
                     "Show",
@@ -314,11 +316,11 @@ def mapping(folder: Path, recognised: bool) -> None:
         persist_state="session",
     )
     left, right = st.columns(2)
-    headers = [
+    chosen = [
         column.selectbox(
             f"First line of the {what}",
             list(HEADERS),
-            first(HEADERS, f"{what}_header"),
+            list(SAID.values()).index(getattr(written, f"{what}_header", None)),
             format_func=HEADERS.__getitem__,
             key=f"{key}_{what}_header",
             persist_state="session",
@@ -326,6 +328,7 @@ def mapping(folder: Path, recognised: bool) -> None:
         )
         for column, what in ((left, "edges"), (right, "nodes"))
     ]
+    headers = [SAID[what] for what in chosen]
     stamp = f"{folder} {written_at(folder)} {separator} {encoding} {headers} " + " ".join(
         f"{f} {(folder / f).stat().st_mtime_ns}" for f in (edges, nodes)
     )
@@ -364,11 +367,11 @@ def mapping(folder: Path, recognised: bool) -> None:
         persist_state="session",
         help="What source and target refer to, compared as text.",
     )
-    weights = [None, *ends]
+    weights = ["", *ends]
     weight = last.selectbox(
         "Weight column",
         weights,
-        weights.index(guessed.weight),
+        weights.index(guessed.weight or ""),
         key=f"{key}_weight",
         persist_state="session",
         format_func=lambda c: ui.visible(c or "none"),
@@ -415,7 +418,7 @@ def mapping(folder: Path, recognised: bool) -> None:
         source=source,
         target=target,
         id=ident,
-        weight=weight,
+        weight=weight or None,
         sides=sides,
         side_column=column,
         users=users,
@@ -621,10 +624,10 @@ def groups(view: ui.DataView) -> None:
         },
         alt="Attributes with their groups, missing values and edges within a group",
     )
-    left, right = st.columns(2)
+    beside = st.container(horizontal=True)
     views = [ui.groups_view(view.graph, name, store) for name in view.attributes]
     for i, sizes in enumerate(views):
-        with (left, right)[i % 2]:
+        with beside.container(width=450):  # two in a row where there is room
             st.markdown(f"**{plain(sizes.title)}**")
             st.plotly_chart(
                 ui.groups_figure(sizes, dark=dark), config=ui.CHART_CONFIG, alt=sizes.alt, key=f"data_groups_{i}"
@@ -685,8 +688,8 @@ def weights(view: ui.DataView) -> None:
         "over its chance with them.",
     )
     top = st.container()
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    chosen = left.multiselect(
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    chosen = row.multiselect(
         "Sensitive attributes",
         list(view.sensitive),
         default=list(view.sensitive)[:1],
@@ -695,7 +698,7 @@ def weights(view: ui.DataView) -> None:
         persist_state="session",
         help="Whose influence the weights take out; all other attributes may go on shaping links.",
     )
-    alone = right.toggle(
+    alone = row.toggle(
         "One-attribute ratios",
         key="data_independence",
         persist_state="session",
@@ -712,9 +715,12 @@ def weights(view: ui.DataView) -> None:
         return
     if ratios.fault:
         top.error(plain(ratios.fault), icon=":material/error:")
+    elif ratios.doubt:
+        top.warning(plain(ratios.doubt), icon=":material/warning:")
     st.markdown(f"**{plain(ratios.title)}**")
-    for (label, value, meaning), column in zip(ratios.facts, st.columns(len(ratios.facts)), strict=True):
-        column.metric(label, value, help=meaning)
+    with st.container(horizontal=True, gap="medium"):
+        for label, value, meaning in ratios.facts:
+            st.metric(label, value, help=meaning, width="content")
     st.plotly_chart(ui.weights_figure(ratios, dark=dark), config=ui.CHART_CONFIG, alt=ratios.alt, key="data_weights")
     for words in (ratios.caption, *ratios.remarks):
         st.caption(plain(words))
@@ -733,13 +739,14 @@ def weights(view: ui.DataView) -> None:
 
 def show(view: ui.DataView) -> None:
     """All that is known of a graph."""
-    head, button = st.columns([4, 1], vertical_alignment="bottom")
+    head = st.container(horizontal=True, vertical_alignment="bottom")
     head.header(plain(view.name))
-    if button.button("Train on it", icon=":material/model_training:", key="data_train", width="stretch"):
+    if head.button("Train on it", icon=":material/model_training:", key="data_train"):
         state["runs_graph"] = view.spec
         st.switch_page("runs.py")
-    for (label, value), column in zip(view.facts, st.columns(len(view.facts)), strict=True):
-        column.metric(label, value)
+    with st.container(horizontal=True, gap="medium"):
+        for label, value in view.facts:
+            st.metric(label, value, width="content")
     st.caption(plain(view.kind))
     notes(view)
     with st.expander(f"Columns ({len(view.columns)})", icon=":material/view_column:"):

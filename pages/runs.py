@@ -99,15 +99,15 @@ def grid_form() -> None:
     # What the Data page showed last, or what was typed here.
     state["runs_data"] = state.setdefault("runs_graph", "sample:town")
     at_hand = ui.known_graphs(store)
-    left, right = st.columns([4, 1], vertical_alignment="bottom")
-    spec = left.text_input(
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    spec = row.text_input(
         "Graph",
         key="runs_data",
         on_change=typed,
         help="A sample (sample:town, sample:titles), a folder or file on this machine, or pyg:NAME, which is "
         "fetched from its public host.",
     )
-    right.button("Read again", icon=":material/refresh:", on_click=form_of.clear, width="stretch")
+    row.button("Read again", icon=":material/refresh:", on_click=form_of.clear)
     if any(not name.startswith("sample:") for name in at_hand):
         st.pills(
             "Uploads and samples",
@@ -132,7 +132,6 @@ def grid_form() -> None:
         help="What turns the graph into vectors.",
         persist_state="session",
     )
-    left.caption(plain(form.summaries[backbone]))
     methods = right.multiselect(
         "Methods",
         list(form.methods),
@@ -140,11 +139,12 @@ def grid_form() -> None:
         format_func=form.methods.__getitem__,
         key="runs_methods",
         help="No debiasing is what the others are compared with. The Method page has the formulas.",
+        wrap=True,
         persist_state="session",
     )
-    for method in methods:
-        right.caption(f"**{plain(form.methods[method])}:** {plain(form.summaries[method])}")
-    with right.popover("What each method does", icon=":material/help:"):
+    chosen = [(form.backbones[backbone], backbone), *((form.methods[m], m) for m in methods)]
+    st.caption("  \n".join(f"**{plain(label)}:** {plain(form.summaries[name])}" for label, name in chosen))
+    with st.popover("What each method does", icon=":material/help:"):
         st.markdown(
             "\n".join(f"- **{plain(label)}:** {plain(form.summaries[name])}" for name, label in form.methods.items())
         )
@@ -159,6 +159,7 @@ def grid_form() -> None:
             key="runs_sensitive",
             help="Whose influence the methods take out; those that the data declare sensitive come first. The audit "
             "covers every attribute, treated or not.",
+            wrap=True,
             persist_state="session",
         )
         if len(sensitive) > 1:
@@ -340,13 +341,18 @@ def history() -> None:
     asked = state.get("runs_filter", ""), state.get("runs_status", []), state.get("runs_archived", False)
     by_seed = state.get("runs_by_seed", False)
     view = ui.history_view(store, text=asked[0], statuses=asked[1], archived=asked[2], by_seed=by_seed)
-    left, middle, right = st.columns([4, 5, 3], vertical_alignment="bottom")
-    left.text_input(
-        "Filter", key="runs_filter", placeholder="a method, a graph, a seed, an id", persist_state="session"
-    )
-    middle.pills("Status", view.statuses, selection_mode="multi", key="runs_status", persist_state="session")
     hidden = len(view.archived)
-    with right.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        st.text_input(
+            "Filter",
+            key="runs_filter",
+            placeholder="a method, a graph, a seed, an id",
+            persist_state="session",
+            width=280,
+        )
+        st.pills(
+            "Status", view.statuses, selection_mode="multi", key="runs_status", persist_state="session", width="content"
+        )
         st.toggle(
             "One row per seed",
             key="runs_by_seed",
@@ -393,6 +399,7 @@ def history() -> None:
         format_func=lambda key: ui.visible(view.labels.get(key) or str(key)),
         key="runs_chosen",
         help="Those ticked above, or typed here. Of two, the first is A.",
+        wrap=True,
         placeholder="tick rows above, or type here",
     )
     state["runs_behind"] = view.behind(chosen)

@@ -1,7 +1,9 @@
 """Guessing what the columns of two unknown tables are, and writing it down."""
 
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from uge_core.datasets import load
@@ -319,6 +321,22 @@ def test_a_decimal_age_is_guessed_in_bins(write):
     folder = write({"people.csv": measured("age", [18.5 + i for i in range(40)]), "friends.csv": FRIENDS})
     uses = {u.column: u for u in guess_mapping(read_pair(folder, "friends.csv", "people.csv")).columns}
     assert uses["age"] == Use("age", "attribute", True, (), "quantile:5")
+
+
+@pytest.mark.parametrize("digits", [1, 2, 4, 16])
+@pytest.mark.parametrize("rule", ["quantile:3", "quantile:5", "quantile:10"])
+def test_bins_of_decimal_numbers_read_well_and_part_people_alike(write, digits, rule):
+    numbers = np.round(np.random.default_rng(digits).random(120) * 0.4, digits)
+    cells = [str(x) for x in numbers]
+    folder = write({"people.csv": measured("share", cells), "friends.csv": FRIENDS})
+    made = guess_mapping(read_pair(folder, "friends.csv", "people.csv"))
+    uses = tuple(replace(u, use="attribute", bins=rule) if u.column == "share" else u for u in made.columns)
+    write_card(folder, replace(made, columns=uses))
+    share = load(folder).attribute("share")
+    count = int(rule.partition(":")[2])
+    cuts = np.unique(np.quantile(numbers, np.arange(1, count) / count))
+    assert share.codes.tolist() == np.searchsorted(cuts[cuts > numbers.min()], numbers, side="right").tolist()
+    assert all(len(number) <= 6 for label in share.labels for number in re.findall(r"[\d.]+", label)), share.labels
 
 
 def test_what_is_sensitive_is_an_attribute(pair):

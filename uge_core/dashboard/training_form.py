@@ -351,9 +351,8 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
         stored,
         low,
         high,
-        f"{_count(len(todo), 'run')} to train: {between(low, high)}, audits (about "
-        f"{between(audits.low, audits.high)}) and "
-        f"{_COPIES} included, by {source}{busy if timing.load_average() > cores() else ''}.{already}",
+        f"{_count(len(todo), 'run')} to train: {between(low, high)}, with their audits (about "
+        f"{between(audits.low, audits.high)}) and {_COPIES}, by {source}{busy if timing.load_average() > cores() else ''}.{already}",
         known=trains.known and audits.known,
     )
 

@@ -44,6 +44,7 @@ FEWEST_IDENTIFIERS = 10
 MAX_FEATURE = 1e18
 """Squares of larger numbers overflow single precision."""
 _MOST_CODES = 20
+_MOST_DIGITS = 12  # behind the point, of the edges of bins
 _CONSTANT = ("no value", "one value")
 _NOT_NAMED = "not named by --attributes"
 _TOO_LARGE = "values too large for a feature"
@@ -548,9 +549,21 @@ def _bands(column: _Cells, numbers: npt.NDArray[np.float64]) -> tuple[float, ...
                 f"the {MAX_VALUES} allowed; take wider ones, or quantile:5"
             )
         cuts = np.arange(first, last + 1) * width
-    if (numbers == np.rint(numbers)).all() and rule == "quantile":
-        cuts = np.unique(np.ceil(cuts))  # the same groups, and edges that read well
+    if rule == "quantile":  # the same groups, and edges that read well
+        cuts = np.ceil(cuts) if (numbers == np.rint(numbers)).all() else _short(cuts, np.unique(numbers))
+        cuts = np.unique(cuts)
     cuts = cuts[(cuts > numbers.min()) & (cuts <= numbers.max())]
     if not len(cuts):
         raise GraphError(f"{column.where}: {column.role.bins} puts all values into one bin; take more or narrower bins")
     return tuple(map(float, cuts))
+
+
+def _short(cuts: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Edges with the fewest digits that part the rising `values` as `cuts` do."""
+    out = []
+    for place in np.searchsorted(values, cuts):
+        above = values[min(place, len(values) - 1)]
+        below = values[place - 1] if place else -np.inf
+        rounded = (float(np.floor(above * 10.0**digits) / 10.0**digits) for digits in range(_MOST_DIGITS))
+        out.append(next((edge for edge in rounded if edge > below), float(above)))
+    return np.array(out)

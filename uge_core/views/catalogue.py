@@ -52,8 +52,8 @@ _SHARED = (
     "follow directions (`--set direction=ignore`: both ways).",
     "Missing values: `--unknown level` makes them a value of "
     "their own, `exclude` leaves those people out, `impute` draws "
-    "from neighbours. Of a method that reads attributes a copy is trained without the tested people's values, "
-    "its twin (`--exposure both`): the `unseen` rows, of people hidden from training, are its.",
+    "from neighbours. Of a method that reads attributes a copy, its twin, is trained without the tested people's "
+    "values (`--exposure both`): on it the `unseen` rows are measured, of people hidden from training.",
     "A run that was cut off goes on from its checkpoint, on the same processor to the same bits, what "
     "discriminators and "
     "heads had learnt included. Where there is a lambda, `sweep --lams` trains a path, with `--warm` from its middle.",

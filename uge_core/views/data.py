@@ -39,6 +39,7 @@ _STEPS = 4  # bars to a doubling
 _DRAWN = 0.9  # of all edges, in the chart of weights
 _SAME = 0.0005  # from 1, as three digits are shown
 _ALL = 0.95  # of the edges, nearly all
+_MOST_THIN = 0.5  # of the edges, from which on weights as a whole are doubtful
 _UNDER = f"under {FEWEST}"
 _LARGER = (
     "What to do: under Read the columns otherwise, give numbers bins or use columns as features, so that groups are larger; "
@@ -161,6 +162,7 @@ class WeightsView:
         alt: the drawing in words.
         remarks: what to know besides.
         fault: why all weights are 1 and what to do, or "" where they differ.
+        doubt: why most weights are chance and what to do, or "" where they are not.
     """
 
     sensitive: tuple[str, ...]
@@ -172,6 +174,7 @@ class WeightsView:
     alt: str
     remarks: tuple[str, ...]
     fault: str = ""
+    doubt: str = ""
 
     def csv(self) -> str:
         """The table as CSV."""
@@ -507,12 +510,13 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
             "one-attribute ratios (independence=true), which training needs to be told as well."
         )
     weight, health = cells.edge_weight(edges).astype(np.float64), cells.diagnostics(edges)
-    if health["thin_mass"] > 0:
-        remarks.append(
-            f"{_share(health['thin_mass'])} of the edges lie in pairs of groups where fewer than {THIN:g} are "
-            "expected: there the weight "
-            "is mostly chance. Fewer attributes, wider bins or one-attribute ratios help."
-        )
+    thin = health["thin_mass"]
+    found = (
+        f"{_share(thin)} of the edges lie in pairs of groups where fewer than {THIN:g} are expected: there the weight "
+        "is mostly chance."
+    )
+    if 0 < thin < _MOST_THIN:
+        remarks.append(f"{found} Fewer attributes, wider bins or one-attribute ratios help.")
     if health["uncovered_mass"] > 0:
         remarks.append(
             f"{_share(health['uncovered_mass'])} of the edges of the bias-free graph fall between groups that have "
@@ -558,9 +562,19 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
     sums = ", ".join(
         f"{k}: {int(table[k].sum()):,} edges, mean weight {weight[kind == i].mean():.2f}" for i, k in enumerate(kinds)
     )
+    doubt = f"{found} {_LARGER}" if thin >= _MOST_THIN else ""
     fault = _all_one(weight, evidence, [a.name for a in chosen], independence)
     return WeightsView(
-        tuple(a.name for a in chosen), table, kinds, facts, title, caption, f"{title}. {sums}.", tuple(remarks), fault
+        tuple(a.name for a in chosen),
+        table,
+        kinds,
+        facts,
+        title,
+        caption,
+        f"{title}. {sums}.",
+        tuple(remarks),
+        fault,
+        doubt,
     )
 
 
