@@ -495,7 +495,8 @@ def columns_of(made: ui.TableMap, seen: dict[str, ui.ColumnValues], key: str) ->
     edits = state.setdefault("data_edits", {})
     if [u.column for u in edits.get(key, {}).get("now", ())] != [u.column for u in begun]:
         edits[key] = {"from": begun, "now": begun, "turn": 0, "said": ()}
-    kept = edits[key]
+    kept: dict[str, Any] = edits[key]
+    uses: tuple[ui.Use, ...] = kept["now"]
     editor = f"{key}_columns_{kept['turn']}"
     if editor not in state:
         kept["from"] = kept["now"]
@@ -536,13 +537,13 @@ def columns_of(made: ui.TableMap, seen: dict[str, ui.ColumnValues], key: str) ->
     )
     for words in kept["said"]:
         st.markdown(f":material/info: {plain(words)}")
-    decimal = [u.column for u in kept["now"] if seen[u.column].decimal and u.use != "attribute"]
+    decimal = [u.column for u in uses if seen[u.column].decimal and u.use != "attribute"]
     if decimal:
         st.caption(
             f"Decimal numbers are no attributes as they are: {plain(', '.join(decimal))}. To compare people by one, use it "
             "as an attribute with bins, such as quantile:5."
         )
-    return kept["now"]
+    return uses
 
 
 def edited(key: str, editor: str, seen: dict[str, ui.ColumnValues]) -> None:

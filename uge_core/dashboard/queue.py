@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from uge_core.training.config import split_names
 from uge_core.views.points import folds
 
 _SHOWN = 5  # jobs that are over
+_FEW = 3  # cells of a row's runs that are shown
 _STAGES = {
     "starting": "Loading the data",
     "fetching": "Fetching the data",
@@ -396,12 +397,16 @@ def _merged(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return rows[0]
     count = Counter(row["Status"] for row in rows)
     status = next(iter(count)) if len(count) == 1 else "; ".join(f"{n} {words}" for words, n in count.items())
-    joined = {
-        name: ", ".join(dict.fromkeys(row[name] for row in rows if row[name]))
-        for name in ("Trained in", "On", "Id", "Reason")
-    }
+    joined = {name: _first(row[name] for row in rows) for name in ("Trained in", "On", "Id", "Reason")}
     started = max(row["Started"] for row in rows)
     return rows[0] | joined | {"Seeds": f"{len(rows)} seeds", "Status": status, "Started": started}
+
+
+def _first(cells: Iterable[str]) -> str:
+    """The first few different cells, and how many more there are."""
+    different = [cell for cell in dict.fromkeys(cells) if cell]
+    more = len(different) - _FEW
+    return ", ".join(different[:_FEW]) + (f" and {more} more" if more > 0 else "")
 
 
 def _labels(rows: Sequence[Sequence[StoredRun]]) -> dict[str, str]:
