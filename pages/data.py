@@ -16,7 +16,9 @@ SIDES = {
     "items": "people and items; items stand in the edges alone",
     "column": "people and items in one file, distinguished by a column",
 }
-HEADERS = {None: "a header unless like the others", True: "names the columns", False: "is a row like the others"}
+# Nothing chosen is no None: a field that begins with None comes back empty after a change of page.
+HEADERS = {"": "a header unless like the others", "names": "names the columns", "row": "is a row like the others"}
+SAID = {"": None, "names": True, "row": False}
 UNKNOWN = {"refuse": "refuse the graph", "drop": "leave their edges out", "add": "add them, attributes unknown"}
 ICONS = {"blocking": "block", "warning": "warning", "note": "info"}
 
@@ -55,10 +57,16 @@ def tables_of(
 
 
 @st.cache_data(max_entries=8, show_spinner="Looking at the columns")
-def columns_with(_pair: ui.TablePair, made: ui.TableMap, stamp: str) -> tuple[ui.TableMap, dict[str, tuple[int, str]]]:
+def columns_with(_pair: ui.TablePair, made: ui.TableMap, stamp: str) -> tuple[ui.TableMap, dict[str, ui.ColumnValues]]:
     """The uses of the columns besides id and sides, and what stands in each."""
     made = ui.with_columns(_pair, made)
-    return made, ui.column_examples(_pair, [u.column for u in made.columns])
+    return made, ui.column_values(_pair, [u.column for u in made.columns])
+
+
+@st.cache_data(max_entries=8, show_spinner="Looking at the files")
+def roles_of(folder: str, edges: str, nodes: str, stamp: str) -> tuple[str, str]:
+    """The file of edges and that of nodes, by what is in the two."""
+    return ui.table_roles(folder, edges, nodes)
 
 
 @st.cache_data(max_entries=8, show_spinner="Joining the tables")
@@ -85,7 +93,7 @@ def bring() -> None:
         return
     # New droppers: the browser's copies leave the memory.
     state["data_turn"], state["data_name"] = turn + 1, ""
-    state["data_said"] = "success", f"Kept in {upload.folder}: {', '.join(upload.files)}, {upload.size / 1e6:.1f} MB."
+    state["data_said"] = "success", f"Kept in {upload.folder}: {', '.join(upload.files)}, {upload.size_words}."
     if len(files) == 2:
         roles = dict(zip(("edges", "nodes"), upload.written, strict=True))
         state.setdefault("data_roles", {})[str(upload.folder)] = roles
@@ -124,7 +132,13 @@ def sources() -> None:
             help="A table with a header, a column of ids and one column per attribute.",
         )
         left, right = st.columns([3, 1], vertical_alignment="bottom")
-        left.text_input("Name", key="data_name", placeholder="like the file of edges", help="What the graph is called.")
+        left.text_input(
+            "Name",
+            key="data_name",
+            persist_state="session",
+            placeholder="like the file of edges",
+            help="What the graph is called.",
+        )
         right.button(
             "Load files",
             type="primary",
@@ -145,6 +159,7 @@ def sources() -> None:
         path = left.text_input(
             "Folder, FOLDER:NAME, file or dataset.yaml",
             key="data_path",
+            persist_state="session",
             placeholder="/path/to/my-graph",
             help="Read where it lies: nothing is copied or changed. FOLDER:NAME is one graph of a folder with several.",
         )
@@ -163,6 +178,7 @@ def sources() -> None:
         asked = left.text_input(
             "Name of a graph",
             key="data_asked",
+            persist_state="session",
             placeholder="sample:town, sample:titles or pyg:LastFMAsia",
             help="Samples come with the package. pyg:NAME is fetched from its public host when you press Open, and "
             "kept in the store.",
@@ -191,7 +207,7 @@ def kept() -> None:
     with st.expander(f"Uploads ({len(there)})", icon=":material/folder:"):
         for upload in there:
             words, buttons = st.columns([4, 2], vertical_alignment="center")
-            words.markdown(f"**{plain(upload.name)}** {plain(', '.join(upload.files))}, {upload.size / 1e6:.1f} MB")
+            words.markdown(f"**{plain(upload.name)}** {plain(', '.join(upload.files))}, {upload.size_words}")
             with buttons.container(horizontal=True, horizontal_alignment="right"):
                 st.button(
                     "Show",
@@ -245,18 +261,43 @@ def mapping(folder: Path, recognised: bool) -> None:
     """Says what the columns are, shows what would follow, and writes it down."""
     files = ui.readable_files(folder)
     written = ui.written_mapping(folder)
+    dropped = state.get("data_roles", {}).get(str(folder)) or {"edges": files[0], "nodes": files[1]}
+    roles = dropped
+    if written is None and {dropped["edges"], dropped["nodes"]} <= set(files):
+        changed = " ".join(f"{f} {(folder / f).stat().st_mtime_ns}" for f in dropped.values())
+        roles = dict(
+            zip(("edges", "nodes"), roles_of(str(folder), dropped["edges"], dropped["nodes"], changed), strict=True)
+        )
+    if roles != dropped and str(folder) in state.get("data_roles", {}):
+        st.info(
+            f"{plain(roles['edges'])} holds the edges and {plain(roles['nodes'])} the nodes, by what is in them: they were "
+            "dropped the other way round.",
+            icon=":material/swap_horiz:",
+        )
 
     def first(options: Any, name: str) -> int:
-        # What was written, else where the files were dropped.
-        value = getattr(written, name, None) or state.get("data_roles", {}).get(str(folder), {}).get(name)
+        # What was written, else what is in the files.
+        value = getattr(written, name, None) or roles.get(name)
         return list(options).index(value) if value in options else 0
 
     key = f"data_map_{folder}_{written_at(folder)}"
     left, middle, right, last = st.columns(4)
-    edges = left.selectbox("File of edges", files, first(files, "edges"), format_func=ui.visible, key=f"{key}_edges")
+    edges = left.selectbox(
+        "File of edges",
+        files,
+        first(files, "edges"),
+        format_func=ui.visible,
+        key=f"{key}_edges",
+        persist_state="session",
+    )
     others = [f for f in files if f != edges]
     nodes = middle.selectbox(
-        "File of nodes", others, first(others, "nodes"), format_func=ui.visible, key=f"{key}_nodes"
+        "File of nodes",
+        others,
+        first(others, "nodes"),
+        format_func=ui.visible,
+        key=f"{key}_nodes",
+        persist_state="session",
     )
     separator = right.selectbox(
         "Separator",
@@ -264,6 +305,7 @@ def mapping(folder: Path, recognised: bool) -> None:
         first(SEPARATORS, "separator"),
         format_func=SEPARATORS.__getitem__,
         key=f"{key}_separator",
+        persist_state="session",
     )
     encoding = last.selectbox(
         "Encoding",
@@ -271,19 +313,22 @@ def mapping(folder: Path, recognised: bool) -> None:
         first(ENCODINGS, "encoding"),
         format_func=ENCODINGS.__getitem__,
         key=f"{key}_encoding",
+        persist_state="session",
     )
     left, right = st.columns(2)
-    headers = [
+    chosen = [
         column.selectbox(
             f"First line of the {what}",
             list(HEADERS),
-            first(HEADERS, f"{what}_header"),
+            list(SAID.values()).index(getattr(written, f"{what}_header", None)),
             format_func=HEADERS.__getitem__,
             key=f"{key}_{what}_header",
+            persist_state="session",
             help="Columns of a file without a header are called 1, 2, 3.",
         )
         for column, what in ((left, "edges"), (right, "nodes"))
     ]
+    headers = [SAID[what] for what in chosen]
     stamp = f"{folder} {written_at(folder)} {separator} {encoding} {headers} " + " ".join(
         f"{f} {(folder / f).stat().st_mtime_ns}" for f in (edges, nodes)
     )
@@ -301,6 +346,7 @@ def mapping(folder: Path, recognised: bool) -> None:
         ends.index(guessed.source),
         format_func=ui.visible,
         key=f"{key}_source",
+        persist_state="session",
         help="One end of an edge; the person where there are items.",
     )
     target = middle.selectbox(
@@ -309,6 +355,7 @@ def mapping(folder: Path, recognised: bool) -> None:
         ends.index(guessed.target),
         format_func=ui.visible,
         key=f"{key}_target",
+        persist_state="session",
         help="The other end.",
     )
     ident = right.selectbox(
@@ -317,20 +364,27 @@ def mapping(folder: Path, recognised: bool) -> None:
         ids.index(guessed.id),
         format_func=ui.visible,
         key=f"{key}_id",
+        persist_state="session",
         help="What source and target refer to, compared as text.",
     )
-    weights = [None, *ends]
+    weights = ["", *ends]
     weight = last.selectbox(
         "Weight column",
         weights,
-        weights.index(guessed.weight),
+        weights.index(guessed.weight or ""),
         key=f"{key}_weight",
+        persist_state="session",
         format_func=lambda c: ui.visible(c or "none"),
         help="How much each edge counts.",
     )
     left, middle, right, last = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
     sides: Any = left.selectbox(
-        "Sides", list(SIDES), list(SIDES).index(guessed.sides), format_func=SIDES.__getitem__, key=f"{key}_sides"
+        "Sides",
+        list(SIDES),
+        list(SIDES).index(guessed.sides),
+        format_func=SIDES.__getitem__,
+        key=f"{key}_sides",
+        persist_state="session",
     )
     column = users = ""
     if sides == "column":
@@ -341,6 +395,7 @@ def mapping(folder: Path, recognised: bool) -> None:
             two.index(guessed.side_column) if guessed.side_column in two else 0,
             format_func=ui.visible,
             key=f"{key}_side",
+            persist_state="session",
         )
         values = sorted(pair.nodes.frame[column].dropna().unique()[:50])
         users = right.selectbox(
@@ -349,16 +404,21 @@ def mapping(folder: Path, recognised: bool) -> None:
             values.index(guessed.users) if guessed.users in values else 0,
             format_func=ui.visible,
             key=f"{key}_users",
+            persist_state="session",
         )
     directed = last.checkbox(
-        "Directed", guessed.directed, key=f"{key}_directed", help="Each row runs from source to target."
+        "Directed",
+        guessed.directed,
+        key=f"{key}_directed",
+        persist_state="session",
+        help="Each row runs from source to target.",
     )
     made = replace(
         guessed,
         source=source,
         target=target,
         id=ident,
-        weight=weight,
+        weight=weight or None,
         sides=sides,
         side_column=column,
         users=users,
@@ -382,13 +442,22 @@ def mapping(folder: Path, recognised: bool) -> None:
             policies.index(guessed.unknown_nodes) if guessed.unknown_nodes in policies else 0,
             format_func=UNKNOWN.__getitem__,
             key=f"{key}_unknown_{len(policies)}",
+            persist_state="session",
             help="What happens to edges that name a node which the file of nodes lacks: they block the graph, are left "
             "out with a warning, or their nodes join the graph with unknown attributes.",
         ),
-        name=left.text_input("Name of the graph", guessed.name, key=f"{key}_name", placeholder=folder.name).strip(),
-        licence=middle.text_input("Licence", guessed.licence, key=f"{key}_licence", placeholder="CC-BY-4.0").strip(),
+        name=left.text_input(
+            "Name of the graph", guessed.name, key=f"{key}_name", persist_state="session", placeholder=folder.name
+        ).strip(),
+        licence=middle.text_input(
+            "Licence", guessed.licence, key=f"{key}_licence", persist_state="session", placeholder="CC-BY-4.0"
+        ).strip(),
         origin=right.text_input(
-            "Where the data are from", guessed.origin, key=f"{key}_origin", placeholder="survey of 2024"
+            "Where the data are from",
+            guessed.origin,
+            key=f"{key}_origin",
+            persist_state="session",
+            placeholder="survey of 2024",
         ).strip(),
     )
     preview(pair, made, stamp)
@@ -405,46 +474,57 @@ def mapping(folder: Path, recognised: bool) -> None:
     st.caption(f"It goes to {plain(str(folder / 'dataset.yaml'))}; the tables stay as they are.")
 
 
-def columns_of(made: ui.TableMap, seen: dict[str, tuple[int, str]], key: str) -> tuple[ui.Use, ...]:
+def columns_of(made: ui.TableMap, seen: dict[str, ui.ColumnValues], key: str) -> tuple[ui.Use, ...]:
     """The table in which the use of each column is said."""
-    rows = [
-        {
-            "Column": ui.visible(u.column),
-            "Values": seen[u.column][0],
-            "Most frequent": ui.visible(seen[u.column][1]),
-            "Use as": u.use,
-            "Sensitive": u.sensitive,
-            "Missing codes": ui.codes_text(u.missing),
-            "Bins": u.bins,
-        }
-        for u in made.columns
-    ]
-    if not rows:
+    if not made.columns:
         st.caption("The file of nodes has no column besides the id.")
         return ()
     codes = [f"{u.column}: {ui.codes_text(u.missing)}" for u in made.columns if u.missing]
+    begun = made.columns
     if codes and not st.checkbox(
         f"These cells mean that nothing was given: {plain('; '.join(codes))}",
         value=True,
         key=f"{key}_codes",
         help="They are counted as missing, not as groups or numbers; each can be changed under Missing codes.",
+        persist_state="session",
     ):
         key += "_values"
-        for row in rows:
-            row["Missing codes"] = ""
+        begun = tuple(replace(u, missing=()) for u in begun)
+    # The editor forgets what was typed when the page is left, and shows what follows from it only as another table: so
+    # what it begins with, and what was typed since, are kept here.
+    edits = state.setdefault("data_edits", {})
+    if [u.column for u in edits.get(key, {}).get("now", ())] != [u.column for u in begun]:
+        edits[key] = {"from": begun, "now": begun, "turn": 0, "said": ()}
+    kept: dict[str, Any] = edits[key]
+    uses: tuple[ui.Use, ...] = kept["now"]
+    editor = f"{key}_columns_{kept['turn']}"
+    if editor not in state:
+        kept["from"] = kept["now"]
     config = st.column_config
-    edited: Any = st.data_editor(
-        rows,
-        key=f"{key}_columns",
+    st.data_editor(
+        [
+            {
+                "Column": ui.visible(u.column),
+                "Values": seen[u.column].different,
+                "Most frequent": ui.visible(seen[u.column].commonest),
+                "Use as": u.use,
+                "Sensitive": u.sensitive,
+                "Missing codes": ui.codes_text(u.missing),
+                "Bins": u.bins,
+            }
+            for u in kept["from"]
+        ],
+        key=editor,
         hide_index=True,
         disabled=["Column", "Values", "Most frequent"],
         column_config={
+            "Column": config.TextColumn(pinned=True),
             "Use as": config.SelectboxColumn(
                 options=["attribute", "feature", "ignored"],
                 required=True,
                 help="attribute: people are compared by it; feature: a number that a model may read.",
             ),
-            "Sensitive": config.CheckboxColumn(help="What an audit begins with."),
+            "Sensitive": config.CheckboxColumn(help="What an audit begins with; a sensitive column is an attribute."),
             "Missing codes": config.TextColumn(
                 help="Cells that mean 'not given' besides the empty one, with commas: 0, -1, NA"
             ),
@@ -452,11 +532,36 @@ def columns_of(made: ui.TableMap, seen: dict[str, tuple[int, str]], key: str) ->
                 help="Groups of a number: quantile:5, width:10, or where groups begin: 18, 35, 50"
             ),
         },
+        on_change=edited,
+        args=(key, editor, seen),
     )
-    return tuple(
-        ui.Use(u.column, r["Use as"], bool(r["Sensitive"]), ui.missing_codes(r["Missing codes"] or ""), r["Bins"] or "")
-        for u, r in zip(made.columns, edited, strict=True)
-    )
+    for words in kept["said"]:
+        st.markdown(f":material/info: {plain(words)}")
+    decimal = [u.column for u in uses if seen[u.column].decimal and u.use != "attribute"]
+    if decimal:
+        st.caption(
+            f"Decimal numbers are no attributes as they are: {plain(', '.join(decimal))}. To compare people by one, use it "
+            "as an attribute with bins, such as quantile:5."
+        )
+    return uses
+
+
+def edited(key: str, editor: str, seen: dict[str, ui.ColumnValues]) -> None:
+    """Takes over what was typed, with what follows from it."""
+    kept = state["data_edits"][key]
+    typed = list(kept["from"])
+    for row, cells in state[editor]["edited_rows"].items():
+        use = typed[int(row)]
+        typed[int(row)] = replace(
+            use,
+            use=cells.get("Use as", use.use),
+            sensitive=bool(cells.get("Sensitive", use.sensitive)),
+            missing=ui.missing_codes(cells["Missing codes"] or "") if "Missing codes" in cells else use.missing,
+            bins=(cells["Bins"] or "") if "Bins" in cells else use.bins,
+        )
+    kept["now"], kept["said"] = ui.consistent_uses(kept["now"], typed, seen)
+    if kept["now"] != tuple(typed):
+        kept["turn"] += 1
 
 
 def preview(pair: ui.TablePair, made: ui.TableMap, stamp: str) -> None:
@@ -520,10 +625,10 @@ def groups(view: ui.DataView) -> None:
         },
         alt="Attributes with their groups, missing values and edges within a group",
     )
-    left, right = st.columns(2)
+    beside = st.container(horizontal=True)
     views = [ui.groups_view(view.graph, name, store) for name in view.attributes]
     for i, sizes in enumerate(views):
-        with (left, right)[i % 2]:
+        with beside.container(width=450):  # two in a row where there is room
             st.markdown(f"**{plain(sizes.title)}**")
             st.plotly_chart(
                 ui.groups_figure(sizes, dark=dark), config=ui.CHART_CONFIG, alt=sizes.alt, key=f"data_groups_{i}"
@@ -552,6 +657,7 @@ def edges_between(view: ui.DataView) -> None:
         default=next(iter(view.sensitive or view.attributes)),
         format_func=plain,
         key="data_attribute",
+        persist_state="session",
         required=True,
     )
     mixing = ui.mixing_view(view.graph, name, store)
@@ -582,29 +688,40 @@ def weights(view: ui.DataView) -> None:
         help="R~/R, what UGE-W multiplies each observed edge's loss by: its chance without the sensitive attributes "
         "over its chance with them.",
     )
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    chosen = left.multiselect(
+    top = st.container()
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    chosen = row.multiselect(
         "Sensitive attributes",
         list(view.sensitive),
         default=list(view.sensitive)[:1],
         format_func=ui.visible,
         key="data_sensitive",
+        persist_state="session",
         help="Whose influence the weights take out; all other attributes may go on shaping links.",
     )
-    alone = right.toggle(
+    alone = row.toggle(
         "One-attribute ratios",
         key="data_independence",
+        persist_state="session",
         help="The product of each attribute's own ratio (independence=true in training): for many attributes, whose "
         "pairs of groups hold few edges.",
     )
+    if not chosen:
+        st.info("Choose the attributes whose influence the weights take out.", icon=":material/info:")
+        return
     try:
         ratios = weights_of(view, view.graph.fingerprint, tuple(chosen), alone)
     except ui.UgeError as error:
-        st.info(plain(str(error)), icon=":material/info:")
+        top.error(plain(str(error)), icon=":material/error:")
         return
+    if ratios.fault:
+        top.error(plain(ratios.fault), icon=":material/error:")
+    elif ratios.doubt:
+        top.warning(plain(ratios.doubt), icon=":material/warning:")
     st.markdown(f"**{plain(ratios.title)}**")
-    for (label, value, meaning), column in zip(ratios.facts, st.columns(len(ratios.facts)), strict=True):
-        column.metric(label, value, help=meaning)
+    with st.container(horizontal=True, gap="medium"):
+        for label, value, meaning in ratios.facts:
+            st.metric(label, value, help=meaning, width="content")
     st.plotly_chart(ui.weights_figure(ratios, dark=dark), config=ui.CHART_CONFIG, alt=ratios.alt, key="data_weights")
     for words in (ratios.caption, *ratios.remarks):
         st.caption(plain(words))
@@ -623,13 +740,14 @@ def weights(view: ui.DataView) -> None:
 
 def show(view: ui.DataView) -> None:
     """All that is known of a graph."""
-    head, button = st.columns([4, 1], vertical_alignment="bottom")
+    head = st.container(horizontal=True, vertical_alignment="bottom")
     head.header(plain(view.name))
-    if button.button("Train on it", icon=":material/model_training:", key="data_train", width="stretch"):
+    if head.button("Train on it", icon=":material/model_training:", key="data_train"):
         state["runs_graph"] = view.spec
         st.switch_page("runs.py")
-    for (label, value), column in zip(view.facts, st.columns(len(view.facts)), strict=True):
-        column.metric(label, value)
+    with st.container(horizontal=True, gap="medium"):
+        for label, value in view.facts:
+            st.metric(label, value, width="content")
     st.caption(plain(view.kind))
     notes(view)
     with st.expander(f"Columns ({len(view.columns)})", icon=":material/view_column:"):
@@ -637,7 +755,7 @@ def show(view: ui.DataView) -> None:
     folder = ui.mapping_folder(view.spec)
     if folder is not None:
         with st.expander("Read the columns otherwise", icon=":material/tune:"):
-            if st.toggle("Show the mapping", key="data_mapping"):
+            if st.toggle("Show the mapping", key="data_mapping", persist_state="session"):
                 mapping(folder, recognised=True)
     if view.attributes:
         groups(view)

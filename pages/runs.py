@@ -17,6 +17,7 @@ INSPECT = [
 ]
 
 plain = ui.plain_text
+state = st.session_state
 store = ui.RunStore()
 
 
@@ -35,18 +36,30 @@ def stamp_of(spec: str) -> str:
 
 def setting(field: Any, key: str) -> Any:
     """One widget for one setting; None where it is left to each method."""
-    said = f"{field.help} ({field.owner})"
+    said = plain(f"{field.help} ({field.owner}). In commands: ") + f"`--set {field.name}=`"
+    label = plain(field.label)
+    own = "each method's own"
     if field.kind == "yes-no":
-        return st.checkbox(field.name, bool(field.default), key=key, help=said)
+        return st.checkbox(label, bool(field.default), key=key, help=said, persist_state="session")
     if field.kind == "choice":
         index = field.choices.index(field.default) if field.default in field.choices else None
-        return st.selectbox(field.name, field.choices, index=index, key=key, help=said, placeholder="each method's own")
+        return st.selectbox(
+            label,
+            field.choices,
+            index=index,
+            format_func=lambda c: ui.visible(field.word(c)),
+            key=key,
+            help=said,
+            placeholder=own,
+            persist_state="session",
+        )
     if field.kind == "text":
-        return st.text_input(field.name, field.default, key=key, help=said, placeholder="each method's own") or None
+        text = st.text_input(label, field.default, key=key, help=said, placeholder=own, persist_state="session")
+        return text or None
     whole = field.kind == "whole"
     kind: Any = int if whole else float
     return st.number_input(
-        field.name,
+        label,
         min_value=None if field.low is None else kind(field.low),
         max_value=None if field.high is None else kind(field.high),
         value=None if field.default is None else kind(field.default),
@@ -54,29 +67,47 @@ def setting(field: Any, key: str) -> Any:
         format=None if whole else "%g",
         key=key,
         help=said,
-        placeholder="each method's own",
+        placeholder=own,
+        persist_state="session",
     )
 
 
 def take() -> None:
-    """One of the graphs at hand goes into the field."""
-    if st.session_state["runs_at_hand"]:
-        st.session_state["runs_data"] = st.session_state["runs_at_hand"]
+    """One of the graphs at hand is the graph."""
+    if state["runs_at_hand"]:
+        state["runs_graph"] = state["runs_at_hand"]
+
+
+def typed() -> None:
+    """What was typed is the graph; it stays when the page is left, where the field's own state goes."""
+    state["runs_graph"] = state["runs_data"]
+
+
+def begin(form: Any) -> None:
+    """With another graph, what depends on it begins anew."""
+    backbone, unknown = next(iter(form.backbones)), next(iter(form.unknown))
+    about = form.spec, form.sensitive, tuple(form.attributes), unknown, backbone
+    before = state.get("runs_about")
+    if before != about:
+        state["runs_about"] = about
+        state["runs_sensitive"], state["runs_unknown"] = list(form.sensitive), unknown
+        if before is None or before[-1] != backbone:
+            state["runs_backbone"] = backbone
 
 
 def grid_form() -> None:
     # What the Data page showed last, or what was typed here.
-    st.session_state.setdefault("runs_data", st.session_state.get("runs_graph", "sample:town"))
+    state["runs_data"] = state.setdefault("runs_graph", "sample:town")
     at_hand = ui.known_graphs(store)
-    left, right = st.columns([4, 1], vertical_alignment="bottom")
-    spec = left.text_input(
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    spec = row.text_input(
         "Graph",
         key="runs_data",
+        on_change=typed,
         help="A sample (sample:town, sample:titles), a folder or file on this machine, or pyg:NAME, which is "
         "fetched from its public host.",
     )
-    right.button("Read again", icon=":material/refresh:", on_click=form_of.clear, width="stretch")
-    st.session_state["runs_graph"] = spec
+    row.button("Read again", icon=":material/refresh:", on_click=form_of.clear)
     if any(not name.startswith("sample:") for name in at_hand):
         st.pills(
             "Uploads and samples",
@@ -91,6 +122,7 @@ def grid_form() -> None:
         st.error(plain(str(error)), icon=":material/error:")
         return
     st.caption(plain(form.summary))
+    begin(form)
     left, right = st.columns(2)
     backbone = left.selectbox(
         "Backbone",
@@ -98,6 +130,7 @@ def grid_form() -> None:
         format_func=form.backbones.__getitem__,
         key="runs_backbone",
         help="What turns the graph into vectors.",
+        persist_state="session",
     )
     methods = right.multiselect(
         "Methods",
@@ -105,8 +138,16 @@ def grid_form() -> None:
         default=list(form.methods)[:1],
         format_func=form.methods.__getitem__,
         key="runs_methods",
-        help="No debiasing is what the others are compared with.",
+        help="No debiasing is what the others are compared with. The Method page has the formulas.",
+        wrap=True,
+        persist_state="session",
     )
+    chosen = [(form.backbones[backbone], backbone), *((form.methods[m], m) for m in methods)]
+    st.caption("  \n".join(f"**{plain(label)}:** {plain(form.summaries[name])}" for label, name in chosen))
+    with st.popover("What each method does", icon=":material/help:"):
+        st.markdown(
+            "\n".join(f"- **{plain(label)}:** {plain(form.summaries[name])}" for name, label in form.methods.items())
+        )
     sensitive: list[str] = []
     jointly = False
     if form.reads_attributes(methods):
@@ -114,10 +155,12 @@ def grid_form() -> None:
         sensitive = left.multiselect(
             "Attributes to treat",
             list(form.attributes),
-            default=list(form.attributes)[:1],
             format_func=lambda a: f"{ui.visible(a)} ({form.attributes[a]} values)",
             key="runs_sensitive",
-            help="The audit covers every attribute, treated or not.",
+            help="Whose influence the methods take out; those that the data declare sensitive come first. The audit "
+            "covers every attribute, treated or not.",
+            wrap=True,
+            persist_state="session",
         )
         if len(sensitive) > 1:
             how = right.segmented_control(
@@ -126,6 +169,7 @@ def grid_form() -> None:
                 default="each in turn",
                 required=True,
                 key="runs_how",
+                persist_state="session",
             )
             jointly = how == "together"
     penal = form.uses_lambda(methods)
@@ -139,12 +183,21 @@ def grid_form() -> None:
             placeholder="0.1, 0.5, 1.9",
             help="Weights of the penalty, with commas; empty takes each method's default. Larger hides more and "
             "costs more link quality.",
+            persist_state="session",
         )
     seeds = second.text_input(
-        "Seeds", "0", key="runs_seeds", help="With commas, one run each; three or more show how far chance goes."
+        "Seeds",
+        "0",
+        key="runs_seeds",
+        help="With commas, one run each; three or more show how far chance goes.",
+        persist_state="session",
     )
-    epochs = third.number_input("Epochs", 1, EPOCHS, form.epochs, key="runs_epochs", help="Passes over the edges.")
-    device = fourth.selectbox("Device", list(form.devices), format_func=form.devices.__getitem__, key="runs_device")
+    epochs = third.number_input(
+        "Epochs", 1, EPOCHS, form.epochs, key="runs_epochs", help="Passes over the edges.", persist_state="session"
+    )
+    device = fourth.selectbox(
+        "Device", list(form.devices), format_func=form.devices.__getitem__, key="runs_device", persist_state="session"
+    )
     unknown = next(iter(form.unknown))
     if form.missing:
         unknown = st.selectbox(
@@ -152,6 +205,7 @@ def grid_form() -> None:
             list(form.unknown),
             format_func=form.unknown.__getitem__,
             key="runs_unknown",
+            persist_state="session",
             help="Without a value: " + plain(", ".join(f"{a} {n}" for a, n in form.missing.items())),
         )
     options: dict[str, Any] = {}
@@ -167,9 +221,10 @@ def grid_form() -> None:
             selection_mode="multi",
             format_func=slow.__getitem__,
             key="runs_projections",
+            persist_state="session",
             help="For the Projection page, of 20,000 people at most. They take minutes a run.",
         )
-        force = st.checkbox("Train stored runs again", key="runs_force")
+        force = st.checkbox("Train stored runs again", key="runs_force", persist_state="session")
     try:
         settings = form.settings(
             backbone=backbone,
@@ -272,8 +327,8 @@ def draw(card: Any) -> None:
 def queue() -> None:
     """The jobs; when one begins or ends, the whole page is drawn again, once."""
     view = ui.jobs_view(store)
-    if view.state != st.session_state.get("runs_state"):
-        st.session_state["runs_state"] = view.state
+    if view.state != state.get("runs_state"):
+        state["runs_state"] = view.state
         st.rerun()
     for card in (*view.open, *view.over):
         draw(card)
@@ -283,34 +338,52 @@ def queue() -> None:
 
 def history() -> None:
     # What the widgets below hold, so that a thousand runs are read once.
-    state = st.session_state
     asked = state.get("runs_filter", ""), state.get("runs_status", []), state.get("runs_archived", False)
-    view = ui.history_view(store, text=asked[0], statuses=asked[1], archived=asked[2])
-    left, middle, right = st.columns([4, 5, 2], vertical_alignment="bottom")
-    left.text_input("Filter", key="runs_filter", placeholder="a method, a graph, a seed, an id")
-    middle.pills("Status", view.statuses, selection_mode="multi", key="runs_status")
+    by_seed = state.get("runs_by_seed", False)
+    view = ui.history_view(store, text=asked[0], statuses=asked[1], archived=asked[2], by_seed=by_seed)
     hidden = len(view.archived)
-    right.toggle(f"Archived ({hidden:,})", key="runs_archived", disabled=not hidden and not asked[2])
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        st.text_input(
+            "Filter",
+            key="runs_filter",
+            placeholder="a method, a graph, a seed, an id",
+            persist_state="session",
+            width=280,
+        )
+        st.pills(
+            "Status", view.statuses, selection_mode="multi", key="runs_status", persist_state="session", width="content"
+        )
+        st.toggle(
+            "One row per seed",
+            key="runs_by_seed",
+            help="Else runs that differ in their seed alone are one row.",
+            on_change=refold,
+            persist_state="session",
+        )
+        st.toggle(
+            f"Archived ({hidden:,})", key="runs_archived", disabled=not hidden and not asked[2], persist_state="session"
+        )
     if not view.total:
         words = "All runs are archived." if hidden else "No run is stored yet. Choose a graph and press Train."
         st.info(words, icon=":material/info:")
         return
+    rows = "" if len(view.runs) == view.shown else f" in {len(view.runs):,} rows"
     st.caption(
-        f"{len(view.table):,} of {view.total:,} runs. Tick two to compare them, any number to archive or delete."
+        f"{view.shown:,} of {view.total:,} runs{rows}. Tick two rows to compare them, any number to archive or delete."
     )
-    table = f"runs_table_{hash(view.ids)}"  # ticks are row numbers, so other rows are another table
+    keys = list(view.runs)
+    table = f"runs_table_{hash(tuple(keys))}"  # ticks are row numbers, so other rows are another table
     st.dataframe(
         ui.visible_cells(view.table),
         hide_index=True,
         column_config={
             "Run": st.column_config.TextColumn(pinned=True, width="medium"),
-            "Seed": st.column_config.NumberColumn(format="%d"),
             "Epochs": st.column_config.NumberColumn(format="%d"),
             "Trained in": st.column_config.TextColumn(help="The whole pass, with the runs that trained beside it."),
             "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
         },
         key=table,
-        on_select=lambda: choose([view.ids[i] for i in state[table].selection.rows]),
+        on_select=lambda: choose([keys[i] for i in state[table].selection.rows]),
         selection_mode="multi-row",
         alt="Stored runs, the newest first",
     )
@@ -319,25 +392,35 @@ def history() -> None:
             "A run that was cut off goes on from its checkpoint: press Resume at its job, "
             f"or type `uge runs resume {view.cut_off[0]}`."
         )
-    state["runs_chosen"] = [r for r in state.get("runs_chosen", []) if r in view.labels]
+    state["runs_chosen"] = view.rows_of(state.get("runs_chosen", []))
     chosen = st.multiselect(
         "Chosen runs",
-        list(view.labels),
-        format_func=lambda r: ui.visible(view.labels.get(r) or str(r)),
+        keys,
+        format_func=lambda key: ui.visible(view.labels.get(key) or str(key)),
         key="runs_chosen",
-        help="Those ticked above, or typed here. Of two, the first is run A.",
-        placeholder="tick runs above, or type here",
+        help="Those ticked above, or typed here. Of two, the first is A.",
+        wrap=True,
+        placeholder="tick rows above, or type here",
     )
+    state["runs_behind"] = view.behind(chosen)
     if chosen:
-        with_chosen(chosen, view)
-    if len(chosen) == 2:
-        compared(*chosen)
+        with_chosen(view.behind(chosen), view)
+    if pairs := view.pairs(chosen):
+        which = next(iter(pairs))
+        if len(pairs) > 1:
+            which = st.segmented_control("Compare", list(pairs), default=which, required=True, key="runs_pair_of")
+        compared(*pairs[which], chosen)
 
 
-def choose(ids: list[str]) -> None:
+def refold() -> None:
+    """The runs that were chosen stay chosen when rows are opened or folded."""
+    state["runs_chosen"] = state.get("runs_behind", [])
+
+
+def choose(keys: list[str]) -> None:
     """What was ticked; those that stay chosen keep their order."""
-    kept = [r for r in st.session_state.get("runs_chosen", []) if r in ids]
-    st.session_state["runs_chosen"] = kept + [r for r in ids if r not in kept]
+    kept = [r for r in state.get("runs_chosen", []) if r in keys]
+    state["runs_chosen"] = kept + [r for r in keys if r not in kept]
 
 
 def with_chosen(chosen: list[str], view: Any) -> None:
@@ -372,7 +455,7 @@ def with_chosen(chosen: list[str], view: Any) -> None:
         st.caption("A run that is being trained can be archived or deleted once it is done; Cancel ends it.")
 
 
-def compared(before: str, after: str) -> None:
+def compared(before: str, after: str, chosen: list[str]) -> None:
     """Two runs side by side."""
     view = ui.comparison_view(store, before, after)
     st.subheader("A against B")
@@ -417,12 +500,12 @@ def compared(before: str, after: str) -> None:
             key="runs_compared_csv",
         )
         st.button(
-            "Swap A and B", icon=":material/swap_horiz:", key="runs_swap", on_click=choose_anew, args=([after, before],)
+            "Swap A and B", icon=":material/swap_horiz:", key="runs_swap", on_click=choose_anew, args=(chosen[::-1],)
         )
 
 
-def choose_anew(ids: list[str]) -> None:
-    st.session_state["runs_chosen"] = ids
+def choose_anew(keys: list[str]) -> None:
+    state["runs_chosen"] = keys
 
 
 def pairing(before: str, after: str, view: Any) -> None:
@@ -462,7 +545,7 @@ def archive(ids: list[str], undo: bool = False) -> None:
     except ui.UgeError as error:
         st.toast(plain(str(error)), icon=":material/error:")
     if not undo:
-        st.session_state["runs_chosen"] = []
+        state["runs_chosen"] = []
 
 
 def remove(doomed: list[str]) -> None:
@@ -471,7 +554,7 @@ def remove(doomed: list[str]) -> None:
         st.toast(f"Removed {len(removed)} things, the first: {plain(removed[0])}", icon=":material/delete:")
     except ui.UgeError as error:
         st.toast(plain(str(error)), icon=":material/error:")
-    st.session_state["runs_chosen"] = []
+    state["runs_chosen"] = []
 
 
 st.title("Runs")
@@ -481,7 +564,7 @@ with st.container(border=True):
     grid_form()
 st.header("Queue")
 now = ui.jobs_view(store)
-st.session_state["runs_state"] = now.state
+state["runs_state"] = now.state
 st.fragment(run_every=1 if now.open else None)(queue)()
 st.header("History")
 history()

@@ -65,6 +65,7 @@ class Info:
     Attributes:
         name: as it is typed.
         label: as on screen.
+        summary: what it does, in a line for people who choose.
         citation: short, as in lists.
         references: in full.
         formula: LaTeX.
@@ -78,6 +79,7 @@ class Info:
 
     name: str
     label: str
+    summary: str
     citation: str
     references: tuple[Reference, ...]
     formula: str
@@ -105,6 +107,7 @@ def describe(cls: Any, supports: tuple[tuple[str, str], ...]) -> Info:
     return Info(
         cls.name,
         cls.label,
+        cls.summary,
         cls.citation,
         cls.references,
         cls.formula,

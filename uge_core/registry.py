@@ -90,12 +90,24 @@ def option(
     choices: tuple[Any, ...] | None = None,
     low: float | None = None,
     high: float | None = None,
+    label: str = "",
+    words: tuple[str, ...] = (),
 ) -> Any:
     """A dataclass field with its default, help text and allowed values, declared once.
 
     Forms, ``--set``, validation and documentation all read it.
+
+    Args:
+        default: its value where nothing is said.
+        help: what it is, in a line.
+        choices: the allowed values.
+        low: the smallest allowed.
+        high: the largest allowed.
+        label: what a form calls it; empty: its name.
+        words: what a form calls each of `choices`; empty: the value itself.
     """
-    return field(default=default, metadata={"help": help, "choices": choices, "low": low, "high": high})
+    said = {"help": help, "choices": choices, "low": low, "high": high, "label": label, "words": words}
+    return field(default=default, metadata=said)
 
 
 def build_options(cls: type, given: dict[str, Any], owner: str) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from uge_core.audit import audit_embedding
 from uge_core.datasets import load
 from uge_core.datasets.embeddings import read_embedding
-from uge_core.datasets.mapping import guess_mapping, join_counts, read_pair
+from uge_core.datasets.mapping import guess_mapping, join_counts, read_pair, table_roles
 from uge_core.datasets.proposal import propose
 from uge_core.errors import EmbeddingError, GraphError
 from uge_core.graph.graph import AttributedGraph
@@ -141,6 +141,8 @@ def test_rows_by_position_beside_ids_in_another_order_are_asked_for(case: Callab
 
 def test_the_form_begins_with_what_the_files_share(case: Callable[[str], Path]) -> None:
     folder = case("26-upload-droppers")
+    assert table_roles(folder, "ties.csv", "survey.csv") == ("ties.csv", "survey.csv")
+    assert table_roles(folder, "survey.csv", "ties.csv") == ("ties.csv", "survey.csv")
     pair = read_pair(folder, "ties.csv", "survey.csv")
     made = guess_mapping(pair)
     joins = join_counts(pair, made)

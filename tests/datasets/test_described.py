@@ -125,8 +125,8 @@ def test_lists_choose_features(town):
     assert graph.feature_names == ("age",)
     assert {c.name: c.detail for c in graph.columns}["pay"] == "not named in dataset.yaml"
     graph = load(town(base + "features: [pay]\n"))
-    assert [a.name for a in graph.attributes] == ["age", "region"]
-    assert load(town(base)).feature_names == ("pay",)
+    assert [a.name for a in graph.attributes] == ["region"]  # some ages are decimal numbers
+    assert load(town(base)).feature_names == ("age", "pay")
     assert load(town(base + "features: []\n")).features is None
 
 

@@ -150,9 +150,11 @@ def test_a_probable_missing_code_and_many_values(write):
     code, many = found(graph, "probable-missing-code"), found(graph, "many-values")
     assert (code.level, code.count, code.examples) == ("warning", 2, ("age: 0, 40 cells", "pay: 99999, 8 cells"))
     assert "missing: in dataset.yaml" in code.remedy
-    assert (many.level, many.count) == ("note", 2)
-    assert many.examples == ("age: 38", "pay: 393")
+    assert (many.level, many.count, many.examples) == ("note", 1, ("age: 38",))
     assert "quantile:5, width:10" in many.remedy
+    decimal = found(graph, "decimal-numbers")
+    assert (decimal.level, decimal.count, decimal.examples) == ("note", 1, ("pay",))
+    assert "quantile:5, width:10" in decimal.remedy
 
 
 def test_words_for_a_missing_value_are_told_of(write):

@@ -507,7 +507,7 @@ def test_a_value_that_is_not_given_is_missing_for_its_node(write, value, kind, d
 
 @pytest.mark.parametrize(("value", "label"), [("25.0", "25"), ("2.5e1", "25"), ("25.5", "25.5"), (" 25 ", "25")])
 def test_numbers_written_otherwise_are_read(write, value, label):
-    age = right(write, "g.graphml", aged(value)).attribute("age")
+    age = right(write, "g.graphml", aged(value), attributes=["region", "age"]).attribute("age")
     assert age.labels[age.codes[7]] == label and not age.unknown.any()
 
 

@@ -230,7 +230,10 @@ def test_numbers_are_written_in_one_way(write):
     ages = [1.0 if i % 4 else 1 for i in range(M)]
     ages[:3] = [2.0, 2.5, 2]
     graph, _ = ring(write, list(range(M)), list(range(M)), age=ages)
-    assert graph.attribute("age").labels == ("1", "2", "2.5")
+    assert graph.feature_names == ("age",)  # decimal numbers are no attribute until somebody asks
+    nodes = [{"id": i, "age": age} for i, age in enumerate(ages)]
+    asked = load(write({"g.json": text(nodes, [{"source": a, "target": b} for a, b in RING])}), attributes=["age"])
+    assert asked.attribute("age").labels == ("1", "2", "2.5")
 
 
 @pytest.mark.parametrize(

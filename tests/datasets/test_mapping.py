@@ -1,27 +1,33 @@
 """Guessing what the columns of two unknown tables are, and writing it down."""
 
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from uge_core.datasets import load
 from uge_core.datasets.mapping import (
+    ColumnValues,
     TableMap,
     Use,
     begin_mapping,
     card_text,
     codes_text,
-    column_examples,
+    column_values,
+    consistent_uses,
     guess_mapping,
     join_counts,
     mapping_folder,
     missing_codes,
     read_pair,
     readable_files,
+    table_roles,
     with_columns,
     write_card,
     written_mapping,
 )
+from uge_core.datasets.proposal import propose
 from uge_core.errors import DatasetMissing, GraphError
 
 PEOPLE = "row;gender;years;age;handle;city\n" + "".join(
@@ -50,7 +56,7 @@ def test_columns_get_uses_codes_and_bins(pair):
     assert uses["age"] == Use("age", "attribute", True, ("0",), "quantile:5")
     assert uses["row"].use == "feature" and not uses["row"].sensitive
     assert not uses["city"].sensitive
-    assert column_examples(pair, ["city"]) == {"city": (4, "N, S, W, E")}
+    assert column_values(pair, ["city"]) == {"city": ColumnValues(4, "N, S, W, E")}
 
 
 def test_what_was_guessed_loads(pair, tmp_path):
@@ -261,3 +267,112 @@ def test_nothing_is_said_of_the_first_line_of_parquet():
     assert "header" not in card_text(TableMap("links.csv", "who.csv", "1", "2", "1"))
     made = TableMap("links.parquet", "who.parquet", "a", "b", "id", edges_header=False, nodes_header=True)
     assert "header" not in card_text(made)
+
+
+SHARES = [round(0.05 + i * 0.02, 2) for i in range(12)]
+
+
+def measured(extra: str, cells: list[object]) -> str:
+    """People with a city, whole-number codes, and one more column."""
+    rows = (
+        f"u{i:03};{'NSWE'[i % 4]};{i % 7};{'' if i % 10 == 9 else float(i % 3)};{cells[i % len(cells)]}\n"
+        for i in range(120)
+    )
+    return f"handle;city;code;wave;{extra}\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("cells", "use"),
+    [
+        (SHARES, "feature"),
+        ([0.5, 1, 2], "feature"),
+        ([*SHARES, "NA"], "feature"),
+        ([str(x).replace(".", ",") + "1" for x in SHARES], "ignored"),
+        ([1e-05, 2e-05, 3e-05], "feature"),
+    ],
+    ids=["shares", "one decimal", "with words", "decimal comma", "exponents"],
+)
+def test_decimal_numbers_are_never_guessed_as_attributes(write, cells, use):
+    folder = write({"people.csv": measured("clustering", cells), "friends.csv": FRIENDS})
+    pair = read_pair(folder, "friends.csv", "people.csv")
+    made = guess_mapping(pair)
+    uses = {u.column: u for u in made.columns}
+    assert (uses["clustering"].use, uses["clustering"].sensitive, uses["clustering"].bins) == (use, False, "")
+    # 2.0 is a whole number, as pandas writes them beside empty cells
+    assert (uses["city"].use, uses["code"].use, uses["wave"].use) == ("attribute", "attribute", "attribute")
+    proposed = propose(folder)
+    assert proposed.made is not None and {u.column: u for u in proposed.made.columns}["clustering"].use == use
+    (doubt,) = [d for d in proposed.doubts if "decimal numbers" in d]
+    assert "clustering: {bins: quantile:5}" in doubt
+    # and where no dataset.yaml says anything, the layout of two tables
+    plain = write(
+        {
+            "nodes.csv": measured("clustering", cells).replace("handle", "id"),
+            "edges.csv": FRIENDS.replace("a;b", "source;target"),
+        }
+    )
+    graph = load(plain)
+    assert [a.name for a in graph.attributes] == ["city", "code", "wave"]
+    (note,) = [m for m in graph.messages if m.code == "decimal-numbers"]
+    assert (note.level, note.examples) == ("note", ("clustering",)) and "bins in dataset.yaml" in note.remedy
+
+
+def test_a_decimal_age_is_guessed_in_bins(write):
+    folder = write({"people.csv": measured("age", [18.5 + i for i in range(40)]), "friends.csv": FRIENDS})
+    uses = {u.column: u for u in guess_mapping(read_pair(folder, "friends.csv", "people.csv")).columns}
+    assert uses["age"] == Use("age", "attribute", True, (), "quantile:5")
+
+
+@pytest.mark.parametrize("digits", [1, 2, 4, 16])
+@pytest.mark.parametrize("rule", ["quantile:3", "quantile:5", "quantile:10"])
+def test_bins_of_decimal_numbers_read_well_and_part_people_alike(write, digits, rule):
+    numbers = np.round(np.random.default_rng(digits).random(120) * 0.4, digits)
+    cells = [str(x) for x in numbers]
+    folder = write({"people.csv": measured("share", cells), "friends.csv": FRIENDS})
+    made = guess_mapping(read_pair(folder, "friends.csv", "people.csv"))
+    uses = tuple(replace(u, use="attribute", bins=rule) if u.column == "share" else u for u in made.columns)
+    write_card(folder, replace(made, columns=uses))
+    share = load(folder).attribute("share")
+    count = int(rule.partition(":")[2])
+    cuts = np.unique(np.quantile(numbers, np.arange(1, count) / count))
+    assert share.codes.tolist() == np.searchsorted(cuts[cuts > numbers.min()], numbers, side="right").tolist()
+    assert all(len(number) <= 6 for label in share.labels for number in re.findall(r"[\d.]+", label)), share.labels
+
+
+def test_what_is_sensitive_is_an_attribute(pair):
+    known = {
+        "a": ColumnValues(3, "x"),
+        "b": ColumnValues(900, "0.1", "quantile:5", decimal=True),
+        "c": ColumnValues(900, "t1"),
+    }
+    before = (Use("a", "ignored"), Use("b", "feature"), Use("c", "ignored"))
+    ticked = tuple(replace(u, sensitive=True) for u in before)
+    uses, said = consistent_uses(before, ticked, known)
+    assert [(u.use, u.sensitive, u.bins) for u in uses] == [
+        ("attribute", True, ""),
+        ("attribute", True, "quantile:5"),
+        ("attribute", True, ""),
+    ]
+    assert "a is an attribute now" in said[0] and "decimal numbers of b" in said[2] and "at most 200" in said[4]
+    # what was typed last counts: as a feature it is sensitive no more
+    again, said = consistent_uses(uses, (replace(uses[0], use="feature"), *uses[1:]), known)
+    assert (again[0].use, again[0].sensitive) == ("feature", False) and "no longer sensitive" in said[0]
+    assert consistent_uses(again, again, known) == (again, ())
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    ("edges", "nodes"), [("ties.csv", "survey.csv"), ("data.csv", "2-data.csv"), ("nodes.csv", "edges.csv")]
+)
+def test_roles_are_by_what_is_in_the_files(write, edges, nodes, swapped):
+    people = "person,region\n" + "".join(f"{i},{'NS'[i % 2]}\n" for i in range(80))
+    ties = "a,b\n" + "".join(f"{i},{(i * 7 + 3) % 80}\n" for i in range(80))
+    folder = write({edges: ties, nodes: people})
+    assert table_roles(folder, *((nodes, edges) if swapped else (edges, nodes))) == (edges, nodes)
+
+
+def test_roles_stay_as_given_where_nothing_says_otherwise(write):
+    folder = write({"a.csv": "x,y\n1,2\n3,4\n", "b.csv": "v,w\n5,6\n7,8\n", "c.csv": "one\n1\n2\n", "d.csv": ""})
+    assert table_roles(folder, "b.csv", "a.csv") == ("b.csv", "a.csv")
+    assert table_roles(folder, "d.csv", "a.csv") == ("d.csv", "a.csv")
+    assert table_roles(folder, "c.csv", "a.csv") == ("a.csv", "c.csv")

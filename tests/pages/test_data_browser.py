@@ -85,3 +85,101 @@ def test_names_become_no_links_and_turn_no_text(
     expect(tab.get_by_text(re.compile("one.u202etwo")).first).to_be_visible()
     assert tab.locator("[data-testid=stMain] a[href*='//'], a[href^=mailto]").count() == 0
     assert tab.evaluate("() => document.body.innerText.includes('\\u202e')") is False
+
+
+def test_files_on_the_wrong_droppers_and_of_one_name_are_told_by_what_is_in_them(
+    fresh: Callable[..., Any], visit: Callable[..., Any], shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    case = shared_data("../cases/26-upload-droppers")
+    ties, survey = ((case / name).read_bytes() for name in ("ties.csv", "survey.csv"))
+    server = fresh(tmp_path / "store")
+    tab = visit(server, "data")
+    for called, turned in (
+        (("ties.csv", "survey.csv"), False),
+        (("ties.csv", "survey.csv"), True),
+        (("data.csv",) * 2, True),
+    ):
+        files = [
+            {"name": name, "mimeType": "text/csv", "buffer": content}
+            for name, content in zip(called, (ties, survey), strict=True)
+        ]
+        expect(tab.get_by_role("button", name="Load files")).to_be_disabled()
+        for dropper, file in enumerate(files[::-1] if turned else files):
+            tab.locator("input[type=file]").nth(dropper).set_input_files(file)
+        expect(tab.get_by_role("button", name="Load files")).to_be_enabled()
+        tab.get_by_role("button", name="Load files").click()
+        expect(tab.get_by_text(re.compile(r"^Kept in "))).to_contain_text(called[0])
+        expect(tab.get_by_text("78 of 78 ids in the edges are in the nodes")).to_be_visible()
+        edges = "2-data.csv" if called[0] == called[1] else "ties.csv"
+        expect(tab.get_by_role("combobox", name="File of edges")).to_have_value(edges)
+        expect(tab.get_by_role("combobox", name="Id column of the nodes")).to_have_value("person")
+        expect(tab.get_by_text("they were dropped the other way round")).to_have_count(int(turned))
+        tab.get_by_text(re.compile(r"^Uploads \(")).click()
+        tab.get_by_role("button", name="Delete", exact=True).first.click()
+        tab.get_by_role("button", name="Delete for good").click()
+        expect(tab.get_by_text(re.compile(r"^Removed 2 files"))).to_be_visible()
+
+
+def test_a_tick_on_sensitive_makes_an_attribute_and_the_form_outlasts_a_change_of_page(
+    fresh: Callable[..., Any], visit: Callable[..., Any], settled: Callable[[Any], None], tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    folder = tmp_path / "store" / "uploads" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "friends.csv").write_text(FRIENDS)
+    rows = "".join(f"{i},u{i:03},{'abc'[i % 3]},{i % 9 / 10 + 0.05:.2f},t{i}\n" for i in range(120))
+    (folder / "people.csv").write_text(f"row,handle,team,clustering,phone\n{rows}")
+    tab = visit(fresh(tmp_path / "store"), f"data?graph={folder}")
+    expect(tab.get_by_text("120 of 120 ids in the edges are in the nodes")).to_be_visible()
+    expect(tab.get_by_text("Decimal numbers are no attributes as they are: clustering")).to_be_visible()
+    settled(tab)
+
+    def tick(row: int) -> None:
+        """The cell under Sensitive, by keys."""
+        grid = tab.get_by_test_id("stDataFrame").first
+        grid.scroll_into_view_if_needed()
+        grid.click(position={"x": 20, "y": 52})
+        expect(grid.get_by_test_id("glide-cell-0-0")).to_have_attribute("aria-selected", "true")
+        for key in ["ArrowRight"] * 4 + ["ArrowDown"] * row:
+            tab.keyboard.press(key)
+        expect(grid.get_by_test_id(f"glide-cell-4-{row}")).to_have_attribute("aria-selected", "true")
+        tab.keyboard.press("Enter")
+
+    tick(2)
+    expect(tab.get_by_text("clustering is an attribute now, as what is sensitive is one")).to_be_visible()
+    expect(tab.get_by_text("The bins quantile:5 make groups of the decimal numbers of clustering")).to_be_visible()
+    expect(tab.get_by_test_id("glide-cell-3-2").first).to_have_text("attribute")
+    settled(tab)
+    tick(3)
+    expect(tab.get_by_text("phone is an attribute now")).to_be_visible()
+    settled(tab)
+    tick(3)  # and off again: it stays an attribute, which can be changed under Use as
+    expect(tab.get_by_text("phone is an attribute now")).to_have_count(0)
+    tab.get_by_role("textbox", name="Licence").fill("CC0")
+    tab.keyboard.press("Enter")
+    header = tab.get_by_role("combobox", name="First line of the edges")
+    expect(header).to_have_value("a header unless like the others")
+    settled(tab)
+    navigation = tab.get_by_test_id("stSidebarNav")
+    navigation.get_by_role("link", name="Runs", exact=True).click()
+    expect(tab.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+    navigation.get_by_role("link", name="Data", exact=True).click()
+    expect(tab.get_by_role("textbox", name="Licence")).to_have_value("CC0")
+    expect(header).to_have_value("a header unless like the others")
+    expect(tab.get_by_role("combobox", name="Weight column")).to_have_value("none")
+    expect(tab.get_by_test_id("glide-cell-3-2").first).to_have_text("attribute")
+    tab.get_by_role("button", name="Write dataset.yaml").click()
+    expect(tab.get_by_role("heading", name="Group sizes")).to_be_visible()
+    graph = uge.load(folder)
+    assert graph.attribute("clustering").num_values == 5
+    assert graph.defaults.sensitive == ("team", "clustering")
+    tab.get_by_role("button", name="Train on it").click()
+    methods = tab.get_by_role("combobox", name=re.compile("Methods"))
+    methods.click()
+    methods.fill("UGE-W")
+    tab.get_by_role("option", name="UGE-W", exact=True).click()
+    chosen = tab.locator("[data-testid=stMultiSelect]").filter(has_text="Attributes to treat")
+    expect(chosen).to_contain_text(re.compile(r"team \(3 values\).*clustering \(5 values\)", re.DOTALL))

@@ -180,7 +180,8 @@ def test_edges_to_nodes_without_a_row(app: AppTest, policy: str, said: str, n: i
     next(s for s in app.main.selectbox if s.label == "Nodes without a row").set_value(policy).run()
     assert f"unknown_nodes: {policy}" in app.code[0].value and said in words(app)
     app.button(key="data_write").click().run()
-    assert not app.exception and not app.error
+    assert not app.exception and "Wrote" in app.success[0].value
+    assert all("too few people" in e.value for e in app.error)  # of 40 people, where one more has no value
     (upload,) = ui.list_uploads(uge.RunStore())
     assert uge.load(upload.folder).num_nodes == n
 
@@ -269,3 +270,24 @@ def test_uploads_are_said_to_be_for_all_readers_where_people_sign_in(
     monkeypatch.setattr("streamlit.user_info._get_user_info", lambda: {"is_logged_in": True})
     app.run()
     assert "readable by the readers of this dashboard" in words(app) and "you alone" not in words(app)
+
+
+def test_weights_that_are_all_one_are_said_in_red_above_them(app: AppTest, tmp_path: Path) -> None:
+    folder = tmp_path / "thin"
+    folder.mkdir()
+    rng = random.Random(0)
+    rows = "".join(f"p{i},{'ab'[i % 2]},{(i % 2 + i // 120 * 2)}\n" for i in range(240))
+    (folder / "nodes.csv").write_text(f"id,region,town\n{rows}")
+    pairs = "".join(f"p{rng.randrange(240)},p{rng.randrange(240)}\n" for _ in range(900))
+    (folder / "edges.csv").write_text(f"source,target\n{pairs}")
+    app.text_input(key="data_path").set_value(str(folder)).run()
+    app.button(key="data_open_path").click().run()
+    assert not app.exception
+    (banner,) = app.error
+    assert "All weights are 1" in banner.value and "alike in town all have the same region" in banner.value
+    titles = [e for e in app.main if e.type in ("subheader", "error", "multiselect", "metric")]
+    assert [type(e).__name__ for e in titles].index("Error") < [type(e).__name__ for e in titles].index("Multiselect")
+    app.toggle(key="data_independence").set_value(True).run()
+    assert not app.exception and not app.error
+    app.multiselect(key="data_sensitive").set_value([]).run()
+    assert not app.error and "Choose the attributes" in app.info[0].value

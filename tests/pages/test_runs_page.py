@@ -198,3 +198,147 @@ def test_names_in_the_data_are_words_and_nothing_more(
     shown += [e.proto.text for e in app.get("progress")]
     told = [text for text in shown if "evil.example" in text]
     assert len(told) >= 3 and not [text for text in told if "](" in text.replace("\\]", "")], told
+
+
+def test_what_was_chosen_stays_when_the_page_is_left(town: Path, store: RunStore) -> None:
+    app = opened()
+    app.text_input(key="runs_data").set_value(str(town)).run()
+    app.multiselect(key="runs_methods").set_value(["none", "uge-r"]).run()
+    app.selectbox(key="runs_backbone").set_value("gcn").run()
+    app.multiselect(key="runs_sensitive").set_value(["age", "gender"]).run()
+    app.button_group(key="runs_how").set_value("together").run()
+    app.text_input(key="runs_lams").set_value("0.1, 0.5").run()
+    app.text_input(key="runs_seeds").set_value("0, 1").run()
+    app.number_input(key="runs_epochs").set_value(7).run()
+    app.selectbox(key="runs_device").set_value("cpu").run()
+    app.selectbox(key="runs_unknown").set_value("level").run()
+    app.checkbox(key="runs_force").set_value(True).run()
+    option = next(n for n in app.number_input if n.label == "Numbers per person")
+    option.set_value(8).run()
+    choice = next(s for s in app.selectbox if s.label == "Size of a gap")
+    choice.set_value("absolute").run()
+    app.text_input(key="runs_filter").set_value("nothing").run()
+    before = words(app)
+    app.switch_page("overview.py").run()
+    app.switch_page("runs.py").run()
+    assert not app.exception
+    assert app.text_input(key="runs_data").value == str(town)
+    assert app.multiselect(key="runs_methods").value == ["none", "uge-r"]
+    assert app.selectbox(key="runs_backbone").value == "gcn"
+    assert app.multiselect(key="runs_sensitive").value == ["age", "gender"]
+    assert app.button_group(key="runs_how").value == "together"
+    assert [app.text_input(key=f"runs_{k}").value for k in ("lams", "seeds", "filter")] == [
+        "0.1, 0.5",
+        "0, 1",
+        "nothing",
+    ]
+    assert (app.number_input(key="runs_epochs").value, app.selectbox(key="runs_device").value) == (7, "cpu")
+    assert app.selectbox(key="runs_unknown").value == "level" and app.checkbox(key="runs_force").value
+    assert next(n for n in app.number_input if n.label == "Numbers per person").value == 8
+    assert next(s for s in app.selectbox if s.label == "Size of a gap").value == "absolute"
+    assert words(app).partition("runs to train")[0] == before.partition("runs to train")[0]
+    # another graph has attributes of its own
+    app.text_input(key="runs_data").set_value("sample:titles").run()
+    assert not app.exception and app.multiselect(key="runs_methods").value == ["none", "uge-r"]
+    assert set(app.multiselect(key="runs_sensitive").value) <= set(app.multiselect(key="runs_sensitive").options) | {
+        "gender"
+    }
+    assert app.selectbox(key="runs_backbone").value == "mf"
+
+
+def test_methods_say_what_they_do_and_settings_have_names(town: Path, store: RunStore) -> None:
+    app = opened()
+    app.text_input(key="runs_data").set_value(str(town)).run()
+    app.multiselect(key="runs_methods").set_value(["none", "uge-r", "cfc"]).run()
+    shown = words(app)
+    for said in (
+        "what every other method is compared with",
+        "differences between groups' average scores",
+        "an adversary",
+    ):
+        assert ui.plain_text(said) in shown
+    widgets = (*app.selectbox, *app.multiselect, *app.text_input, *app.number_input, *app.checkbox)
+    assert not [w.label for w in widgets if "_" in w.label]
+    option = next(s for s in app.selectbox if s.label == "What counts alike in the penalty")
+    assert option.options == ["each pair of people", "each pair of groups"] and "--set pair_weighting=" in option.help
+
+
+@pytest.fixture(scope="module")
+def several_seeds(plain_town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two methods, of which one has three seeds and the other two."""
+    import uge_core as uge
+
+    root = tmp_path_factory.mktemp("seeds") / "store"
+    graph, made = uge.load(plain_town), {"store": uge.RunStore(root), "epochs": 5, "device": "cpu"}
+    uge.sweep(graph, methods=["none"], seeds=[0, 1, 2], **made)
+    uge.sweep(graph, sensitive="city", methods=["uge-c"], lams=[0.5], seeds=[1, 2], **made)
+    return root
+
+
+@pytest.fixture
+def seeds(several_seeds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    target = tmp_path / "several"
+    shutil.copytree(several_seeds, target, ignore=shutil.ignore_patterns("*.sock"))
+    monkeypatch.setenv("UGE_STORE", str(target))
+    return RunStore(target)
+
+
+def test_runs_that_differ_in_their_seed_are_one_row_until_they_are_opened(seeds: RunStore) -> None:
+    app = opened()
+    table = app.dataframe[0].value
+    assert sorted(zip(table["Run"], table["Seeds"], strict=True)) == [
+        ("No debiasing", "3 seeds"),
+        ("UGE-C λ 0.5 · city", "2 seeds"),
+    ]
+    assert table["Status"].tolist() == ["finished", "finished"] and "5 of 5 runs in 2 rows" in words(app)
+    picker = app.multiselect(key="runs_chosen")
+    assert sorted(picker.options) == ["No debiasing · 3 seeds · plain-town", "UGE-C λ 0.5 · 2 seeds · plain-town"]
+    by_method = {run.config["method"]: run.id for run in seeds.list() if run.config["seed"] in (0, 1)}
+    both = [
+        next(k for k in ui.history_view(seeds).runs if ui.history_view(seeds).labels[k].startswith(m)) for m in "NU"
+    ]
+    picker.set_value(both).run()
+    assert not app.exception and "5 runs with audit" in words(app)
+    # of a seed that both have, one beside the other
+    assert app.button_group(key="runs_pair_of").options == ["seed 1", "seed 2"]
+    configs = {run.id: (run.config["method"], run.config["seed"]) for run in seeds.list()}
+    shown = [i for i in configs if f"`{i}`" in words(app)]
+    assert sorted(configs[i] for i in shown) == [("none", 1), ("uge-c", 1)] and by_method
+    # opened, the same runs are chosen
+    app.toggle(key="runs_by_seed").set_value(True).run()
+    assert not app.exception and len(app.dataframe[0].value) == 5
+    assert sorted(app.dataframe[0].value["Seeds"]) == ["seed 0", "seed 1", "seed 1", "seed 2", "seed 2"]
+    assert sorted(app.multiselect(key="runs_chosen").value) == sorted(configs)
+    app.multiselect(key="runs_chosen").set_value([shown[0]]).run()
+    app.toggle(key="runs_by_seed").set_value(False).run()
+    assert len(app.multiselect(key="runs_chosen").value) == 1
+
+
+def test_what_is_done_to_a_row_is_done_to_all_its_runs(seeds: RunStore) -> None:
+    view = ui.history_view(seeds)
+    (key,) = [k for k, label in view.labels.items() if label.startswith("No")]
+    app = opened()
+    app.multiselect(key="runs_chosen").set_value([key]).run()
+    app.button(key="runs_archive").click().run()
+    assert not app.exception
+    assert {r.config["seed"] for r in seeds.list(archived=True) if r.archived is not None} == {0, 1, 2}
+    assert app.dataframe[0].value["Seeds"].tolist() == ["2 seeds"]
+    (left,) = ui.history_view(seeds).runs
+    app.multiselect(key="runs_chosen").set_value([left]).run()
+    app.button(key="runs_delete").click().run()
+    assert not app.exception and not seeds.list()
+
+
+def test_labels_of_runs_are_words_that_tell_them_apart(seeds: RunStore, plain_town: Path) -> None:
+    import uge_core as uge
+
+    graph = uge.load(plain_town)
+    uge.sweep(graph, methods=["none"], backbones=["gcn"], seeds=[0], store=seeds, epochs=5, device="cpu")
+    uge.sweep(graph, methods=["none"], seeds=[0], store=seeds, epochs=6, device="cpu")
+    for by_seed in (False, True):
+        labels = ui.history_view(seeds, by_seed=by_seed).labels
+        assert len(set(labels.values())) == len(labels)
+        assert all(len(label) <= 60 for label in labels.values()), labels
+        assert not [label for key, label in labels.items() if key[:6] in label], labels
+    assert any(label.endswith("gcn") for label in labels.values())
+    assert any(label.endswith("6 epochs") for label in labels.values())

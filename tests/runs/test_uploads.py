@@ -77,7 +77,7 @@ def test_removing_says_what_goes_and_what_stays(store: RunStore) -> None:
         {"name": "friends", "fingerprint": "0", "source": {"spec": upload.spec}},
     )
     first, second = upload_removal("friends", store)
-    assert first == "2 files of friends (e.csv, n.csv), 0.0 MB" and "1 run trained on it stays" in second
+    assert first == "2 files of friends (e.csv, n.csv), 1 kB" and "1 run trained on it stays" in second
     assert remove_upload("friends", store) == (f"{upload.folder}/e.csv", f"{upload.folder}/n.csv")
     assert not upload.folder.exists() and list_uploads(store) == ()
     for name in ("friends", "..", "."):

@@ -91,10 +91,14 @@ def test_paragraphs_of_a_docstring_have_their_place():
         Cannot: do more.
         """
 
-        name, label, citation, references, formula = "toy", "Toy", "us", (), "y = x"
+        name, label, summary, citation, references, formula = "toy", "Toy", "Is a toy.", "us", (), "y = x"
 
     info = describe(Toy, ())
-    assert info.line == "y = x." and info.text == ("Two lines of prose.", "    a   display")
+    assert (
+        info.summary == "Is a toy."
+        and info.line == "y = x."
+        and info.text == ("Two lines of prose.", "    a   display")
+    )
     assert info.departures == ("m is exact.",) and info.cannot == ("do more.",)
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,40 @@ def test_too_many_groups_fall_back_to_single_ratios() -> None:
     graph = AttributedGraph("made", n, edges[:, edges[0] < edges[1]], attributes)
     view = weights_view(graph, ["g0"])
     assert "too many for one table" in view.remarks[0]
+
+
+def test_weights_that_are_all_one_are_a_fault_with_its_reason_and_remedy() -> None:
+    n = 240
+    rng = np.random.default_rng(0)
+    pairs = {tuple(sorted(p)) for p in rng.integers(0, n, (900, 2)).tolist() if p[0] != p[1]}
+    edges = np.array(sorted(pairs), dtype=np.int64).T
+    region = Attribute("region", np.arange(n) % 2, ("a", "b"))
+    # all but a few people in groups of six: decimal numbers that were made an attribute
+    codes = np.where((np.arange(n) < 48) & (np.arange(n) % 2 == 0), 0, 1 + np.arange(n) // 7 % 36)
+    share = Attribute("share", codes, tuple(f"{i / 40:g}" for i in range(37)))
+    spoilt = AttributedGraph("made", n, edges, (region, share))
+    view = weights_view(spoilt, ["region"])
+    assert {value for label, value, _ in view.facts[:2]} == {"1.000"}
+    assert "weights are 1" in view.fault and f"under {FEWEST} people of share" in view.fault
+    assert "give numbers bins" in view.fault
+    # nobody is left at all
+    tiny = Attribute("share", np.arange(n) // 6, tuple(f"{i / 40:g}" for i in range(40)))
+    with pytest.raises(
+        ConfigError, match=r"nobody is left once groups of under 12 people of share .* give numbers bins"
+    ):
+        weights_view(AttributedGraph("made", n, edges, (region, tiny)), ["region"])
+    # towns lie in one region each
+    town = Attribute("town", np.arange(n) % 2 + np.arange(n) // 120 * 2, ("k", "l", "m", "n"))
+    nested = weights_view(AttributedGraph("made", n, edges, (region, town)), ["region"])
+    assert "alike in town all have the same region" in nested.fault
+    # what the remedies name helps
+    assert weights_view(spoilt, ["region"], independence=True).fault == ""
+    assert weights_view(AttributedGraph("made", n, edges, (region,)), ["region"]).fault == ""
+    # links that chance explains to the last edge
+    ring = np.array([(i, (i + k) % n) for i in range(n) for k in (1, 2)], dtype=np.int64).T
+    even = AttributedGraph("made", n, np.sort(ring, axis=0), (replace(region, codes=np.arange(n) // 2 % 2),))
+    seen = weights_view(even, ["region"])
+    assert ("as chance would have them" in seen.fault) == ({v for _, v, _ in seen.facts[:2]} == {"1.000"})
 
 
 def test_a_graph_as_its_page_shows_it(town: Path, store: RunStore) -> None:

@@ -41,6 +41,7 @@ class Backbone:
     Attributes:
         name: set by `register` from the file's name.
         label: the name on screen.
+        summary: what it does, in a line for people who choose.
         citation: where it comes from, in short.
         references: the same in full.
         formula: as LaTeX; in one line of text it is the first of the docstring, see `uge_core.plugin`.
@@ -53,6 +54,7 @@ class Backbone:
 
     name: ClassVar[str] = ""
     label: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     references: ClassVar[tuple[Reference, ...]] = ()
     formula: ClassVar[str] = ""

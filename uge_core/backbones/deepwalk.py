@@ -37,6 +37,7 @@ class DeepWalk(Node2Vec):
     """
 
     label: ClassVar[str] = "node2vec (walks)"
+    summary: ClassVar[str] = "A vector for each person, trained on who meets whom on random walks."
     citation: ClassVar[str] = "Perozzi et al., KDD 2014; Grover and Leskovec, KDD 2016"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -53,15 +54,29 @@ class DeepWalk(Node2Vec):
     )
     walks_follow: ClassVar[bool] = True
 
-    walk_length: int = option(10, "steps of a walk", low=1, high=1000)
-    window: int = option(5, "the most steps between the two nodes of a pair", low=1, high=100)
-    walks: float = option(1.0, "walks an epoch, as a multiple of the number of nodes", low=0.01, high=100.0)
-    p: float = option(1.0, "a step back is taken in proportion to 1/p", low=0.01, high=100.0)
-    q: float = option(1.0, "a step away from the node before, in proportion to 1/q", low=0.01, high=100.0)
+    walk_length: int = option(10, "steps of a walk", low=1, high=1000, label="Steps of a walk")
+    window: int = option(
+        5, "the most steps between the two nodes of a pair", low=1, high=100, label="Most steps between two of a pair"
+    )
+    walks: float = option(
+        1.0,
+        "walks an epoch, as a multiple of the number of nodes",
+        low=0.01,
+        high=100.0,
+        label="Walks per person and epoch",
+    )
+    p: float = option(
+        1.0, "a step back is taken in proportion to 1/p", low=0.01, high=100.0, label="Return parameter p"
+    )
+    q: float = option(
+        1.0, "a step away from the node before, in proportion to 1/q", low=0.01, high=100.0, label="In-out parameter q"
+    )
     starts: str = option(
         "degree",
         "degree: walks begin as often at a node as it has edges; nodes: at each alike",
         choices=("degree", "nodes"),
+        label="Where walks begin",
+        words=("more often at people with many links", "at everybody alike"),
     )
 
     @property

@@ -31,6 +31,7 @@ class GAT(Backbone):
     """
 
     label: ClassVar[str] = "GAT"
+    summary: ClassVar[str] = "As GCN, with learned attention to each neighbour."
     citation: ClassVar[str] = "Velickovic et al., ICLR 2018"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -46,10 +47,14 @@ class GAT(Backbone):
     )
     messages: ClassVar[Literal["weighted", "plain", "none"]] = "plain"
 
-    heads: int = option(8, "attention heads of the first layer", low=1, high=64)
-    width: int = option(8, "width of a head", low=1, high=1024)
+    heads: int = option(8, "attention heads of the first layer", low=1, high=64, label="Attention heads")
+    width: int = option(8, "width of a head", low=1, high=1024, label="Width of a head")
     input: str = option(
-        "auto", "auto: features, else a learned table; table; degree", choices=("auto", "table", "degree")
+        "auto",
+        "auto: features, else a learned table; table; degree",
+        choices=("auto", "table", "degree"),
+        label="What the first layer reads",
+        words=("features, else a learned table", "a learned table", "numbers of links"),
     )
 
     def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:

@@ -31,6 +31,7 @@ class GCN(Backbone):
     """
 
     label: ClassVar[str] = "GCN"
+    summary: ClassVar[str] = "Averages people's features over their neighbours, in two layers."
     citation: ClassVar[str] = "Kipf and Welling, ICLR 2017"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -43,9 +44,13 @@ class GCN(Backbone):
     )
     formula: ClassVar[str] = r"Z = S\, \text{relu}(S X W_1 + b_1)\, W_2 + b_2, \quad S = D^{-1/2} (A + I) D^{-1/2}"
 
-    hidden: int = option(64, "width of the first layer", low=1, high=4096)
+    hidden: int = option(64, "width of the first layer", low=1, high=4096, label="Width of the first layer")
     input: str = option(
-        "auto", "auto: features, else a learned table; table; degree", choices=("auto", "table", "degree")
+        "auto",
+        "auto: features, else a learned table; table; degree",
+        choices=("auto", "table", "degree"),
+        label="What the first layer reads",
+        words=("features, else a learned table", "a learned table", "numbers of links"),
     )
 
     def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:

@@ -37,6 +37,7 @@ class LINE(Node2Vec):
     """
 
     label: ClassVar[str] = "LINE"
+    summary: ClassVar[str] = "A vector for each person, trained on links and on shared neighbours."
     citation: ClassVar[str] = "Tang et al., WWW 2015"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -52,7 +53,11 @@ class LINE(Node2Vec):
     )
 
     order: str = option(
-        "both", "1: neighbours; 2: neighbours of neighbours; both: half the columns each", choices=("1", "2", "both")
+        "both",
+        "1: neighbours; 2: neighbours of neighbours; both: half the columns each",
+        choices=("1", "2", "both"),
+        label="Who becomes alike",
+        words=("neighbours", "people with the same neighbours", "both, half the numbers each"),
     )
 
     @property

@@ -23,6 +23,7 @@ class MatrixFactorisation(Node2Vec):
     """
 
     label: ClassVar[str] = "MF (BPR)"
+    summary: ClassVar[str] = "Ranks each person's links above strangers; made for people and items."
     citation: ClassVar[str] = "Rendle et al., UAI 2009"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -36,4 +37,6 @@ class MatrixFactorisation(Node2Vec):
     formula: ClassVar[str] = r"-\,\text{mean}_{(u,i) \in E,\ j} \log \sigma(z_u \cdot z_i - z_u \cdot z_j)"
     loss: ClassVar[str] = "bpr"
 
-    init_std: float = option(0.1, "deviation of the first vectors", low=1e-6, high=10)
+    init_std: float = option(
+        0.1, "deviation of the first vectors", low=1e-6, high=10, label="Spread of the first vectors"
+    )

@@ -32,6 +32,7 @@ class Node2Vec(Backbone):
     """
 
     label: ClassVar[str] = "node2vec (walk length 1)"
+    summary: ClassVar[str] = "A vector for each person, trained on the links alone: the simplest and quickest."
     citation: ClassVar[str] = "Grover and Leskovec, KDD 2016"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -46,7 +47,9 @@ class Node2Vec(Backbone):
     uses_features: ClassVar[bool] = False
     messages: ClassVar[Literal["weighted", "plain", "none"]] = "none"
 
-    init_std: float = option(0.1, "deviation of the first vectors", low=1e-6, high=10)
+    init_std: float = option(
+        0.1, "deviation of the first vectors", low=1e-6, high=10, label="Spread of the first vectors"
+    )
 
     def init(self, inputs: Inputs, dim: int, generator: Generator) -> Parameters:
         """Normal rows."""

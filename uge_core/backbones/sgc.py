@@ -29,6 +29,7 @@ class SGC(Backbone):
     """
 
     label: ClassVar[str] = "SGC"
+    summary: ClassVar[str] = "As GCN without what lies between the layers: two averages and one linear map."
     citation: ClassVar[str] = "Wu et al., ICML 2019"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -41,9 +42,13 @@ class SGC(Backbone):
     )
     formula: ClassVar[str] = r"Z = S^k X W + b, \quad S = D^{-1/2} (A + I) D^{-1/2}"
 
-    hops: int = option(2, "number of propagations", low=1, high=16)
+    hops: int = option(2, "number of propagations", low=1, high=16, label="Steps along edges")
     input: str = option(
-        "auto", "auto: features, else a learned table; table; degree", choices=("auto", "table", "degree")
+        "auto",
+        "auto: features, else a learned table; table; degree",
+        choices=("auto", "table", "degree"),
+        label="What the first layer reads",
+        words=("features, else a learned table", "a learned table", "numbers of links"),
     )
 
     def step_floats(self, num_nodes: int, num_messages: int, dim: int) -> int:

@@ -60,18 +60,21 @@ if TYPE_CHECKING:
     from uge_core.dashboard.whatif import whatif_save as whatif_save
     from uge_core.dashboard.whatif import whatif_stored as whatif_stored
     from uge_core.dashboard.whatif import whatif_warm as whatif_warm
+    from uge_core.datasets.mapping import ColumnValues as ColumnValues
     from uge_core.datasets.mapping import TableMap as TableMap
     from uge_core.datasets.mapping import TablePair as TablePair
     from uge_core.datasets.mapping import Use as Use
     from uge_core.datasets.mapping import begin_mapping as begin_mapping
     from uge_core.datasets.mapping import card_text as card_text
     from uge_core.datasets.mapping import codes_text as codes_text
-    from uge_core.datasets.mapping import column_examples as column_examples
+    from uge_core.datasets.mapping import column_values as column_values
+    from uge_core.datasets.mapping import consistent_uses as consistent_uses
     from uge_core.datasets.mapping import join_counts as join_counts
     from uge_core.datasets.mapping import mapping_folder as mapping_folder
     from uge_core.datasets.mapping import missing_codes as missing_codes
     from uge_core.datasets.mapping import read_pair as read_pair
     from uge_core.datasets.mapping import readable_files as readable_files
+    from uge_core.datasets.mapping import table_roles as table_roles
     from uge_core.datasets.mapping import with_columns as with_columns
     from uge_core.datasets.mapping import write_card as write_card
     from uge_core.datasets.mapping import written_mapping as written_mapping

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,16 @@ from uge_core.dashboard.jobs.reading import KIND
 from uge_core.datasets import lasting
 from uge_core.progress import rounded
 from uge_core.registry import find
-from uge_core.runs.names import config_words, method_class
+from uge_core.runs.names import config_parts, config_words, method_class, settings_apart
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.runs.timing import duration
 from uge_core.training import checkpoint
 from uge_core.training.config import split_names
+from uge_core.views.points import folds
 
 _SHOWN = 5  # jobs that are over
+_FEW = 3  # cells of a row's runs that are shown
 _STAGES = {
     "starting": "Loading the data",
     "fetching": "Fetching the data",
@@ -274,31 +277,59 @@ def _details(job: Job) -> str:
 
 @dataclass(frozen=True)
 class HistoryView:
-    """The stored runs as a table.
+    """The stored runs as a table, a row for each or one for all that differ in their seed alone.
 
     Attributes:
-        table: one row a run.
-        labels: what each shown run is called, by id.
-        ids: of the table's rows, in their order.
-        total: how many there are before the filter.
+        table: the rows.
+        runs: the runs behind each row by its key, which is the id of the first; in the table's order.
+        labels: what each row is called in a few words, by its key.
+        total: how many runs there are before the filter.
         archived: ids of all archived runs, shown or not.
         trains: ids of the shown runs that are being trained, which can be neither deleted nor archived.
         statuses: those there are.
         cut_off: ids of the shown runs that failed or were interrupted.
+        seeds: the seed of each shown run by id.
     """
 
     table: pd.DataFrame
+    runs: dict[str, tuple[str, ...]]
     labels: dict[str, str]
-    ids: tuple[str, ...]
     total: int
     archived: frozenset[str]
     trains: frozenset[str]
     statuses: tuple[str, ...]
     cut_off: tuple[str, ...]
+    seeds: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def shown(self) -> int:
+        """How many runs the table stands for."""
+        return sum(map(len, self.runs.values()))
+
+    def rows_of(self, ids: Sequence[str]) -> list[str]:
+        """The keys of the rows that these runs, or keys, are in, in their order; what is not shown is left out."""
+        row = {run: key for key, runs in self.runs.items() for run in runs}
+        return list(dict.fromkeys(row[i] for i in ids if i in row))
+
+    def behind(self, keys: Sequence[str]) -> list[str]:
+        """Ids of the runs behind these rows."""
+        return [run for key in keys for run in self.runs.get(key, ())]
+
+    def pairs(self, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Of two rows, the runs to compare, by the words for it: those of each seed that both have.
+
+        Rows without a seed in common give their first runs; other than two rows give nothing.
+        """
+        if len(keys) != 2:
+            return {}
+        first, second = ({self.seeds.get(run): run for run in reversed(self.runs[key])} for key in keys)
+        both = {f"seed {s}": (first[s], second[s]) for s in sorted(first.keys() & second.keys(), key=str)}
+        alone = {"the first of each": (self.runs[keys[0]][0], self.runs[keys[1]][0])}
+        return both or alone
 
 
 def history_view(
-    store: RunStore, *, text: str = "", statuses: Sequence[str] = (), archived: bool = False
+    store: RunStore, *, text: str = "", statuses: Sequence[str] = (), archived: bool = False, by_seed: bool = False
 ) -> HistoryView:
     """The stored runs, the newest first.
 
@@ -307,39 +338,50 @@ def history_view(
         text: only runs in whose row each of these words stands, upper and lower case alike.
         statuses: only these; all where none is named.
         archived: show archived runs too.
+        by_seed: a row for each run; else one for runs that differ in their seed alone.
     """
     stored = store.list(audits=False, archived=True)
     runs = [run for run in stored if archived or run.archived is None]
-    rows = {run.id: _row(run) for run in runs}
+    cells = {run.id: _row(run) for run in runs}
     words = text.lower().split()
     shown = [
         run
         for run in runs
         if (not statuses or run.status in statuses)
-        and all(w in " ".join(map(str, rows[run.id].values())).lower() for w in words)
+        and all(w in " ".join(map(str, cells[run.id].values())).lower() for w in words)
     ]
-    labels = {run.id: f"{rows[run.id]['Run']} · {run.dataset.get('name', '')} · {run.id[:6]}" for run in shown}
+    rows = [(run,) for run in shown] if by_seed else _folded(shown)
     return HistoryView(
-        pd.DataFrame([rows[run.id] for run in shown]),
-        labels,
-        tuple(run.id for run in shown),
+        pd.DataFrame([_merged([cells[run.id] for run in row]) for row in rows]),
+        {row[0].id: tuple(run.id for run in row) for row in rows},
+        _labels(rows),
         len(runs),
         frozenset(run.id for run in stored if run.archived is not None),
         frozenset(run.id for run in shown if run.status == "running"),
         tuple(dict.fromkeys(run.status for run in runs)),
         tuple(run.id for run in shown if run.status in ("failed", "interrupted")),
+        {run.id: run.config.get("seed") for run in shown},
     )
+
+
+def _folded(runs: Sequence[StoredRun]) -> list[tuple[StoredRun, ...]]:
+    """Runs that differ in their seed alone together, in the order of the newest of each."""
+    several = [fold.runs for fold in folds(runs)]
+    kept = {run.id for row in several for run in row}
+    several += [(run,) for run in runs if run.id not in kept]  # warm starts, for which a fold has the cold one
+    place = {run.id: i for i, run in enumerate(runs)}
+    return sorted(several, key=lambda row: min(place[run.id] for run in row))
 
 
 def _row(run: StoredRun) -> dict[str, Any]:
     c = run.config
     return {
         "Run": config_words(c, "method", "file", "sensitive", typed=False, joint=" · ") or run.id,
+        "Seeds": config_words(c, "seed"),
         "Status": (run.status if run.audited or run.status != "finished" else "finished, not audited yet")
         + (", archived" if run.archived is not None else ""),
         "Data": run.dataset.get("name", ""),
         "Backbone": c.get("backbone", ""),
-        "Seed": c.get("seed"),
         "Epochs": c.get("epochs"),
         "Trained in": "" if run.seconds is None else duration(run.seconds),
         "On": run.device or "",
@@ -347,6 +389,49 @@ def _row(run: StoredRun) -> dict[str, Any]:
         "Id": run.id,
         "Reason": run.reason or "",
     }
+
+
+def _merged(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The rows of runs that differ in their seed alone as one."""
+    if len(rows) == 1:
+        return rows[0]
+    count = Counter(row["Status"] for row in rows)
+    status = next(iter(count)) if len(count) == 1 else "; ".join(f"{n} {words}" for words, n in count.items())
+    joined = {name: _first(row[name] for row in rows) for name in ("Trained in", "On", "Id", "Reason")}
+    started = max(row["Started"] for row in rows)
+    return rows[0] | joined | {"Seeds": f"{len(rows)} seeds", "Status": status, "Started": started}
+
+
+def _first(cells: Iterable[str]) -> str:
+    """The first few different cells, and how many more there are."""
+    different = [cell for cell in dict.fromkeys(cells) if cell]
+    more = len(different) - _FEW
+    return ", ".join(different[:_FEW]) + (f" and {more} more" if more > 0 else "")
+
+
+def _labels(rows: Sequence[Sequence[StoredRun]]) -> dict[str, str]:
+    """What rows are called in a few words: method, lambda, seed and data, and what else tells two of them apart."""
+    parts = {row[0].id: config_parts(row[0].config, typed=False) for row in rows}
+    names = {}
+    for row in rows:
+        p, seeds = parts[row[0].id], f"{len(row)} seeds" if len(row) > 1 else parts[row[0].id]["seed"]
+        names[row[0].id] = " · ".join(filter(None, (p["method"], p["file"], seeds, row[0].dataset.get("name", ""))))
+
+    def apart(more: Mapping[str, str]) -> None:
+        """Adds what differs among those that read alike."""
+        alike: dict[str, list[str]] = {}
+        for key, name in names.items():
+            alike.setdefault(name, []).append(key)
+        for name, keys in alike.items():
+            if len({more[key] for key in keys}) > 1:
+                names.update({key: f"{name} · {more[key]}" for key in keys if more[key]})
+
+    for part in ("sensitive", "backbone", "epochs", "dim", "split"):
+        apart({key: p[part] for key, p in parts.items()})
+    found = settings_apart({row[0].id: row[0].config for row in rows}, names)
+    apart({key: ", ".join(found[key][:2]) for key in names})
+    apart({key: key[:6] for key in names})
+    return names
 
 
 def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
@@ -365,7 +450,7 @@ def removal(run_ids: Sequence[str], store: RunStore) -> tuple[str, ...]:
         size, others = size + path.stat().st_size, others | set(runs) - doomed_runs
     sentences.append(
         f"{len(run_ids)} run{'s' * (len(run_ids) != 1)} with audit, history and settings, {files} files: "
-        "embeddings, twins, masks and projections"
+        "embeddings, copies trained without the people tested, and projections"
     )
     if held:
         also = f", which hold {len(others)} other interrupted runs too" if others else ""

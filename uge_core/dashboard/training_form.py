@@ -33,6 +33,7 @@ UNKNOWN = {
     "exclude": "leave those people out of the tables",
     "impute": "draw a value from the neighbours",
 }
+_COPIES = "copies trained without the people tested"
 DEVICES = {"auto": "fastest there is", "cpu": "processor", "cuda": "graphics card"}
 
 
@@ -42,23 +43,31 @@ class Field:
 
     Attributes:
         name: as in ``--set NAME=VALUE``.
+        label: what a form calls it.
         owner: "Training", or the label of the backbone or methods that read it.
         help: what it is.
         kind: number, whole, yes-no, choice or text.
         default: what it is where nothing is said; None where the methods have different ones.
         choices: of a choice.
+        words: what a form calls each of them.
         low: the smallest allowed, or None.
         high: the largest allowed, or None.
     """
 
     name: str
+    label: str
     owner: str
     help: str
     kind: Literal["number", "whole", "yes-no", "choice", "text"]
     default: Any
     choices: tuple[Any, ...] = ()
+    words: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+
+    def word(self, choice: Any) -> str:
+        """What a form calls one of the choices."""
+        return self.words[self.choices.index(choice)] if choice in self.choices else str(choice)
 
 
 @dataclass(frozen=True)
@@ -95,9 +104,11 @@ class TrainingForm:
         columns: the columns that were made attributes, or None for the layout's.
         summary: name and counts, for people.
         attributes: number of values by name, of the attributes that can be treated.
+        sensitive: those of them that the data declare sensitive, in their order; else the first.
         missing: how many people have no value, by attribute, where there are any; in words, as under twelve are not told.
         backbones: label by name, those that suit the graph first.
         methods: label by name, in the order of the figures.
+        summaries: what each method and each backbone does, in a line, by name.
         unknown: the policies for missing values in words, by name; the graph's own first.
         devices: words by name.
         epochs: the default.
@@ -108,9 +119,11 @@ class TrainingForm:
     columns: tuple[str, ...] | None
     summary: str
     attributes: dict[str, int]
+    sensitive: tuple[str, ...]
     missing: dict[str, str]
     backbones: dict[str, str]
     methods: dict[str, str]
+    summaries: dict[str, str]
     unknown: dict[str, str]
     devices: dict[str, str]
     epochs: int
@@ -143,20 +156,22 @@ class TrainingForm:
         for labelled in asked.values():
             first = labelled[0][1]
             same = all(f.default == first.default for _, f in labelled)
-            owner = ", ".join(label for label, _ in labelled)
-            out.append(
-                Field(
-                    first.name,
-                    owner,
-                    first.help,
-                    first.kind,
-                    first.default if same else None,
-                    first.choices,
-                    first.low,
-                    first.high,
-                )
+            merged = replace(
+                first,
+                # A name may mean another thing to another method.
+                label=" / ".join(dict.fromkeys(f.label for _, f in labelled)),
+                help="; ".join(dict.fromkeys(f.help for _, f in labelled)),
+                owner=", ".join(label for label, _ in labelled),
+                default=first.default if same else None,
             )
+            out.append(self._of_items(merged) if merged.name == "item_cells" else merged)
         return tuple(out)
+
+    def _of_items(self, field: Field) -> Field:
+        """What may form the groups of items, as a choice."""
+        own = tuple(a.name for a in self.graph.attributes if a.side == "items")
+        words = ("none", "by how popular they are", *(f"by {name}" for name in own))
+        return replace(field, kind="choice", choices=("none", "popularity", *own), words=words)
 
     def settings(
         self,
@@ -236,7 +251,10 @@ def _field(spec: Any, owner: str, given: Mapping[str, Any]) -> Field:
         kind = "whole"
     elif isinstance(default, float):
         kind = "number"
-    return Field(spec.name, owner, meta["help"], kind, default, tuple(meta["choices"] or ()), meta["low"], meta["high"])
+    label = meta["label"] or spec.name.replace("_", " ").capitalize()
+    choices = tuple(meta["choices"] or ())
+    words = meta["words"] or tuple(map(str, choices))
+    return Field(spec.name, label, owner, meta["help"], kind, default, choices, words, meta["low"], meta["high"])
 
 
 def _numbers(what: str, text: str, kind: type[float] | type[int]) -> list[Any]:
@@ -282,13 +300,21 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
         columns=tuple(attributes) if attributes else None,
         summary=f"{graph.name}: {people}, {graph.num_edges:,} edges",
         attributes={a.name: int((a.sizes > 0).sum()) for a in audited},
+        sensitive=_sensitive(graph, [a.name for a in audited]),
         missing={a.name: _missing(graph, a) for a in audited if a.unknown.any()},
         backbones={n: find("backbones", n).label for n in suited},
         methods={n: find("debias.methods", n).label for n in methods},
+        summaries={n: find("backbones", n).summary for n in suited}
+        | {n: find("debias.methods", n).summary for n in methods},
         unknown={n: UNKNOWN[n] for n in (first, *(u for u in UNKNOWN if u != first))},
         devices={n: w for n, w in DEVICES.items() if n != "cuda" or gpu()},
         epochs=RunConfig.epochs,
     )
+
+
+def _sensitive(graph: AttributedGraph, able: Sequence[str]) -> tuple[str, ...]:
+    """The attributes to begin with."""
+    return tuple(a for a in graph.defaults.sensitive if a in able) or tuple(able[:1])
 
 
 def _missing(graph: AttributedGraph, attribute: Attribute) -> str:
@@ -325,9 +351,8 @@ def estimate(form: TrainingForm, settings: Mapping[str, Any], store: RunStore) -
         stored,
         low,
         high,
-        f"{_count(len(todo), 'run')} to train: {between(low, high)}, audits (about "
-        f"{between(audits.low, audits.high)}) and "
-        f"twins included, by {source}{busy if timing.load_average() > cores() else ''}.{already}",
+        f"{_count(len(todo), 'run')} to train: {between(low, high)}, with their audits (about "
+        f"{between(audits.low, audits.high)}) and {_COPIES}, by {source}{busy if timing.load_average() > cores() else ''}.{already}",
         known=trains.known and audits.known,
     )
 

@@ -5,7 +5,8 @@ function that reads one graph from them. Its ``read`` says which column has whic
 turns columns into attributes and features, `finish` makes the graph and counts what it dropped.
 
 Roles that nobody named (kind "auto"): a column with 2 to 50 values is an attribute, so is text with
-at most 200, at most 8 of them; other numbers are features; the rest is ignored, and said. Columns
+at most 200, at most 8 of them; decimal numbers never are, as they make no groups until bins do;
+other numbers are features; the rest is ignored, and said. Columns
 that the user names replace the attributes of any layout: what else would be one is ignored, so
 that it does not get into the features either.
 """
@@ -26,7 +27,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import FloatArray, IntArray
-from uge_core.datasets.findings import probable_codes, words_not_given
+from uge_core.datasets.findings import decimal_numbers, probable_codes, words_not_given
 from uge_core.datasets.layouts.base import Asked
 from uge_core.datasets.tables import Table, as_numbers, counted, usable_names
 from uge_core.errors import GraphError
@@ -43,10 +44,12 @@ FEWEST_IDENTIFIERS = 10
 MAX_FEATURE = 1e18
 """Squares of larger numbers overflow single precision."""
 _MOST_CODES = 20
+_MOST_DIGITS = 12  # behind the point, of the edges of bins
 _CONSTANT = ("no value", "one value")
 _NOT_NAMED = "not named by --attributes"
 _TOO_LARGE = "values too large for a feature"
 _OWN_VALUE = "every node has a value of its own"
+_DECIMALS = "decimal numbers, which make no groups as they are"
 _OVER_TIME = re.compile(r"<\[.*\]>")
 """Gephi writes ``<[2009, 2011, "a"]; [2011, 2013, "b"]>`` for a value over time, and ``<[2009, 2011]>`` for a time."""
 BINS = "bins in dataset.yaml: quantile:5, width:10 or a list of edges"
@@ -181,6 +184,13 @@ class _Cells:
                 return None
         return numbers
 
+    @cached_property
+    def decimal(self) -> bool:
+        """Whether the cells are decimal numbers; see `decimal_numbers`."""
+        if self.num_values > MAX_TEXTS and self.numbers is None:
+            return False  # millions of texts are not looked at one by one
+        return decimal_numbers(self.name, self.values)
+
     def became(self, role: str, detail: str = "") -> Column:
         """The column in the role `role`."""
         # "one value" stays as it is: `AttributedGraph.attribute` goes by it.
@@ -270,8 +280,12 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
     owners: list[str] = []
     codes: list[str] = []
     many: list[str] = []
+    decimals: list[str] = []
     fed = False
     for cell, column in zip(cells, columns, strict=True):
+        left_out = column.role in ("feature", "ignored") and cell.role.kind == "auto" and cell.num_values > 1
+        if left_out and not column.detail.startswith(_TOO_LARGE) and cell.decimal:
+            decimals.append(column.name)
         if column.detail == _OWN_VALUE:
             owners.append(column.name)
         if column.role in ("attribute", "ignored") and cell.role.kind in ("auto", "attribute"):
@@ -297,7 +311,7 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
         open_ended = (
             not banded if column.role == "attribute" else cell.role.kind == "auto" and owners[-1:] != [column.name]
         )
-        if open_ended and cell.num_values > MANY_NUMBERS:
+        if open_ended and cell.num_values > MANY_NUMBERS and column.name not in decimals:
             many.append(f"{column.name}: {cell.num_values:,}")
     messages: list[Message] = []
     if owners:
@@ -324,6 +338,12 @@ def _about_values(table: Table, cells: Sequence[_Cells], columns: Sequence[Colum
             "groups they need bins"
         )
         messages.append(Message("note", "many-values", text, len(many), tuple(many[:5]), BINS))
+    if decimals:
+        text = (
+            f"{table.file}: {counted(len(decimals), 'column')} of decimal numbers left out of the attributes, as such "
+            "numbers make no groups until bins do"
+        )
+        messages.append(Message("note", "decimal-numbers", text, len(decimals), tuple(decimals[:_MOST_CODES]), BINS))
     return tuple(messages)
 
 
@@ -356,6 +376,8 @@ def _by_values(column: _Cells) -> tuple[Kind, str]:
     n = column.num_values
     if column.over_time:
         return "ignored", "times, or values over time, are not read"
+    if n > 1 and column.decimal:
+        return ("ignored", _DECIMALS) if column.numbers is None else ("feature", "")
     if n <= MAX_VALUES and not column.identifies:
         return "attribute", ""
     if column.numbers is not None:
@@ -527,9 +549,21 @@ def _bands(column: _Cells, numbers: npt.NDArray[np.float64]) -> tuple[float, ...
                 f"the {MAX_VALUES} allowed; take wider ones, or quantile:5"
             )
         cuts = np.arange(first, last + 1) * width
-    if (numbers == np.rint(numbers)).all() and rule == "quantile":
-        cuts = np.unique(np.ceil(cuts))  # the same groups, and edges that read well
+    if rule == "quantile":  # the same groups, and edges that read well
+        cuts = np.ceil(cuts) if (numbers == np.rint(numbers)).all() else _short(cuts, np.unique(numbers))
+        cuts = np.unique(cuts)
     cuts = cuts[(cuts > numbers.min()) & (cuts <= numbers.max())]
     if not len(cuts):
         raise GraphError(f"{column.where}: {column.role.bins} puts all values into one bin; take more or narrower bins")
     return tuple(map(float, cuts))
+
+
+def _short(cuts: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Edges with the fewest digits that part the rising `values` as `cuts` do."""
+    out = []
+    for place in np.searchsorted(values, cuts):
+        above = values[min(place, len(values) - 1)]
+        below = values[place - 1] if place else -np.inf
+        rounded = (float(np.floor(above * 10.0**digits) / 10.0**digits) for digits in range(_MOST_DIGITS))
+        out.append(next((edge for edge in rounded if edge > below), float(above)))
+    return np.array(out)

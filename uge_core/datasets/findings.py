@@ -12,9 +12,11 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.datasets.mixing import mixing
+from uge_core.datasets.numeric import as_numbers
 from uge_core.datasets.tables import counted
 from uge_core.graph.association import FEWEST_KNOWN, PROXY, association
 from uge_core.graph.graph import Attribute, Message
@@ -71,6 +73,8 @@ _PLACEHOLDERS = re.compile(r"None|NaT|kA|KA|\.[A-Z_]")
 _INITIALS = frozenset({"DK", "KA", "kA", "NR", "NS"})
 """Not given, but among codes of countries or languages one of them."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d{2,}")
+"""1,3 may be two answers that were ticked."""
 _LONGEST_WORDS = 60
 _WHOLE_CODES = frozenset({66, 77, 88, 99, 96, 97, 98, 666, 777, 888, 996, 997, 998, 6666, 7777, 8888, 9996, 9997, 9998})
 _NEGATIVE_CODES = frozenset({*range(1, 10), 66, 77, 88, 96, 97, 98, 666, 777, 888, 996, 997, 998})
@@ -247,6 +251,24 @@ def words_not_given(name: str, values: Sequence[str]) -> tuple[str, ...]:
     elif len(numbers) == 1 and len(others) > 1 and not any(any(map(str.isdigit, v)) for v in others):
         words += [v for v in numbers if "," not in v and _is_code(float(v))]
     return tuple(words)
+
+
+def decimal_numbers(name: str, cells: pd.Series) -> bool:
+    """Whether the cells of a column are numbers of which one is no whole number.
+
+    2.0 is a whole number, as pandas writes whole numbers so beside empty cells. Words for "not given" do not count, and
+    0,37 is a number too where all are written with a comma.
+    """
+    distinct = pd.Series(cells.dropna().unique())
+    numbers = as_numbers(distinct)
+    texts = distinct[np.isnan(numbers)].astype("str")
+    if len(texts):
+        texts = texts[~texts.isin(words_not_given(name, list(map(str, distinct))))]
+        if not texts.str.fullmatch(_WITH_COMMA).all():
+            return False
+        numbers = np.append(numbers, as_numbers(texts.str.replace(",", ".", regex=False)))
+    numbers = numbers[~np.isnan(numbers)]
+    return bool((numbers != np.rint(numbers)).any())
 
 
 def probable_codes(name: str, values: npt.NDArray[np.float64]) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,9 +21,9 @@ import yaml
 from uge_core.datasets.assemble import LIKE_WEIGHTS, WEIGHTS
 from uge_core.datasets.bounded import refuse_link_out
 from uge_core.datasets.card import FILE, read_card
-from uge_core.datasets.columns import MANY_NUMBERS, Role, assign
+from uge_core.datasets.columns import MANY_NUMBERS, MAX_TEXTS, Role, assign
 from uge_core.datasets.evidence import IDS, MOST, called_ends, is_index, is_measure, is_numeric, uneven, weigh
-from uge_core.datasets.findings import probable_codes, words_not_given
+from uge_core.datasets.findings import decimal_numbers, probable_codes, words_not_given
 from uge_core.datasets.ids import by_id, written_alike
 from uge_core.datasets.layouts.base import Folder
 from uge_core.datasets.layouts.tables import read_any
@@ -67,6 +67,8 @@ _SAMPLE = 200
 _FEWEST_ITEMS = 3
 _MOST_TEXTS = 1_000
 _FIRST = 3
+_BINS = "quantile:5"
+"""What makes groups of a number until somebody says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,23 @@ class TablePair:
 
 
 @dataclass(frozen=True)
+class ColumnValues:
+    """What stands in a column of the nodes.
+
+    Attributes:
+        different: how many different values it has.
+        commonest: the most frequent few.
+        bins: what makes groups of its numbers where they are decimal or many, else empty.
+        decimal: its numbers are decimal, which makes no groups as they are.
+    """
+
+    different: int
+    commonest: str
+    bins: str = ""
+    decimal: bool = False
+
+
+@dataclass(frozen=True)
 class Join:
     """How the ends of the edges meet the ids of the nodes.
 
@@ -224,6 +243,36 @@ def read_pair(
             f"{uneven(made[0].names[0])}"
         )
     return TablePair(*made)
+
+
+def table_roles(folder: str | Path, edges: str, nodes: str, separator: str = "", encoding: str = "") -> tuple[str, str]:
+    """The file of edges and that of nodes, by what is in the two; as given where both ways fit alike, or none is read.
+
+    Edges have two columns of ends, nodes an id of their own in each row that these ends name.
+    """
+    try:
+        pair = read_pair(folder, edges, nodes, separator, encoding)
+    except GraphError:
+        try:
+            read_pair(folder, nodes, edges, separator, encoding)
+        except GraphError:
+            return edges, nodes
+        return nodes, edges
+    as_given, exchanged = _fit(pair), _fit(TablePair(pair.nodes, pair.edges))
+    return (nodes, edges) if exchanged[0] and exchanged > as_given else (edges, nodes)
+
+
+def _fit(pair: TablePair) -> tuple[bool, bool, bool, bool, float]:
+    """How well two tables fit as edges and nodes; larger is better."""
+    if len(pair.edges.names) < 2:
+        return False, False, False, False, 0.0
+    try:
+        made = guess_mapping(pair)
+        counts = join_counts(pair, made)
+    except GraphError:
+        return False, False, False, False, 0.0
+    share = counts.joined / max(counts.ids, 1)
+    return counts.joined > 0, made.sides != "items", not counts.repeated, not made.doubt, share
 
 
 def guess_mapping(pair: TablePair) -> TableMap:
@@ -398,9 +447,51 @@ def _use(nodes: Table, name: str, role: str) -> Use:
     use, bins = (role if role in USES else "ignored"), ""
     if numeric:
         codes += tuple(f"{c:.15g}" for c in probable_codes(name, numbers))
-        if len(numbers) > MANY_NUMBERS and sensitive:
-            use, bins = "attribute", "quantile:5"
+        decimal = decimal_numbers(name, cells)
+        if (len(numbers) > MANY_NUMBERS or (decimal and len(numbers) > 1)) and sensitive:
+            use, bins = "attribute", _BINS
+        elif decimal and len(numbers) > 1:
+            use = "feature"  # the words among them are codes
     return Use(name, use, sensitive and use == "attribute", codes, bins)
+
+
+def consistent_uses(
+    before: Sequence[Use], typed: Sequence[Use], values: Mapping[str, ColumnValues]
+) -> tuple[tuple[Use, ...], tuple[str, ...]]:
+    """What was typed, made consistent by what was typed last: a sensitive column is an attribute.
+
+    Args:
+        before: the uses before.
+        typed: the same columns after something was typed.
+        values: what stands in each, by name.
+
+    Returns:
+        The uses, and what follows from what was typed, in sentences. A column that becomes sensitive becomes an
+        attribute, one that becomes something else is sensitive no more, and numbers that are decimal or many get bins.
+    """
+    out, said = [], []
+    for old, new in zip(before, typed, strict=True):
+        made, words = new, []
+        if new.sensitive and new.use != "attribute":
+            if new.use == old.use:
+                made = replace(made, use="attribute")
+                words.append(f"{new.column} is an attribute now, as what is sensitive is one.")
+            else:
+                made = replace(made, sensitive=False)
+                words.append(f"{new.column} is no longer sensitive, as only an attribute can be.")
+        has = values.get(new.column)
+        if has and made.use == "attribute" != old.use:
+            if has.bins and not made.bins:
+                made = replace(made, bins=has.bins)
+                kind = "decimal numbers" if has.decimal else f"{has.different:,} different numbers"
+                words.append(f"The bins {has.bins} make groups of the {kind} of {new.column}.")
+            elif has.different > MAX_TEXTS:
+                words.append(
+                    f"{new.column} has {has.different:,} different values; an attribute has at most {MAX_TEXTS}."
+                )
+        out.append(made)
+        said += words
+    return tuple(out), tuple(said)
 
 
 def join_counts(pair: TablePair, made: TableMap) -> Join:
@@ -526,10 +617,19 @@ def codes_text(codes: Sequence[str]) -> str:
     return ", ".join(f'"{c.replace(quote, quote * 2)}"' if set(c) & {",", quote} else c for c in codes)
 
 
-def column_examples(pair: TablePair, columns: Sequence[str]) -> dict[str, tuple[int, str]]:
-    """The number of different values of each column of the nodes, and the commonest few."""
+def column_values(pair: TablePair, columns: Sequence[str]) -> dict[str, ColumnValues]:
+    """What stands in columns of the nodes, by name."""
     out = {}
     for name in columns:
-        counts = pair.nodes.frame[name].value_counts()
-        out[name] = len(counts), ", ".join(str(v)[:20] for v in counts.index[:4])
+        cells = pair.nodes.frame[name]
+        counts = cells.value_counts()
+        commonest = ", ".join(str(v)[:20] for v in counts.index[:4])
+        distinct = pd.Series(counts.index, dtype="str")
+        numbers = as_numbers(distinct)
+        texts = set(distinct[np.isnan(numbers)])
+        found = int((~np.isnan(numbers)).sum())
+        numeric = found > 1 and texts <= set(words_not_given(name, list(distinct.head(_MOST_TEXTS))))
+        decimal = len(counts) > 1 and decimal_numbers(name, distinct)
+        bins = _BINS if numeric and (decimal or found > MANY_NUMBERS) else ""
+        out[name] = ColumnValues(len(counts), commonest, bins, decimal)
     return out

@@ -33,7 +33,7 @@ from uge_core.datasets.mapping import (
     TableMap,
     TablePair,
     card_text,
-    column_examples,
+    column_values,
     guess_mapping,
     join_counts,
     read_pair,
@@ -251,16 +251,19 @@ def _evidence(folder: Path, pair: TablePair, made: TableMap, joins: Join) -> dic
         out["sides", "column"] = (
             f"every edge joins a node with {made.side_column} {made.users} and one with the other value"
         )
-    seen = column_examples(pair, [u.column for u in made.columns])
+    seen = column_values(pair, [u.column for u in made.columns])
     for use in made.columns:
-        number, examples = seen[use.column]
+        has = seen[use.column]
+        number = has.different
         text = f"{counted(number, 'different value')} in {counted(len(nodes), 'row')}"
         if number < len(nodes):
-            text += f", commonest: {examples}"
+            text += f", commonest: {has.commonest}"
         if number == len(nodes) and use.use == "ignored":
             text += "; every row has its own, which makes no groups"
-        if use.bins:
-            text += "; many numbers, which need bins to be groups"
+        if has.decimal and use.use != "attribute":
+            text += "; decimal numbers, which make no groups as they are"
+        elif use.bins:
+            text += f"; {'decimal' if has.decimal else 'many'} numbers, which need bins to be groups"
         kind = {"attribute": "attributes", "feature": "features", "ignored": "ignore"}[use.use]
         out[kind, use.column] = text
         by_name = LIKE_SENSITIVE.search(use.column) is not None
@@ -333,6 +336,13 @@ def _doubts(pair: TablePair, made: TableMap, joins: Join, others: list[str], nam
                 f"{use.column}: {', '.join(use.missing)} probably {'means' if len(use.missing) == 1 else 'mean'} that "
                 f"nothing was given ({counted(count, 'cell')}); else take it out of attributes: {use.column}: missing"
             )
+    seen = column_values(pair, [u.column for u in made.columns])
+    if decimals := [u.column for u in made.columns if seen[u.column].decimal and u.use != "attribute"]:
+        yield (
+            f"{counted(len(decimals), 'column')} of decimal numbers left out of the attributes, as such numbers make no "
+            f"groups until bins do: {', '.join(decimals)}; to compare people by one, move it from features or ignore to "
+            f"attributes with bins, as {decimals[0]}: {{bins: quantile:5}}"
+        )
     if not any(u.use == "attribute" for u in made.columns):
         yield f"no column of {made.nodes} makes groups, so that nothing can be audited: name one under attributes"
 

@@ -117,12 +117,14 @@ class Defaults:
         test_share: held-out share of the edges.
         as_coded_rows: the authors' script trains its probe on this many first rows; None: no such script.
         backbone_options: by backbone, settings the paper's figures on these data rest on.
+        sensitive: the attributes that a dataset.yaml declares sensitive, in its order.
     """
 
     unknown: UnknownPolicy = "exclude"
     test_share: float = 0.1
     as_coded_rows: int | None = None
     backbone_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    sensitive: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,11 @@ class Upload:
     written: tuple[str, ...] = ()
 
     @property
+    def size_words(self) -> str:
+        """Its size for people."""
+        return f"{self.size / 1e6:.1f} MB" if self.size >= 1e5 else f"{max(1, round(self.size / 1e3))} kB"
+
+    @property
     def spec(self) -> str:
         """What it is loaded by."""
         return str(self.folder)
@@ -126,7 +131,7 @@ def upload_removal(name: str, store: RunStore) -> tuple[str, ...]:
     """
     upload = _find(name, store)
     runs = sum(made_from(run.dataset.get("source"), upload.folder) for run in store.list(audits=False, archived=True))
-    said = [f"{len(upload.files)} files of {upload.name} ({', '.join(upload.files)}), {upload.size / 1e6:.1f} MB"]
+    said = [f"{len(upload.files)} files of {upload.name} ({', '.join(upload.files)}), {upload.size_words}"]
     if runs:
         said.append(
             f"{runs} run{'s' * (runs != 1)} trained on it stay{'s' * (runs == 1)}, with their embeddings: delete "

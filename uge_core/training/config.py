@@ -53,19 +53,28 @@ class RunConfig:
     backbone: str = "node2vec"
     method: str = "none"
     lam: float | None = None
-    dim: int = option(16, "size of an embedding", low=1, high=4096)
-    epochs: int = option(800, "full passes over the training edges", low=1)
-    learning_rate: float = option(0.01, "Adam's step size", low=1e-8, high=10)
-    weight_decay: float = option(5e-4, "L2 on layer matrices; never on lookup tables", low=0)
-    seed: int = option(0, "keys initialisation and the method's draws", low=0)
-    split_seed: int = option(0, "keys the split, the negatives by epoch and the probe split", low=0)
-    test_share: float = option(0.1, "held-out share of the edges", low=0.0, high=0.9)
+    dim: int = option(16, "size of an embedding", low=1, high=4096, label="Numbers per person")
+    epochs: int = option(800, "full passes over the training edges", low=1, label="Epochs")
+    learning_rate: float = option(0.01, "Adam's step size", low=1e-8, high=10, label="Learning rate")
+    weight_decay: float = option(5e-4, "L2 on layer matrices; never on lookup tables", low=0, label="Weight decay")
+    seed: int = option(0, "keys initialisation and the method's draws", low=0, label="Seed")
+    split_seed: int = option(
+        0, "keys the split, the negatives by epoch and the probe split", low=0, label="Seed of the split"
+    )
+    test_share: float = option(0.1, "held-out share of the edges", low=0.0, high=0.9, label="Share of links held out")
     validation: float = option(
-        0.0, "share of training edges set aside to keep each member's best epoch", low=0.0, high=0.9
+        0.0,
+        "share of training edges set aside to keep each member's best epoch",
+        low=0.0,
+        high=0.9,
+        label="Share of links that choose the epoch",
     )
     warm_from: float | None = None
     warm_epochs: int = option(
-        0, "epochs of a run that starts from another lambda's end; 0: a fifth of the epochs", low=0
+        0,
+        "epochs of a run that starts from another lambda's end; 0: a fifth of the epochs",
+        low=0,
+        label="Epochs of a warm start",
     )
     unknown: str = "exclude"
     hidden: str | None = None
@@ -74,16 +83,24 @@ class RunConfig:
         "shared",
         "shared: one block of random nodes per step; listed: the paper's fixed draws",
         choices=("shared", "listed"),
+        label="Strangers that links are told from",
+        words=("one random block a step", "fixed draws, as in the paper"),
     )
-    block_size: int = option(32, "nodes in the shared block of negatives", low=1)
-    num_negatives: int = option(20, "listed negatives per observed edge", low=1)
+    block_size: int = option(32, "nodes in the shared block of negatives", low=1, label="Strangers in a block")
+    num_negatives: int = option(20, "listed negatives per observed edge", low=1, label="Strangers per link")
     edge_weights: str = option(
-        "use", "use: an edge of weight 2 counts as two; ignore: every edge counts the same", choices=("use", "ignore")
+        "use",
+        "use: an edge of weight 2 counts as two; ignore: every edge counts the same",
+        choices=("use", "ignore"),
+        label="Weights of edges",
+        words=("count", "are ignored"),
     )
     direction: str = option(
         "follow",
         "follow: messages and walks run as edges do; ignore: both ways; the loss has no direction",
         choices=("follow", "ignore"),
+        label="Directions of edges",
+        words=("are followed", "are ignored"),
     )
     backbone_options: dict[str, Any] = field(default_factory=dict)
     method_options: dict[str, Any] = field(default_factory=dict)

@@ -52,8 +52,8 @@ _SHARED = (
     "follow directions (`--set direction=ignore`: both ways).",
     "Missing values: `--unknown level` makes them a value of "
     "their own, `exclude` leaves those people out, `impute` draws "
-    "from neighbours. A method that reads attributes trains a twin that never saw the tested people's values "
-    "(`--exposure both`), for the `unseen` rows.",
+    "from neighbours. Of a method that reads attributes a copy, its twin, is trained without the tested people's "
+    "values (`--exposure both`): on it the `unseen` rows are measured, of people hidden from training.",
     "A run that was cut off goes on from its checkpoint, on the same processor to the same bits, what "
     "discriminators and "
     "heads had learnt included. Where there is a lambda, `sweep --lams` trains a path, with `--warm` from its middle.",
@@ -121,7 +121,7 @@ def _section(info: Info) -> str:
 
 def body(info: Info) -> str:
     """Markdown: all that is known of a plug-in but its label and LaTeX."""
-    parts = [prose(info.line), *map(_paragraph, info.text)]
+    parts = [prose(info.summary), prose(info.line), *map(_paragraph, info.text)]
     parts += [f"**Departures:** {prose(text)}" for text in info.departures]
     parts += [f"**What it cannot:** {prose(text)}" for text in info.cannot]
     parts.append(_table(("supports", ""), info.supports))
@@ -138,7 +138,7 @@ def plain(info: Info) -> str:
     def wrapped(text: str, first: str = "", rest: str = "") -> str:
         return textwrap.fill(text, 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
-    lines = [f"{info.label}  ({info.name})", wrapped(info.line), ""]
+    lines = [f"{info.label}  ({info.name})", wrapped(info.summary), "", wrapped(info.line), ""]
     for text in info.text:
         lines += [text if text.startswith("    ") else wrapped(text), ""]
     for title, texts in (("Departures: ", info.departures), ("What it cannot: ", info.cannot)):

@@ -27,7 +27,7 @@ from uge_core.errors import ConfigError, StoreError, TooManyGroups
 from uge_core.files import to_csv
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.suppression import FEWEST, SUPPRESSED
-from uge_core.graph.values import resolve_values
+from uge_core.graph.values import OUT, resolve_values
 from uge_core.runs.disclosure import Release, Told, note_told, release, told
 from uge_core.runs.store import RunStore
 from uge_core.runs.uploads import list_uploads
@@ -37,7 +37,14 @@ MOST_GROUPS = 12  # drawn
 _OCTAVES = 4  # weights from 1/16 to 16 are drawn
 _STEPS = 4  # bars to a doubling
 _DRAWN = 0.9  # of all edges, in the chart of weights
+_SAME = 0.0005  # from 1, as three digits are shown
+_ALL = 0.95  # of the edges, nearly all
+_MOST_THIN = 0.5  # of the edges, from which on weights as a whole are doubtful
 _UNDER = f"under {FEWEST}"
+_LARGER = (
+    "What to do: under Read the columns otherwise, give numbers bins or use columns as features, so that groups are larger; "
+    "or take One-attribute ratios, here and in training."
+)
 _COUNTED = {"small-groups": ": ", "probable-missing-code": ", "}  # messages whose examples end in a number of people
 _NO_VALUE = {"no value": "has no value in any row", "one value": "has one value in all rows"}
 
@@ -73,7 +80,7 @@ class DataView:
         kind: what its edges are, and the layout it was read by.
         notes: the messages, the gravest first.
         attributes: number of values by name, of all attributes.
-        sensitive: those of people that can be debiased, the marked ones first.
+        sensitive: those of people that can be debiased, the declared ones first.
         overview: one row per attribute.
         columns: one row per column of the files, with its role.
     """
@@ -154,6 +161,8 @@ class WeightsView:
         caption: what is drawn.
         alt: the drawing in words.
         remarks: what to know besides.
+        fault: why all weights are 1 and what to do, or "" where they differ.
+        doubt: why most weights are chance and what to do, or "" where they are not.
     """
 
     sensitive: tuple[str, ...]
@@ -164,6 +173,8 @@ class WeightsView:
     caption: str
     alt: str
     remarks: tuple[str, ...]
+    fault: str = ""
+    doubt: str = ""
 
     def csv(self) -> str:
         """The table as CSV."""
@@ -182,7 +193,7 @@ def data_view(spec: str, store: RunStore) -> DataView:
         NotReadYet: it is a file of torch that no worker has read yet.
     """
     graph = load(spec, store=store.root, may_fetch=False, tensors=store.tensors)
-    marked = {c.name for c in graph.columns if c.role == "attribute" and c.detail.split("; ")[0] == "sensitive"}
+    marked = graph.defaults.sensitive
     kind = "Weighted, " * graph.weighted + ("directed" if graph.directed else "undirected")
     kind, layout = kind[0].upper() + kind[1:], f"read by the layout {graph.layout}"
     able = [a.name for a in graph.audited if int((a.sizes > 0).sum()) > 1]
@@ -194,7 +205,7 @@ def data_view(spec: str, store: RunStore) -> DataView:
         f"{kind} edges, {layout}",
         data_notes(graph),
         {a.name: a.num_values for a in graph.attributes},
-        tuple(sorted(able, key=lambda a: a not in marked)),
+        tuple(sorted(able, key=lambda a: marked.index(a) if a in marked else len(marked))),
         pd.DataFrame([overview_row(graph, a, store) for a in graph.attributes]).dropna(axis=1, how="all"),
         pd.DataFrame(
             [{"File": c.file, "Column": c.name, "Role": c.role, "": c.detail} for c in graph.columns],
@@ -477,9 +488,21 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
     own = None if own is None else (own / own.mean()).astype(np.float32)
     evidence = MethodInputs(graph, edges, values(chosen), values(rest), own)
     remarks = []
+    if few := _nobody_left(evidence):
+        if any(not a.known.any() for a in chosen):
+            raise ConfigError(
+                f"no weight can be estimated: too few people are in groups of {FEWEST} and more of "
+                f"{_named([a.name for a in chosen])}; choose another attribute"
+            )
+        if not independence:
+            raise ConfigError(
+                f"no weight can be estimated: nobody is left once groups of under {FEWEST} people of {_named(few)} are "
+                f"left out. {_LARGER}"
+            )
     try:
         cells = weight_cells(evidence, shrinkage=0.0, independence=independence, item_cells="none")
     except TooManyGroups as error:
+        independence = True
         cells = weight_cells(evidence, shrinkage=0.0, independence=True, item_cells="none")
         remarks.append(
             f"All attributes together form {error.num_groups:,} groups, too many "
@@ -487,12 +510,13 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
             "one-attribute ratios (independence=true), which training needs to be told as well."
         )
     weight, health = cells.edge_weight(edges).astype(np.float64), cells.diagnostics(edges)
-    if health["thin_mass"] > 0:
-        remarks.append(
-            f"{_share(health['thin_mass'])} of the edges lie in pairs of groups where fewer than {THIN:g} are "
-            "expected: there the weight "
-            "is mostly chance. Fewer attributes, wider bins or one-attribute ratios help."
-        )
+    thin = health["thin_mass"]
+    found = (
+        f"{_share(thin)} of the edges lie in pairs of groups where fewer than {THIN:g} are expected: there the weight "
+        "is mostly chance."
+    )
+    if 0 < thin < _MOST_THIN:
+        remarks.append(f"{found} Fewer attributes, wider bins or one-attribute ratios help.")
     if health["uncovered_mass"] > 0:
         remarks.append(
             f"{_share(health['uncovered_mass'])} of the edges of the bias-free graph fall between groups that have "
@@ -538,9 +562,69 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
     sums = ", ".join(
         f"{k}: {int(table[k].sum()):,} edges, mean weight {weight[kind == i].mean():.2f}" for i, k in enumerate(kinds)
     )
+    doubt = f"{found} {_LARGER}" if thin >= _MOST_THIN else ""
+    fault = _all_one(weight, evidence, [a.name for a in chosen], independence)
     return WeightsView(
-        tuple(a.name for a in chosen), table, kinds, facts, title, caption, f"{title}. {sums}.", tuple(remarks)
+        tuple(a.name for a in chosen),
+        table,
+        kinds,
+        facts,
+        title,
+        caption,
+        f"{title}. {sums}.",
+        tuple(remarks),
+        fault,
+        doubt,
     )
+
+
+def _all_one(weight: npt.NDArray[np.float64], evidence: MethodInputs, chosen: Sequence[str], independence: bool) -> str:
+    """Why all weights are 1, and what to do; "" where they differ."""
+    one = np.abs(weight - 1) < _SAME
+    if one.mean() < _ALL:
+        return ""
+    names = " and ".join(chosen)
+    effect = f"{'All' if one.all() else 'Nearly all'} weights are 1: nothing is weighed by {names}."
+    if not independence and evidence.other:
+        part, coarse, _ = evidence.groups("none")
+        outside = float((part.group[evidence.train_edges] == OUT).any(axis=0).mean())
+        people = evidence.side == 0
+        left = {x.name: float((x.codes[people] < 0).mean()) for x in evidence.other}
+        if outside >= _ALL and (few := [name for name in sorted(left, key=lambda n: -left[n]) if left[name] > 0.5]):
+            return (
+                f"{effect} Why: most people are in groups of under {FEWEST} people of {_named(few)}, which are left out here; "
+                f"training would weigh their edges by chance. {_LARGER}"
+            )
+        if len(np.unique(coarse)) == part.num_groups:
+            others = [x.name for x in evidence.other]
+            return (
+                f"{effect} Why: people who are alike in {_named(others)} all have the same {names}, so that nothing is left "
+                f"to weigh. {_LARGER}"
+            )
+    given = ", for people who are alike in the other attributes" if evidence.other and not independence else ""
+    if evidence.graph.bipartite:
+        return (
+            f"{effect} Why: the groups of {names} have as many edges as their sizes say, and items form no cells here. "
+            "What to do: choose groups of items in training (popularity), or another attribute."
+        )
+    return (
+        f"{effect} Why: edges within and between the groups of {names} are as frequent as chance would have them{given}. "
+        "What to do: choose another attribute, or a method that does not weigh edges."
+    )
+
+
+def _nobody_left(evidence: MethodInputs) -> list[str]:
+    """The attributes without a value of which nobody has a value of all, the emptiest first."""
+    people = evidence.side == 0
+    known = {x.name: x.codes[people] >= 0 for x in (*evidence.sensitive, *evidence.other)}
+    if not known or np.logical_and.reduce(list(known.values())).any():
+        return []
+    return sorted((name for name in known if not known[name].all()), key=lambda name: int(known[name].sum()))
+
+
+def _named(names: Sequence[str]) -> str:
+    """A few names, and how many more there are."""
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _share(value: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -154,6 +154,33 @@ class _Reader:
         used = dict(zip((n.lower() for n in table.names), usable_names(table.names), strict=True))
         return {name.lower() for n in self.card.names(key) for name in (n, used.get(n.lower(), n))}
 
+    def finished(
+        self,
+        source: IntArray,
+        target: IntArray,
+        total: int,
+        parts: Sequence[NodeColumns],
+        *,
+        node_ids: pd.Index,
+        num_users: int | None = None,
+    ) -> AttributedGraph:
+        """The graph of edges between `total` nodes and what their columns became."""
+        columns = NodeColumns.join(parts)
+        called = {name.lower(): a.name for a in columns.attributes for name in (*a.aliases, a.name)}
+        declared = dict.fromkeys(called[n.lower()] for n in self.card.names("sensitive") if n.lower() in called)
+        defaults = Defaults(test_share=Defaults.test_share if num_users is None else 0.2, sensitive=tuple(declared))
+        return finish(
+            self.name,
+            "dataset-yaml",
+            source,
+            target,
+            total,
+            columns,
+            node_ids=node_ids,
+            num_users=num_users,
+            defaults=defaults,
+        )
+
     def said(self, bipartite: bool = False) -> NodeColumns:
         """What the card says of the graph as a whole."""
         messages = []
@@ -210,7 +237,7 @@ class _Reader:
                 )
             refuse_other_order(nodes, self.file("edges").name, id_column)
             parts = [self.assign(nodes, fixed), described, self.said()]
-            return finish(self.name, "dataset-yaml", source, target, size, NodeColumns.join(parts), node_ids=ids)
+            return self.finished(source, target, size, parts, node_ids=ids)
         edges = self.table("edges")
         found = id_and_ends(
             nodes, edges, ident=self.column(nodes, "nodes.id"), ends=self.named_ends(edges), one_kind=side is None
@@ -239,7 +266,7 @@ class _Reader:
         if side is None:
             own = self.assign(nodes, fixed).with_unknown(len(ids) - len(nodes))
             parts = [own, described, self.said()]
-            return finish(self.name, "dataset-yaml", source, target, len(ids), NodeColumns.join(parts), node_ids=ids)
+            return self.finished(source, target, len(ids), parts, node_ids=ids)
         chosen = nodes.column(str(side))
         if chosen is None:
             raise GraphError(
@@ -363,16 +390,13 @@ class _Reader:
                 of_side = _apart(parts[0], of_side)
             parts.append(of_side)
         parts += [described, self.said(bipartite=True), NodeColumns(messages=notes)]
-        return finish(
-            self.name,
-            "dataset-yaml",
+        return self.finished(
             place[first],
             len(rows) + item,
             total,
-            NodeColumns.join(parts),
+            parts,
             node_ids=ids[rows].append(ids[item_places[kept]]),
             num_users=len(rows),
-            defaults=Defaults(test_share=0.2),
         )
 
 

@@ -17,9 +17,15 @@ class Scored(Method):
         "dot",
         "dot: z_u . z_v; distance: CNE's own, log s - (1 - 1/s^2) / 2 |z_u - z_v|^2 with s = sigma_2",
         choices=("dot", "distance"),
+        label="Score of a pair",
+        words=("dot product", "distance, as CNE's"),
     )
     sigma_2: float = option(
-        SIGMA_2, "of distance: how many times as far strangers are spread as linked nodes are", low=1.01, high=1e6
+        SIGMA_2,
+        "of distance: how many times as far strangers are spread as linked nodes are",
+        low=1.01,
+        high=1e6,
+        label="Spread of strangers",
     )
 
     @property

@@ -41,6 +41,7 @@ class CFC(Method):
     """
 
     label: ClassVar[str] = "CFC"
+    summary: ClassVar[str] = "Trains a filter for each attribute against an adversary that tries to read it."
     citation: ClassVar[str] = "Bose and Hamilton, ICML 2019"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -60,12 +61,32 @@ class CFC(Method):
     uses_lambda: ClassVar[bool] = True
     default_lam: ClassVar[float] = 1.0
 
-    filter_chance: float = option(0.5, "chance of each attribute's filter to be on in a step", low=0.01, high=1)
-    discriminator_steps: int = option(5, "steps of the discriminators per step of the encoder", low=1, high=100)
-    discriminator_depth: int = option(2, "hidden layers of a discriminator", low=0, high=10)
-    discriminator_width: int = option(64, "units of each hidden layer", low=1, high=1024)
-    discriminator_batch: int = option(1024, "nodes a discriminator's step is on; 0: all", low=0, high=1_000_000)
-    discriminator_rate: float = option(0.003, "learning rate of the discriminators", low=1e-6, high=1)
+    filter_chance: float = option(
+        0.5,
+        "chance of each attribute's filter to be on in a step",
+        low=0.01,
+        high=1,
+        label="Chance that a filter is on",
+    )
+    discriminator_steps: int = option(
+        5,
+        "steps of the discriminators per step of the encoder",
+        low=1,
+        high=100,
+        label="Adversary: steps per step of training",
+    )
+    discriminator_depth: int = option(
+        2, "hidden layers of a discriminator", low=0, high=10, label="Adversary: hidden layers"
+    )
+    discriminator_width: int = option(
+        64, "units of each hidden layer", low=1, high=1024, label="Adversary: width of a layer"
+    )
+    discriminator_batch: int = option(
+        1024, "nodes a discriminator's step is on; 0: all", low=0, high=1_000_000, label="Adversary: people per step"
+    )
+    discriminator_rate: float = option(
+        0.003, "learning rate of the discriminators", low=1e-6, high=1, label="Adversary: learning rate"
+    )
 
     def unread(self, bipartite: bool) -> set[str]:
         """Without hidden layers they have no width."""

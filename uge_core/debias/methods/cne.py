@@ -30,6 +30,9 @@ class CNE(Scored):
     """
 
     label: ClassVar[str] = "CNE (degree prior)"
+    summary: ClassVar[str] = (
+        "Leaves out how many links each person has; reads no attribute, so that it shows what that alone does."
+    )
     citation: ClassVar[str] = "Kang, Lijffijt and De Bie, ICLR 2019"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(

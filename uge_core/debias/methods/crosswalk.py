@@ -84,6 +84,7 @@ class CrossWalk(Method):
     """
 
     label: ClassVar[str] = "CrossWalk"
+    summary: ClassVar[str] = "Random walks are led towards people near other groups, and across to them."
     citation: ClassVar[str] = "Khajehnejad et al., AAAI 2022"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -102,9 +103,27 @@ class CrossWalk(Method):
     position: ClassVar[int] = 25
     steps_follow: ClassVar[bool] = True
 
-    alpha: float = option(0.5, "share of a node's steps that lead to other groups", low=0.0, high=1.0)
-    power: float = option(2.0, "p: how much nodes near a boundary are preferred", low=0.0, high=20.0)
-    boundary_length: int = option(5, "steps of the walks that find the boundary", low=1, high=100)
+    alpha: float = option(
+        0.5,
+        "share of a node's steps that lead to other groups",
+        low=0.0,
+        high=1.0,
+        label="Share of steps to other groups",
+    )
+    power: float = option(
+        2.0,
+        "p: how much nodes near a boundary are preferred",
+        low=0.0,
+        high=20.0,
+        label="Preference for people near a boundary",
+    )
+    boundary_length: int = option(
+        5,
+        "steps of the walks that find the boundary",
+        low=1,
+        high=100,
+        label="Steps of the walks that find the boundary",
+    )
 
     def unread(self, bipartite: bool) -> set[str]:
         """With power 0 no boundary is looked for."""

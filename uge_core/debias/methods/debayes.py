@@ -53,6 +53,7 @@ class DeBayes(Scored):
     """
 
     label: ClassVar[str] = "DeBayes"
+    summary: ClassVar[str] = "A prior explains who links to which group, and is dropped after training."
     citation: ClassVar[str] = "Buyl and De Bie, ICML 2020"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -74,19 +75,26 @@ class DeBayes(Scored):
         "auto",
         "degree-by-group (the paper), block-totals, or auto: the former up to 64 joint groups of several attributes",
         choices=("auto", _BY_GROUP, _TOTALS),
+        label="What the prior knows",
+        words=("the finer that groups allow", "links of each person with each group", "links between groups"),
     )
     degrees: str = option(
         "learned",
         "learned: by the dot product, the offset is the attribute's part alone; prior: the offset holds them too",
         choices=("learned", "prior"),
+        label="Numbers of links",
+        words=("are learned by the embedding", "are held by the prior"),
     )
     smoothing: float = option(
         0.0,
         "share of each sum that follows the coarser model (block totals, or degrees); the paper has none",
         low=0.0,
         high=1.0,
+        label="Smoothing of the prior",
     )
-    item_cells: str = option("none", "bipartite: none (items are one group), popularity, or an attribute of items")
+    item_cells: str = option(
+        "none", "bipartite: none (items are one group), popularity, or an attribute of items", label="Groups of items"
+    )
 
     def check(self, inputs: MethodInputs, loss: str) -> None:
         """Refuses block totals where items are one group: a user group's total is its users' degrees."""

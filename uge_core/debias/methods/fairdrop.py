@@ -72,6 +72,7 @@ class FairDrop(Method):
     """
 
     label: ClassVar[str] = "FairDrop"
+    summary: ClassVar[str] = "While training, drops links within groups more often than links between them."
     citation: ClassVar[str] = "Spinelli et al., IEEE TAI 2021"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -89,9 +90,15 @@ class FairDrop(Method):
     symbol: ClassVar[str] = "x"
     position: ClassVar[int] = 26
 
-    delta: float = option(0.25, "0 drops half of all edges alike, 1/2 all edges within a group", low=0.0, high=0.5)
-    every: int = option(10, "epochs between two draws", low=1)
-    draw_seed: int = option(0, "keys the draws", low=0)
+    delta: float = option(
+        0.25,
+        "0 drops half of all edges alike, 1/2 all edges within a group",
+        low=0.0,
+        high=0.5,
+        label="Preference for edges between groups",
+    )
+    every: int = option(10, "epochs between two draws", low=1, label="Epochs between two draws")
+    draw_seed: int = option(0, "keys the draws", low=0, label="Seed of the draws")
 
     def check(self, inputs: MethodInputs, loss: str) -> None:
         """Refuses bipartite graphs, and draws that would leave no edge."""

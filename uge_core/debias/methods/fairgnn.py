@@ -34,6 +34,7 @@ class FairGNN(Method):
     """
 
     label: ClassVar[str] = "FairGNN (links)"
+    summary: ClassVar[str] = "Trains against an adversary that guesses the attribute, known or likely."
     citation: ClassVar[str] = "Dai and Wang, WSDM 2021, adapted to links"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -54,11 +55,29 @@ class FairGNN(Method):
     uses_lambda: ClassVar[bool] = True
     default_lam: ClassVar[float] = 1.0
 
-    alpha: float = option(4.0, "what the covariance weighs beside the adversary; theirs: 2 to 100", low=0, high=1e6)
-    discriminator_steps: int = option(1, "steps of the adversary per step of the encoder", low=1, high=100)
-    discriminator_depth: int = option(0, "hidden layers of the adversary; 0: linear, as theirs", low=0, high=10)
-    discriminator_width: int = option(64, "units of each hidden layer", low=1, high=1024)
-    discriminator_rate: float = option(0.01, "learning rate of the adversary", low=1e-6, high=1)
+    alpha: float = option(
+        4.0,
+        "what the covariance weighs beside the adversary; theirs: 2 to 100",
+        low=0,
+        high=1e6,
+        label="Weight of the covariance",
+    )
+    discriminator_steps: int = option(
+        1,
+        "steps of the adversary per step of the encoder",
+        low=1,
+        high=100,
+        label="Adversary: steps per step of training",
+    )
+    discriminator_depth: int = option(
+        0, "hidden layers of the adversary; 0: linear, as theirs", low=0, high=10, label="Adversary: hidden layers"
+    )
+    discriminator_width: int = option(
+        64, "units of each hidden layer", low=1, high=1024, label="Adversary: width of a layer"
+    )
+    discriminator_rate: float = option(
+        0.01, "learning rate of the adversary", low=1e-6, high=1, label="Adversary: learning rate"
+    )
 
     def unread(self, bipartite: bool) -> set[str]:
         """Without hidden layers they have no width."""

@@ -49,6 +49,7 @@ class Fairwalk(Method):
     """
 
     label: ClassVar[str] = "Fairwalk"
+    summary: ClassVar[str] = "Random walks go to each group among a person's neighbours equally often."
     citation: ClassVar[str] = "Rahman et al., IJCAI 2019"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(

@@ -29,6 +29,9 @@ class INLP(Eraser):
     """
 
     label: ClassVar[str] = "INLP"
+    summary: ClassVar[str] = (
+        "After training, takes out the directions that linear classifiers read the attribute from, one after another."
+    )
     citation: ClassVar[str] = "Ravfogel et al., ACL 2020, Algorithm 1"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -46,7 +49,9 @@ class INLP(Eraser):
     symbol: ClassVar[str] = "diamond-wide"
     position: ClassVar[int] = 28
 
-    rounds: int = option(0, "at most so many rounds; 0: until a linear classifier is at chance", low=0)
+    rounds: int = option(
+        0, "at most so many rounds; 0: until a linear classifier is at chance", low=0, label="Most rounds"
+    )
 
     def postprocess(self, inputs: MethodInputs) -> Postprocess:
         """The projection."""

@@ -30,6 +30,9 @@ class LEACE(Eraser):
     """
 
     label: ClassVar[str] = "LEACE"
+    summary: ClassVar[str] = (
+        "After training, takes out what linear classifiers read, moving vectors as little as possible."
+    )
     citation: ClassVar[str] = "Belrose et al., NeurIPS 2023, Theorem 4.3"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(

@@ -36,6 +36,9 @@ class MONET(Method):
     """
 
     label: ClassVar[str] = "MONET (links)"
+    summary: ClassVar[str] = (
+        "Learns the attribute's part of links beside the embedding, which is kept at right angles to it."
+    )
     citation: ClassVar[str] = "Palowitch and Perozzi, ASONAM 2020, adapted to links"
     references: ClassVar[tuple[Reference, ...]] = (
         Reference(
@@ -54,7 +57,9 @@ class MONET(Method):
     position: ClassVar[int] = 24
     widens: ClassVar[bool] = True
 
-    metadata_dim: int = option(0, "width of m; 0: the number of values, at most 32", low=0, high=1024)
+    metadata_dim: int = option(
+        0, "width of m; 0: the number of values, at most 32", low=0, high=1024, label="Width of the attributes' part"
+    )
 
     def head(self, inputs: MethodInputs, penalty: Penalty) -> Head:
         """The metadata embeddings and the projection."""

@@ -19,6 +19,7 @@ class NoDebiasing(Method):
     """
 
     label: ClassVar[str] = "No debiasing"
+    summary: ClassVar[str] = "Trains on the links as they are: what every other method is compared with."
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (1)"
     references: ClassVar[tuple[Reference, ...]] = (PAPER,)
     formula: ClassVar[str] = (

@@ -26,6 +26,9 @@ class UGEA(UGEO):
     """
 
     label: ClassVar[str] = "UGE-A (ours)"
+    summary: ClassVar[str] = (
+        "As UGE-O, and neighbours whom the attribute brought count less where an encoder averages over neighbours."
+    )
     citation: ClassVar[str] = "this package, from Eq. (3)-(4); an idea of the paper's conclusion"
     references: ClassVar[tuple[Reference, ...]] = (PAPER,)
     formula: ClassVar[str] = (

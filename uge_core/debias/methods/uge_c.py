@@ -22,6 +22,9 @@ class UGEC(UGER):
     """
 
     label: ClassVar[str] = "UGE-C"
+    summary: ClassVar[str] = (
+        "UGE-W and UGE-R together: links are weighed, and a penalty draws groups' average scores together."
+    )
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (15)"
     references: ClassVar[tuple[Reference, ...]] = (PAPER,)
     formula: ClassVar[str] = (
@@ -32,9 +35,14 @@ class UGEC(UGER):
     position: ClassVar[int] = 3
 
     shrinkage: float = option(
-        0.0, "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none", low=0.0
+        0.0,
+        "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none",
+        low=0.0,
+        label="Pull towards the bias-free rate",
     )
-    independence: bool = option(False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin")
+    independence: bool = option(
+        False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin", label="One-attribute ratios"
+    )
 
     @property
     def reads_others(self) -> bool:

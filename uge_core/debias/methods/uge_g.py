@@ -64,6 +64,7 @@ class UGEG(Method):
     """
 
     label: ClassVar[str] = "UGE-G (ours)"
+    summary: ClassVar[str] = "Trains on graphs that are drawn anew as they would be without the attribute."
     citation: ClassVar[str] = "this package, from Eq. (6); an idea of the paper's conclusion"
     references: ClassVar[tuple[Reference, ...]] = (PAPER,)
     formula: ClassVar[str] = (
@@ -74,12 +75,19 @@ class UGEG(Method):
     position: ClassVar[int] = 8
 
     shrinkage: float = option(
-        0.0, "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none", low=0.0
+        0.0,
+        "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none",
+        low=0.0,
+        label="Pull towards the bias-free rate",
     )
-    independence: bool = option(False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin")
-    item_cells: str = option("none", "bipartite: none (the paper), popularity, or an attribute of items")
-    every: int = option(10, "epochs that one drawn graph is embedded for", low=1)
-    draw_seed: int = option(0, "keys the draws", low=0)
+    independence: bool = option(
+        False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin", label="One-attribute ratios"
+    )
+    item_cells: str = option(
+        "none", "bipartite: none (the paper), popularity, or an attribute of items", label="Groups of items"
+    )
+    every: int = option(10, "epochs that one drawn graph is embedded for", low=1, label="Epochs between two draws")
+    draw_seed: int = option(0, "keys the draws", low=0, label="Seed of the draws")
 
     @property
     def reads_others(self) -> bool:

@@ -28,6 +28,7 @@ class UGEL(Method):
     """
 
     label: ClassVar[str] = "UGE-L (ours)"
+    summary: ClassVar[str] = "As UGE-O, for several attributes whose combined groups are small."
     citation: ClassVar[str] = "this package, from Eq. (3)-(4); an idea of the paper's conclusion"
     references: ClassVar[tuple[Reference, ...]] = (PAPER,)
     formula: ClassVar[str] = (
@@ -37,8 +38,16 @@ class UGEL(Method):
     symbol: ClassVar[str] = "star-triangle-down"
     position: ClassVar[int] = 7
 
-    use: str = option("offset", "offset: as UGE-O; weights: as UGE-W", choices=("offset", "weights"))
-    item_cells: str = option("popularity", "bipartite: popularity deciles, none, or an attribute of items")
+    use: str = option(
+        "offset",
+        "offset: as UGE-O; weights: as UGE-W",
+        choices=("offset", "weights"),
+        label="What the ratios become",
+        words=("an offset, as in UGE-O", "weights, as in UGE-W"),
+    )
+    item_cells: str = option(
+        "popularity", "bipartite: popularity deciles, none, or an attribute of items", label="Groups of items"
+    )
 
     @property
     def reads_others(self) -> bool:

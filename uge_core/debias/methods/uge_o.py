@@ -26,6 +26,9 @@ class UGEO(Method):
     """
 
     label: ClassVar[str] = "UGE-O (ours)"
+    summary: ClassVar[str] = (
+        "Explains the attribute's part of each link beside the embedding, and leaves it out of what is kept."
+    )
     citation: ClassVar[str] = "this package, from Eq. (3)-(4)"
     references: ClassVar[tuple[Reference, ...]] = (PAPER,)
     formula: ClassVar[str] = (
@@ -35,9 +38,18 @@ class UGEO(Method):
     symbol: ClassVar[str] = "pentagon"
     position: ClassVar[int] = 4
 
-    shrinkage: float = option(2.0, "pseudo-edges at the bias-free rate; an offset cannot be infinite", low=0.01)
-    independence: bool = option(False, "sum of one-attribute offsets; advised when cells are thin")
-    item_cells: str = option("popularity", "bipartite: popularity deciles, none, or an attribute of items")
+    shrinkage: float = option(
+        2.0,
+        "pseudo-edges at the bias-free rate; an offset cannot be infinite",
+        low=0.01,
+        label="Pull towards the bias-free rate",
+    )
+    independence: bool = option(
+        False, "sum of one-attribute offsets; advised when cells are thin", label="One-attribute ratios"
+    )
+    item_cells: str = option(
+        "popularity", "bipartite: popularity deciles, none, or an attribute of items", label="Groups of items"
+    )
 
     @property
     def reads_others(self) -> bool:

@@ -25,6 +25,9 @@ class UGEOK(UGEO):
     """
 
     label: ClassVar[str] = "UGE-OK (ours)"
+    summary: ClassVar[str] = (
+        "UGE-O with a penalty on any difference between the groups' vectors; hides more, costs more links."
+    )
     citation: ClassVar[str] = "this package; features: Rahimi and Recht, NIPS 2007"
     references: ClassVar[tuple[Reference, ...]] = (
         PAPER,
@@ -39,8 +42,16 @@ class UGEOK(UGEO):
     uses_lambda: ClassVar[bool] = True
     default_lam: ClassVar[float] = 0.3
 
-    num_features: int = option(128, "random Fourier features per step", low=16, high=4096)
-    moments: int = option(0, "0: Gaussian kernels; 2: first and second moments, cheaper", choices=(0, 2))
+    num_features: int = option(
+        128, "random Fourier features per step", low=16, high=4096, label="Random features per step"
+    )
+    moments: int = option(
+        0,
+        "0: Gaussian kernels; 2: first and second moments, cheaper",
+        choices=(0, 2),
+        label="What is compared between groups",
+        words=("whole distributions", "means and variances"),
+    )
 
     @property
     def scales(self) -> tuple[float, ...]:

@@ -30,6 +30,7 @@ class UGEORK(UGEOK):
     """
 
     label: ClassVar[str] = "UGE-ORK (ours)"
+    summary: ClassVar[str] = "A share of UGE-O with two penalties: a finer choice between links and what can be read."
     citation: ClassVar[str] = "this package, from Eq. (3)-(4) and (14)"
     references: ClassVar[tuple[Reference, ...]] = (PAPER,)
     formula: ClassVar[str] = (
@@ -40,17 +41,22 @@ class UGEORK(UGEOK):
     position: ClassVar[int] = 6
     default_lam: ClassVar[float] = 1.0
 
-    strength: float = option(0.5, "share s of the offset log(R/R~)", low=0.0, high=1.0)
-    mean_weight: float = option(0.5, "r, of UGE-R's penalty", low=0.0)
-    kernel_weight: float = option(1.0, "k, of the kernel gap", low=0.0)
+    strength: float = option(0.5, "share s of the offset log(R/R~)", low=0.0, high=1.0, label="Share of the offset")
+    mean_weight: float = option(0.5, "r, of UGE-R's penalty", low=0.0, label="Weight of the mean penalty")
+    kernel_weight: float = option(1.0, "k, of the kernel gap", low=0.0, label="Weight of the kernel penalty")
     num_features: int = option(
-        256, "random Fourier features per step; nearest neighbours read what fewer leave", low=16, high=4096
+        256,
+        "random Fourier features per step; nearest neighbours read what fewer leave",
+        low=16,
+        high=4096,
+        label="Random features per step",
     )
     finest: float = option(
         0.03,
         "smallest kernel bandwidth, in median squared distances; 3, 10 and 30 times as wide follow",
         low=1e-4,
         high=1.0,
+        label="Narrowest kernel",
     )
 
     @property

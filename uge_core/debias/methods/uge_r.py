@@ -27,6 +27,7 @@ class UGER(Method):
     """
 
     label: ClassVar[str] = "UGE-R"
+    summary: ClassVar[str] = "Adds a penalty on differences between groups' average scores; a larger λ hides more."
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (14)"
     references: ClassVar[tuple[Reference, ...]] = (PAPER,)
     formula: ClassVar[str] = (
@@ -38,15 +39,42 @@ class UGER(Method):
     uses_lambda: ClassVar[bool] = True
 
     pair_weighting: str = option(
-        "pairs", "pairs: the paper's sum; cells: uniform, as the authors' code", choices=_options.PAIR_WEIGHTING
+        "pairs",
+        "pairs: the paper's sum; cells: uniform, as the authors' code",
+        choices=_options.PAIR_WEIGHTING,
+        label="What counts alike in the penalty",
+        words=("each pair of people", "each pair of groups"),
     )
-    norm: str = option("squared", "squared, or absolute as the paper's text", choices=_options.NORM)
+    norm: str = option(
+        "squared",
+        "squared, or absolute as the paper's text",
+        choices=_options.NORM,
+        label="Size of a gap",
+        words=("squared", "absolute"),
+    )
     estimator: str = option(
-        "exact", "exact over all pairs, or sampled group pairs as the paper", choices=_options.ESTIMATOR
+        "exact",
+        "exact over all pairs, or sampled group pairs as the paper",
+        choices=_options.ESTIMATOR,
+        label="How gaps are computed",
+        words=("exactly, over all pairs", "from sampled pairs of groups"),
     )
-    num_group_pairs: int = option(0, "group pairs per step when sampled; 0: a tenth of the groups", low=0)
-    scores: str = option("raw", "raw dot products, or their sigmoid (sampled only)", choices=_options.SCORES)
-    item_cells: str = option("none", "bipartite: none (the paper), popularity, or an attribute of items")
+    num_group_pairs: int = option(
+        0,
+        "group pairs per step when sampled; 0: a tenth of the groups",
+        low=0,
+        label="Pairs of groups sampled per step",
+    )
+    scores: str = option(
+        "raw",
+        "raw dot products, or their sigmoid (sampled only)",
+        choices=_options.SCORES,
+        label="Scores whose means are compared",
+        words=("raw scores", "chances of a link"),
+    )
+    item_cells: str = option(
+        "none", "bipartite: none (the paper), popularity, or an attribute of items", label="Groups of items"
+    )
 
     @property
     def reads_others(self) -> bool:

@@ -28,6 +28,7 @@ class UGEW(Method):
     """
 
     label: ClassVar[str] = "UGE-W"
+    summary: ClassVar[str] = "Links that the attribute made likelier count less in training, the others more."
     citation: ClassVar[str] = "Wang et al., WWW 2022, Eq. (6)"
     references: ClassVar[tuple[Reference, ...]] = (PAPER,)
     formula: ClassVar[str] = r"\sum_{(u,v) \in E} \frac{\tilde R(A_u, A_v)}{R(a_u, a_v)}\, \ell(z_u, z_v)"
@@ -36,10 +37,17 @@ class UGEW(Method):
     position: ClassVar[int] = 1
 
     shrinkage: float = option(
-        0.0, "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none", low=0.0
+        0.0,
+        "pseudo-edges that pull a cell's ratio towards its bias-free rate; the paper has none",
+        low=0.0,
+        label="Pull towards the bias-free rate",
     )
-    independence: bool = option(False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin")
-    item_cells: str = option("none", "bipartite: none (the paper), popularity, or an attribute of items")
+    independence: bool = option(
+        False, "product of one-attribute ratios (Sec. 5.1); advised when cells are thin", label="One-attribute ratios"
+    )
+    item_cells: str = option(
+        "none", "bipartite: none (the paper), popularity, or an attribute of items", label="Groups of items"
+    )
 
     @property
     def reads_others(self) -> bool:
