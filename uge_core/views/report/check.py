@@ -59,6 +59,29 @@ def check(path: str | Path, store: RunStore, load: Load, *, measure: bool = True
         yield from _json(path, store, load, measure)
 
 
+def held_records(path: str | Path) -> list[dict[str, Any]]:
+    """The audit records that a report's JSON or HTML file holds.
+
+    Raises:
+        RecordError: it is no such file, holds no record, or one that has not the shape of one.
+    """
+    content = _bytes(Path(path))
+    start = content[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith((b"%PDF-",)) or start.replace(b'"', b"").startswith(b"sha256,run_id,"):
+        raise RecordError(f"{path}: a PDF or CSV report does not hold its records; name the JSON or the HTML file")
+    if start[:9].lower() == b"<!doctype" or start[:5].lower() == b"<html":
+        held = next((p.content for p in pieces.pieces(_text(path, content)) if p.kind == pieces.RECORDS), None)
+        records = [r for r in held if isinstance(r, dict)] if isinstance(held, list) else []
+        if not records:
+            raise RecordError(f"{path}: is a page that holds no audit; name a file that uge report wrote")
+    else:
+        records = record.read(path)
+    for one in records:
+        for fault in record.faults(one):
+            raise RecordError(f"{path}: holds a record that has not the shape of one: {fault}")
+    return records
+
+
 def _bytes(path: Path) -> bytes:
     try:
         if path.stat().st_size > _MOST_BYTES:
