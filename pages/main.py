@@ -2,20 +2,38 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 import uge_core.dashboard as ui
 
 FRAME = ("data", "attribute", "before", "after")
+RUNS = ("before", "after")
+WIDTHS = {"data": 150, "attribute": 150, "before": 270, "after": 270, "seed": 90}
+PICKERS = {
+    "": "rows",
+    "leakage": "rows",
+    "tradeoff": "rows",
+    "report": "rows",
+    "fairness": "one",
+    "projection": "one",
+    "whatif": "one",
+}
+"""Pages that are about the runs chosen above them, and those of them that show one run of several seeds at a time."""
 # The dark theme's blue is readable as text; what Streamlit writes on it in white is not.
+# Streamlit leaves six lines above a page; prose is read best at some seventy-five characters a line.
+LAYOUT = """<style>
+[data-testid="stMainBlockContainer"] { padding-top: 3.6rem; }
+[data-testid="stMainBlockContainer"] :is(p, li) { max-width: 75ch; }
+</style>"""
 ON_BLUE = """<style>
 [data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled p, [data-tag], [data-tag] * { color: #0E1117 !important; }
 </style>"""
 
 
-def choose(store: ui.RunStore) -> None:
-    """The frame's pickers, in step with the address.
+def choose(store: ui.RunStore, drawn: str) -> None:
+    """The frame's pickers, in step with the address; without `drawn` the choices alone, "one" with the seed.
 
     What the address newly says wins over the pickers, so that links and the browser's back button
     work; on a change of page, which empties the address, it is filled again. Other pages read
@@ -23,33 +41,85 @@ def choose(store: ui.RunStore) -> None:
     """
     state = st.session_state
     written = state.get("frame_written", {})
+    rows = state.get("frame_rows", {})
     asked: dict[str, str | None] = {}
     for name in FRAME:
-        url, picked = st.query_params.get(name), state.get(f"frame_{name}")
-        asked[name] = url if url is not None and url != written.get(name) else picked
+        url, picked = st.query_params.get(name), state.get(f"pick_{name}")
+        shown = written.get(name)
+        # A picker of runs holds a row; which of its runs is shown stays as long as the row does.
+        kept = shown if name in RUNS and picked == rows.get(name) else picked
+        asked[name] = url if url is not None and url != shown else kept
     if written.get("data") not in (None, asked["data"]):
         # Attribute and runs of the data shown before mean nothing in others.
         asked |= {name: None for name in FRAME[1:] if asked[name] == written.get(name)}
-    frame = ui.frame(store, **asked)
+    frame = ui.frame(store, **asked, seed=state.pop("frame_seed", None))
+    chosen = {name: getattr(frame, name) for name in FRAME}
+    state["frame_rows"] = {name: _row(frame, chosen[name]) for name in RUNS}
     options: dict[str, tuple[str, Mapping[str, str], str]] = {
         "data": ("Data", frame.datasets, "The graph whose runs are shown."),
         "attribute": ("Audited attribute", {a: a for a in frame.attributes}, "What the pages under Inspect are about."),
         "before": ("Run A (before)", frame.runs, "Pages that compare two runs start from this one."),
         "after": ("Run B (after)", frame.runs, "And show what this one changes."),
     }
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="frame")
     for name, (label, labels, help_text) in options.items():
-        value = getattr(frame, name)
+        value = chosen[name]
         state[f"frame_{name}"] = value
-        if value is not None:
-            shown = {key: ui.visible(words) for key, words in labels.items()}
-            st.selectbox(label, list(labels), key=f"frame_{name}", format_func=shown.__getitem__, help=help_text)
-            if st.query_params.get(name) != value:
-                st.query_params[name] = value
-        elif name in st.query_params:
-            del st.query_params[name]
-    state["frame_written"] = {name: getattr(frame, name) for name in FRAME}
-    state["frame_runs"] = list(frame.runs)
+        if value is None:
+            st.query_params.pop(name, None)
+            continue
+        if st.query_params.get(name) != value:
+            st.query_params[name] = value
+        if drawn:
+            state[f"pick_{name}"] = state["frame_rows"].get(name, value)
+            words = {key: ui.visible(text) for key, text in labels.items()}
+            row.selectbox(
+                label,
+                list(labels),
+                key=f"pick_{name}",
+                format_func=words.__getitem__,
+                help=help_text,
+                width=WIDTHS[name],
+            )
+    if frame.seed is not None and drawn == "one":
+        state["pick_seed"] = frame.seed
+        row.selectbox(
+            "Seed shown",
+            sorted({s for key in state["frame_rows"].values() for s in frame.seeds.get(key, ())}),
+            key="pick_seed",
+            on_change=lambda: state.update(frame_seed=state["pick_seed"]),
+            help="Of runs that differ in their seed alone, the one that is shown here.",
+            width=WIDTHS["seed"],
+        )
+    state["frame_written"] = chosen
+    state["frame_runs"] = [i for of in frame.seeds.values() for i in of.values()]
     state["frame_messages"] = list(frame.messages)
+
+
+def _row(frame: Any, run_id: str | None) -> str | None:
+    """The key of the row that a run is in."""
+    return next((key for key, of in frame.seeds.items() if run_id in of.values()), run_id)
+
+
+def tour(store: ui.RunStore) -> None:
+    """Where the tour is, above the page."""
+    at = st.session_state["tour"]
+    _, title, words = ui.TOUR_STOPS[at]
+    with st.container(border=True, key="tour"):
+        st.markdown(f":material/route: **Stop {at + 1} of {len(ui.TOUR_STOPS)}: {title}.** {words}")
+        with st.container(horizontal=True):
+            if at + 1 < len(ui.TOUR_STOPS) and st.button(
+                f"Next stop: {ui.TOUR_STOPS[at + 1][1]}",
+                key="tour_next",
+                type="primary",
+                icon=":material/arrow_forward:",
+            ):
+                st.session_state["tour"] = at + 1
+                st.switch_page(str(here / f"{ui.TOUR_STOPS[at + 1][0]}.py"))
+            if st.button("End the tour", key="tour_end", icon=":material/close:"):
+                st.session_state.pop("tour")
+                ui.end_tour(store)
+                st.rerun()
 
 
 def sign_in() -> None:
@@ -67,6 +137,7 @@ def sign_in() -> None:
 
 
 st.set_page_config(page_title="UGE audit", page_icon="⚖️", layout="wide")
+st.html(LAYOUT)
 if st.context.theme.type == "dark":
     st.html(ON_BLUE)
 sign_in()
@@ -94,12 +165,14 @@ page = st.navigation(
 store = ui.RunStore()
 try:
     ui.first_start(store)
+    choose(store, PICKERS.get(page.url_path, ""))
     with st.sidebar:
-        choose(store)
         ui.keep_queue_going(store)
         if words := ui.queue_words(store):
             st.page_link(runs, label=words, icon=":material/progress_activity:", help="Training jobs of this store.")
         st.caption(f":material/database: Runs in `{store.root}`")
+    if "tour" in st.session_state:
+        tour(store)
     for message in st.session_state["frame_messages"]:
         st.warning(ui.plain_text(message), icon=":material/link_off:")
     page.run()

@@ -1,69 +1,51 @@
-"""Which runs are there, what do they give away, and what did that cost?"""
+"""What is found about a graph's embeddings, and what to do next?"""
+
+from typing import Any
 
 import streamlit as st
 
 import uge_core.dashboard as ui
 
-PATH = (
-    (
-        "leakage",
-        "Leakage",
-        "How well an attacker guesses each attribute from the vectors, beside what guessing alone gives.",
-    ),
-    ("tradeoff", "Trade-off", "Move λ: what less leakage costs in link quality, and where nothing is gained any more."),
-    ("fairness", "Fairness", "Which pairs of groups get links predicted less often, and what the other run changed."),
-    ("projection", "Projection", "The same people before and after, as a picture; select some and see who they are."),
-    ("whatif", "What-if", "Change a value or an edge, and see which numbers move."),
-    ("report", "Report", "Put the runs that matter into one file that others can check."),
-    ("data", "Data", "Then bring your own graph: two tables, looked at before anything is trained."),
-)
+plain = ui.plain_text
+state = st.session_state
+store = ui.RunStore()
+dark = st.context.theme.type == "dark"
+POLICY = {"pass": "check_circle", "fail": "error", "not enough evidence": "question_mark"}
 
-st.title("Overview")
-st.write("What do the stored embeddings give away, and what did mitigation cost?")
 
-summary = ui.overview(ui.RunStore())
+def draw(card: Any) -> None:
+    """One attribute: the verdict, its picture, what it cost, and the next step."""
+    with st.container(border=True, height="stretch", key=f"card-{card.attribute}"):
+        # An icon and words say which verdict it is; the colour alone says nothing.
+        st.subheader(f":material/{ui.VERDICT_ICONS[card.finding]}: {plain(card.headline)}")
+        st.html(ui.gauge(card, dark=dark))
+        st.markdown(plain(card.sentence))
+        if card.cost and card.treated:
+            st.markdown(f":material/link: {plain(card.cost)}")
+        if not card.treated and card.before is not None:
+            st.caption(f"{plain(card.now.label)} was not trained to hide {plain(card.attribute)}.")
+        if card.policy:
+            st.markdown(f":material/{POLICY[card.policy]}: Policy {plain(card.policy_words)}")
+        st.page_link(f"{card.step.page}.py", label=card.step.label, icon=":material/arrow_forward:", help=card.step.why)
+        with st.expander("How sure is that?"):
+            for words in card.details:
+                st.caption(plain(words))
 
-if not summary.num_runs:
-    st.info(
-        f"No audited run in `{summary.root}` yet. Half a minute on a sample makes a first four; then reload this page:",
-        icon=":material/info:",
-    )
-    st.code(summary.first_command, language="bash", wrap_lines=True)
-    st.write(
-        "`sample:town` is a made-up town of 2,000 people that comes with the app. Put your own folder in its place: "
-        "`edges.csv` (two columns of node ids) and `nodes.csv` (an id and one column per attribute), or another "
-        "layout of docs/data.md. `uge data inspect FOLDER` shows how it is read; in a checkout `uge` is "
-        "`.venv/bin/uge`."
-    )
-else:
-    if summary.shipped:
-        count, version = summary.shipped
-        st.info(
-            f"**This is the sample audit.** {'Its one run' if count == 1 else f'Its {count} runs'} came with the "
-            f"app (version {version}, trained on a CPU) and are "
-            "about `sample:town`, a made-up town of 2,000 people whose "
-            "bias-free graph is known. They are not about your data.",
-            icon=":material/school:",
-        )
-        with st.expander("A two-minute path through it", icon=":material/route:", expanded=count == summary.num_runs):
-            for page, title, words in PATH:
-                left, right = st.columns([1, 4], vertical_alignment="center")
-                left.page_link(f"{page}.py", label=title, icon=":material/arrow_forward:")
-                right.markdown(words)
-    for sentence in summary.sentences:
-        st.markdown(f"**{ui.plain_text(sentence.about)}**: {ui.plain_text(sentence.text)}")
-    st.header("Runs", help="One row per run and attribute. Each number stands beside what guessing would give.")
+
+def table_of_runs(table: Any) -> None:
     number = st.column_config.NumberColumn
     st.dataframe(
-        ui.visible_cells(summary.table),
+        ui.visible_cells(table),
         hide_index=True,
         column_config={
-            "Run": st.column_config.TextColumn(pinned=True, width="medium"),
-            "Treated": st.column_config.CheckboxColumn(help="The run was debiased for this attribute."),
+            "Run": st.column_config.TextColumn("Method", pinned=True, width="medium"),
+            "Seeds": number(format="%d", help="Training seeds whose mean the figures are."),
+            "Treated": st.column_config.CheckboxColumn(help="The embedding was trained to hide this attribute."),
             "Exposure": st.column_config.TextColumn(
-                help="unseen: measured on people whose values training did not see; seen: on people whose values it "
-                "saw, so the run may look better than it is; not read: training reads no attribute; not known: "
-                "an embedding from elsewhere."
+                "Tested on",
+                help="unseen: on people hidden from training; seen: on people whose values training saw, so that it "
+                "may look better than it is; not read: training reads no attribute; not known: an embedding from "
+                "elsewhere.",
             ),
             "Micro-F1": number(
                 "↓ Micro-F1", format="%.3f", help="Share of right answers of the strongest attacker; lower is better."
@@ -80,7 +62,7 @@ else:
             "people": number("n people", format="%d", help="People the attacker was tested on."),
             "Usable": st.column_config.TextColumn(
                 help="Whether the embedding says anything about links at all. One that does not leaks nothing and "
-                "treats all groups alike, so no other figure of it is a verdict; the last column has the reason."
+                "treats all groups alike, so no other figure of it is a verdict; a column further on has the reason."
             ),
             "matched NDCG@10": number(
                 "↑ matched NDCG@10",
@@ -100,12 +82,69 @@ else:
             "random NDCG": number("random NDCG", format="%.3f", help="Ranking at random."),
             "ranked": number("n ranked", format="%d", help="People whose held-out links were ranked."),
         },
-        alt="Leakage and link quality of the stored runs, one row per run and attribute",
+        alt="Leakage and link quality of the stored runs, one row per method, λ and attribute",
     )
     st.caption(
-        "Intervals are over the people tested, for one training seed; they do not cover what another seed would give. "
-        "Low leakage under these attackers is no proof that nothing can be read."
+        "One row per method, λ and attribute; click a column's head to sort. Intervals are 95 %, over the people tested "
+        "and, of several seeds, over these too."
     )
+
+
+st.title("UGE audit")
+st.markdown(
+    "Measures how well a sensitive attribute of people can be read from the embedding of their graph, how unequally "
+    "links are predicted, and what it costs to mitigate that."
+)
+summary = ui.overview(
+    store,
+    data=state["frame_data"],
+    before=state["frame_before"],
+    after=state["frame_after"],
+    attribute=state["frame_attribute"],
+)
+if not summary.num_runs:
+    st.info(
+        f"No audited run in `{summary.root}` yet. Half a minute on a sample makes a first four; then reload this page:",
+        icon=":material/info:",
+    )
+    st.code(summary.first_command, language="bash", wrap_lines=True)
+    st.write(
+        "`sample:town` is a made-up town of 2,000 people that comes with the app. Put your own folder in its place: "
+        "`edges.csv` (two columns of node ids) and `nodes.csv` (an id and one column per attribute), or another "
+        "layout of docs/data.md. `uge data inspect FOLDER` shows how it is read; in a checkout `uge` is "
+        "`.venv/bin/uge`."
+    )
+else:
+    if summary.shipped:
+        st.info(
+            f"**This is the sample audit**, made with version {summary.shipped} on a CPU. It is about `sample:town`, a "
+            "made-up town whose bias-free graph is known, not about your data.",
+            icon=":material/school:",
+        )
+    if summary.only_shipped and not ui.tour_over(store):
+        with st.container(horizontal=True, key="tour-offer"):
+            st.button(
+                "Take the tour: five stops, two minutes",
+                key="tour_begin",
+                type="primary",
+                icon=":material/route:",
+                on_click=lambda: state.update(tour=0),
+            )
+            st.button("No tour", key="tour_decline", type="tertiary", on_click=lambda: ui.end_tour(store))
+            st.page_link("data.py", label="Bring your own graph", icon=":material/database_upload:")
+    st.header(f"What is found about {plain(summary.data)}")
+    for first in range(0, len(summary.cards), 2):
+        for card, column in zip(summary.cards[first : first + 2], st.columns(2), strict=False):
+            with column:
+                draw(card)
+    st.caption(
+        "Verdicts are of run B, beside run A, both chosen above. Low leakage under these attackers is no proof that "
+        "nothing can be read."
+    )
+    with st.expander(f"All {summary.num_runs:,} runs of this graph", icon=":material/table:"):
+        table_of_runs(summary.table)
 if len(summary.unfinished):
-    st.header("Not audited")
-    st.dataframe(ui.visible_cells(summary.unfinished), hide_index=True, alt="Runs without an audit, with the reason")
+    with st.expander(f"Not audited: {len(summary.unfinished):,}", icon=":material/pending:"):
+        st.dataframe(
+            ui.visible_cells(summary.unfinished), hide_index=True, alt="Runs without an audit, with the reason"
+        )

@@ -1304,6 +1304,7 @@ def _torch() -> list[Trial]:
 def _embeddings() -> list[Trial]:
     rows = "1,0.5,1\n2,1,2\n3,2,1\n"
     table = "id,a,b\n" + rows
+    plain = "id,a,b\n1,0.5,1.1\n2,1.2,2.3\n3,2.4,1.7\n"  # no column of numbers that may be ids too
     big = 2 * 2**20
     made: dict[str, dict[str, Any]] = {
         "e.npy": {
@@ -1383,6 +1384,6 @@ def _embeddings() -> list[Trial]:
             spec="\u202e\x1b[2J.npy",
             embeds=True,
         ),
-        Trial("embedding: a link to one elsewhere", {"e.csv": _elsewhere(table)}, (3, 2), spec="e.csv", embeds=True),
-        Trial("embedding: read right", {"e.csv": table}, (3, 2), spec="e.csv", embeds=True),
+        Trial("embedding: a link to one elsewhere", {"e.csv": _elsewhere(plain)}, (3, 2), spec="e.csv", embeds=True),
+        Trial("embedding: read right", {"e.csv": plain}, (3, 2), spec="e.csv", embeds=True),
     ]

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from uge_core.dashboard.sessions import WaitingSessions as WaitingSessions
     from uge_core.dashboard.startup import limit_roots as limit_roots
     from uge_core.dashboard.startup import warm_up as warm_up
+    from uge_core.dashboard.tour import TOUR_STOPS as TOUR_STOPS
+    from uge_core.dashboard.tour import end_tour as end_tour
+    from uge_core.dashboard.tour import tour_over as tour_over
     from uge_core.dashboard.training_form import enqueue as enqueue
     from uge_core.dashboard.training_form import estimate as estimate
     from uge_core.dashboard.training_form import training_form as training_form
@@ -103,6 +106,7 @@ if TYPE_CHECKING:
     from uge_core.views.figures.ego import ego_figure as ego_figure
     from uge_core.views.figures.gaps import gap_bars as gap_bars
     from uge_core.views.figures.gaps import gap_map as gap_map
+    from uge_core.views.figures.gauge import gauge as gauge
     from uge_core.views.figures.leakage import CHART_CONFIG as CHART_CONFIG
     from uge_core.views.figures.leakage import leakage_figure as leakage_figure
     from uge_core.views.figures.light import gap_light as gap_light
@@ -143,6 +147,7 @@ if TYPE_CHECKING:
     from uge_core.views.tradeoff import TradeoffView as TradeoffView
     from uge_core.views.tradeoff import lambda_view as lambda_view
     from uge_core.views.tradeoff import tradeoff_view as tradeoff_view
+    from uge_core.views.verdicts import VERDICT_ICONS as VERDICT_ICONS
     from uge_core.views.whatif import TIER_WORDS as TIER_WORDS
     from uge_core.views.whatif import JudgedView as JudgedView
     from uge_core.views.whatif import whatif_attackers as whatif_attackers

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from uge_core.runs.names import labels, run_order
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
+from uge_core.views.points import Fold, folds
 from uge_core.views.rows import audited_attributes
 
 
@@ -19,7 +20,10 @@ class Frame:
     Attributes:
         datasets: label by key, the first letters of the data's fingerprint.
         attributes: audited attributes of the chosen data, those that some run treats first.
-        runs: label by run id, the audited runs of the chosen data.
+        runs: label by the id of the run that stands for it: the audited runs of the chosen data, those that differ in
+            their seed alone as one.
+        seeds: of each of `runs` the ids of its runs by their seed.
+        seed: of the run that is shown of B, or of A; None where neither has several.
         data: the chosen data's key, or None without an audited run.
         attribute: the chosen attribute, or None.
         before: the run that is compared with, or None.
@@ -30,6 +34,8 @@ class Frame:
     datasets: Mapping[str, str]
     attributes: Sequence[str]
     runs: Mapping[str, str]
+    seeds: Mapping[str, Mapping[int, str]]
+    seed: int | None
     data: str | None
     attribute: str | None
     before: str | None
@@ -44,6 +50,7 @@ def frame(
     attribute: str | None = None,
     before: str | None = None,
     after: str | None = None,
+    seed: int | None = None,
 ) -> Frame:
     """The frame's choices; what is asked for and does not exist falls back to the default, with a message.
 
@@ -56,6 +63,7 @@ def frame(
         attribute: name of an audited attribute.
         before: a run's id.
         after: a run's id.
+        seed: which run of A and of B is shown where one at a time can be; None takes those that are named.
     """
     runs = [r for r in store.list(audits=False) if r.audited]
     names = {run.dataset["fingerprint"]: run.dataset["name"] for run in reversed(runs)}
@@ -89,13 +97,49 @@ def frame(
         sorted(dict.fromkeys(audited), key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
     )
     attribute = pick("attribute", attribute, attributes, next(iter(attributes), None))
-    allowed = labels(here)
+    rows = folds(here)
+    allowed = {run.id: _row_of(rows, run.id) or labels([run])[run.id] for run in here}
     first, second = _defaults(here, attribute)
     before = pick("run", before, allowed, first)
-    if before == second:
-        second = next((i for i in allowed if i != before), None)
+    if second is not None and _row_of(rows, before) == _row_of(rows, second):
+        second = next((f.key for f in rows if before not in f.ids), None)
     after = pick("run", after, allowed, second)
-    return Frame(datasets, attributes, allowed, data, attribute, before, after, tuple(messages))
+    # A warm start is in no row: it stands for itself where it is asked for.
+    shown = {f.key: f.label for f in rows} | {
+        i: labels([run])[i] for run in here if (i := run.id) in (before, after) and not _row_of(rows, i)
+    }
+    seeds = {f.key: {_seed(run): run.id for run in f.runs} for f in rows}
+    before, after = (_of_seed(rows, seeds, i, seed) for i in (before, after))
+    several = [run for i in (after, before) for f in rows for run in f.runs if run.id == i and len(f.runs) > 1]
+    return Frame(
+        datasets,
+        attributes,
+        shown,
+        seeds,
+        _seed(several[0]) if several else None,
+        data,
+        attribute,
+        before,
+        after,
+        tuple(messages),
+    )
+
+
+def _row_of(rows: Sequence[Fold], run_id: str | None) -> str | None:
+    """The label of the row that a run is in."""
+    return next((f.label for f in rows if run_id in f.ids), None)
+
+
+def _seed(run: StoredRun) -> int:
+    return int(run.config.get("seed") or 0)
+
+
+def _of_seed(
+    rows: Sequence[Fold], seeds: Mapping[str, Mapping[int, str]], run_id: str | None, seed: int | None
+) -> str | None:
+    """The run of the same row with that seed, or the run itself."""
+    row = next((f.key for f in rows if run_id in f.ids), None)
+    return run_id if row is None or seed is None else seeds[row].get(seed, run_id)
 
 
 def _named(value: str | None, allowed: Sequence[str] | Mapping[str, str]) -> str:

@@ -21,12 +21,13 @@ from typing import Any, Literal
 import numpy as np
 
 from uge_core.audit.base import RowRecord
-from uge_core.runs.names import config_words, method_class, run_order, settings_apart
+from uge_core.runs.names import config_words, labels, method_class, run_order, settings_apart
 from uge_core.runs.stored_run import StoredRun
-from uge_core.views.overview import COMPARED
 from uge_core.views.rows import Verdict, as_shown, audit_rows, audited_attributes, bounds, matching_row, usable
 
 ENOUGH_SEEDS = 3  # for an interval over seeds
+COMPARED = ("backbone", "split_seed", "epochs", "dim")
+"""What runs that are compared have in common, besides their graph."""
 Quality = Literal["matched", "degree", "usual"]
 """Of whom the strangers are that a link is ranked among: of the friend's group, of its decile of degree too, of all."""
 Form = Literal["calibrated", "top-10", "raw"]
@@ -208,6 +209,56 @@ def points(runs: Sequence[StoredRun], attribute: str) -> tuple[Point, ...]:
         for key, of in grouped.items()
         for lam, group in sorted(of.items(), key=lambda pair: -1.0 if pair[0] is None else pair[0])
     )
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Runs of one graph that differ in their training seed alone, as lists and pickers show them: one row.
+
+    Attributes:
+        label: method, lambda and what tells it apart from the others, with the number of seeds where there are several.
+        runs: in the order of their seeds.
+    """
+
+    label: str
+    runs: tuple[StoredRun, ...]
+
+    @property
+    def key(self) -> str:
+        """The id of its first run, which stands for it."""
+        return self.runs[0].id
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of all its runs."""
+        return tuple(run.id for run in self.runs)
+
+
+def folds(runs: Iterable[StoredRun]) -> tuple[Fold, ...]:
+    """The runs by what they share but for the seed, in the order of lists.
+
+    A warm start is the same seed again; its cold run stands for both, as in a point of a chart.
+    """
+    grouped: dict[tuple[str, str], list[StoredRun]] = {}
+    for run in sorted(runs, key=run_order):
+        config = {k: v for k, v in run.config.items() if k not in ("seed", "warm_from", "warm_epochs")}
+        grouped.setdefault((run.dataset["fingerprint"], json.dumps(config, sort_keys=True)), []).append(run)
+    several = [_one_a_seed(group) for group in grouped.values()]
+    # Without their seeds, which the label counts.
+    named = labels([replace(of[0], config={k: v for k, v in of[0].config.items() if k != "seed"}) for of in several])
+    return tuple(Fold(named[of[0].id] + (f" · {len(of)} seeds" if len(of) > 1 else ""), of) for of in several)
+
+
+def folded(runs: Iterable[StoredRun], run_id: str | None) -> Fold | None:
+    """The fold that a run belongs to; None where none of the runs has that id."""
+    whole = list(runs)
+    by_id = {run.id: run for run in whole}
+    if run_id not in by_id:
+        return None
+    asked = by_id[run_id]
+    found = next((f for f in folds(whole) if run_id in f.ids), None)
+    # A warm start stands for itself where it is asked for by its id.
+    return found or Fold(labels([asked])[asked.id], (asked,))
 
 
 _VARIES = ("lambda", "seed", "warm_from", "warm_epochs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, TypeGuard
 
@@ -39,3 +40,11 @@ def plain_text(text: str) -> str:
     """The text for a Markdown page, so that names of people's data are never formatting, links, icons or formulas."""
     unlinked = _ADDRESS.sub(lambda found: found[0] + _JOINER, visible(text))
     return re.sub(r"([\\`*_\[\]$:~<>|#])", r"\\\1", unlinked)
+
+
+def rough(n: float) -> str:
+    """A number of people to two digits that count, as nobody plans with more."""
+    if n < 100:
+        return f"{math.ceil(n):,}"
+    place = 10 ** (math.floor(math.log10(n)) - 1)
+    return f"{math.ceil(n / place) * place:,}"

@@ -94,14 +94,16 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
                 hoverinfo="skip",
                 name="numbers",
                 textfont={"size": 13, "color": ink},
+                cliponaxis=False,
             ),
             row=row,
             col=1,
         )
+    widest = max(len(_numbers(r)) for r in table.to_dict("records"))
     step = 0.1 if top <= 0.6 else 0.2
     low = min([0.0, *table[["value", "ci_low"]].min().dropna()])
     figure.update_xaxes(
-        range=[1.05 * low, top * 1.32],
+        range=[1.05 * low, top * 1.04],
         zeroline=True,
         tickformat=".1f",
         tickvals=[round(step * i, 1) for i in range(int(top / step + 1e-9) + 1)],
@@ -116,7 +118,7 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
         height=height,
         barmode="overlay",
         bargap=0.35,
-        margin={"t": 60, "r": 10, "l": 10, "b": 50},
+        margin={"t": 60, "r": 16 + round(7.3 * widest), "l": 10, "b": 50},  # room in pixels, however wide the chart is
         font={"size": 13, "color": ink},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
         uirevision="leakage",

@@ -16,10 +16,11 @@ from uge_core.runs.names import config_words, labels
 from uge_core.views import words
 from uge_core.views.figures.leakage import CHART_CONFIG, leakage_figure
 from uge_core.views.leakage import leakage_choices, leakage_view
-from uge_core.views.overview import sentences
+from uge_core.views.points import folds
 from uge_core.views.report.scenarios import SENSITIVE
 from uge_core.views.report.table import suppressed
 from uge_core.views.rows import usable_by
+from uge_core.views.verdicts import judged
 from uge_core.views.whatif import JudgedView, judged_view
 from uge_core.visible import visible
 
@@ -67,7 +68,7 @@ def document(
     return template.render(
         sheet=sheet,
         made=made,
-        sentences=sentences(runs),
+        sentences=list(_findings(runs, store)),
         runs=[_run(run, record, names[run.id]) for run, record in zip(runs, records, strict=True)],
         datasets=list({r["dataset"]["fingerprint"]: r["dataset"] for r in records}.values()),
         scenarios=[_scenario(store, i, names) for i in scenarios],
@@ -76,6 +77,17 @@ def document(
         plotly=Markup(get_plotlyjs()),
         records=Markup(held),
     )
+
+
+def _findings(runs: Sequence[StoredRun], store: RunStore) -> Iterator[dict[str, str]]:
+    """Each embedding's verdicts, beside the untreated one on the same graph."""
+    rows = folds(runs)
+    for row in rows:
+        plain = (f for f in rows if f is not row and f.runs[0].config["method"] == "none")
+        like = row.runs[0].dataset["fingerprint"]
+        before = next((f for f in plain if f.runs[0].dataset["fingerprint"] == like), None)
+        for card in judged(store, before, row):
+            yield {"about": f"{row.label}: {card.headline}", "text": f"{card.sentence} {card.cost}".strip()}
 
 
 def drawn_by() -> str:

@@ -1,0 +1,166 @@
+"""Whether one embedding's figure is lower or higher than another's, by the strongest test that was made of the two.
+
+In this order:
+
+1. In pairs: a stored comparison measured both on the same people or links (`explore.comparison`), with Holm's p-values.
+2. Over seeds: of k >= 3 training seeds that both have, the mean difference d with Student's t interval,
+   d +- t(0.975; k - 1) * s / sqrt(k), on the same people.
+3. By intervals: the two 95 % intervals over people do not meet. This holds whatever the two have in common: if
+   |a - b| > h_a + h_b, then |a - b| > 1.96 sd(a - b), as sd(a - b) <= sd(a) + sd(b). Of several seeds all must be so,
+   on one side.
+
+Where nothing is shown, `enough` says how many people, or seeds, would show a difference as large as the one measured:
+an interval's half-width h shrinks with the square root of n, so n * (h / d)^2 of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from uge_core.audit.base import RowRecord
+from uge_core.explore.comparison import paired_record
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
+from uge_core.views.points import ENOUGH_SEEDS
+from uge_core.views.rows import as_shown, attackers_tried, bounds, order, pair_as_shown
+from uge_core.views.words import rough
+
+_LARGEST = 1e7  # people: beyond, a difference is none that anybody will show
+
+
+@dataclass(frozen=True)
+class Separation:
+    """What is shown of after - before.
+
+    Attributes:
+        state: "not comparable" where one was not measured, has no interval, or was attacked by others.
+        difference: after - before, the mean over seeds that both have; None where it is not comparable.
+        how: the test in words, or why there is none.
+        enough: how many people or seeds would show the difference that was measured, in words; "" where it is shown,
+            or too small to say.
+    """
+
+    state: Literal["lower", "higher", "not shown", "not comparable"]
+    difference: float | None
+    how: str
+    enough: str = ""
+
+    @property
+    def shown(self) -> bool:
+        """A difference is shown."""
+        return self.state in ("lower", "higher")
+
+
+Measured = tuple[StoredRun, RowRecord]
+"""A run of one seed with the row that is compared."""
+
+
+def separation(store: RunStore, before: Sequence[Measured], after: Sequence[Measured]) -> Separation:
+    """What is shown of the difference between two embeddings.
+
+    Args:
+        store: keeps the comparisons that were measured in pairs.
+        before: runs that differ in their seed alone, each with its row of one metric.
+        after: the same of the other embedding.
+    """
+    told = [[(run, as_shown(row, signed=run.signed)) for run, row in side if _known(row)] for side in (before, after)]
+    if not all(told):
+        return Separation("not comparable", None, "not measured of both")
+    (first, x), (second, y) = told[0][0], told[1][0]
+    if x["attacker"] == "worst":
+        tried = {attackers_tried(run, str(row["attribute"])) for side in told for run, row in side} - {""}
+        if len(tried) > 1:
+            return Separation("not comparable", None, "the strongest attackers were chosen among different ones")
+    of_seed = [{run.config.get("seed"): (run, row) for run, row in side} for side in told]
+    common = [seed for seed in of_seed[0] if seed in of_seed[1]]
+    matched = [(of_seed[0][s], of_seed[1][s]) for s in common] or [((first, x), (second, y))]
+    paired = [p for (a, row), (b, _) in matched if (p := _in_pairs(store, a, b, row)) is not None]
+    differences = np.array([b[1]["value"] - a[1]["value"] for a, b in matched], dtype=float)
+    mean = float(differences.mean())
+    if len(matched) == 1 and paired:
+        return paired[0]
+    seeds = _over_seeds(differences) if len(common) >= ENOUGH_SEEDS else None
+    if seeds is not None and seeds.shown:
+        return seeds
+    apart = {order(a[1], b[1]) for a, b in matched}
+    if len(apart) == 1 and (one := apart.pop()) in ("lower", "higher"):
+        each = f" of each of {len(matched)} seeds" if len(matched) > 1 else ""
+        return Separation(one, mean, f"the 95 % intervals{each} do not meet")
+    if seeds is not None:
+        return seeds
+    if any(bounds(row) is None for pair in matched for _, row in pair):
+        return Separation("not comparable", mean, "no interval was measured")
+    return Separation("not shown", mean, "the 95 % intervals meet", _people(matched, mean))
+
+
+def _known(row: RowRecord | None) -> bool:
+    return row is not None and row["value"] is not None and row["evidence"] == "ok"
+
+
+def _in_pairs(store: RunStore, a: StoredRun, b: StoredRun, row: RowRecord) -> Separation | None:
+    """What a comparison in pairs shows of this row, None where there is none."""
+    record = paired_record(store, a, b)
+    if record is None:
+        return None
+    key = ("metric", "attribute", "attacker", "variant")
+    mine = [r for r in record["rows"] if all(r[k] == row[k] for k in key)]
+    ranked = sorted(mine, key=lambda r: r["exposure"] != row["exposure"])
+    if not ranked or ranked[0]["value"] is None or ranked[0]["evidence"] != "ok":
+        return None
+    pair = pair_as_shown(ranked[0], signed=record.get("audit_version", 0) > 2)
+    if pair["p_holm"] is None or pair["ci_low"] is None:
+        return None
+    difference = -float(pair["value"])  # a row is A - B
+    how = f"measured in pairs, p = {pair['p_holm']:.2g} after Holm"
+    if pair["p_holm"] < 0.05:
+        return Separation("lower" if difference < 0 else "higher", difference, how)
+    half = (pair["ci_high"] - pair["ci_low"]) / 2
+    return Separation("not shown", difference, how, _of_people(row["n"], half, difference))
+
+
+def _over_seeds(differences: np.ndarray[Any, np.dtype[np.float64]]) -> Separation:
+    from scipy.special import stdtrit
+
+    k, mean = len(differences), float(differences.mean())
+    half = float(stdtrit(k - 1, 0.975) * differences.std(ddof=1) / math.sqrt(k))
+    how = f"over {k} seeds, on the same people"
+    if abs(mean) > half:
+        return Separation("lower" if mean < 0 else "higher", mean, how)
+    need = k * (half / abs(mean)) ** 2 if mean else math.inf
+    return Separation("not shown", mean, how, f"about {rough(need)} seeds" if need <= 100 else "")
+
+
+def _people(matched: Sequence[tuple[Measured, Measured]], difference: float) -> str:
+    """By the mean of the half-widths' sums."""
+    ends = [(bounds(a), bounds(b)) for (_, a), (_, b) in matched]
+    halves = [(x[1] - x[0] + y[1] - y[0]) / 2 for x, y in ends if x and y]
+    return _of_people(matched[0][0][1]["n"], sum(halves) / len(halves), difference)
+
+
+def _of_people(n: int | None, half: float, difference: float) -> str:
+    if n is None or not difference:
+        return ""
+    need = n * (half / abs(difference)) ** 2
+    return f"about {rough(need)} in place of {n:,}" if n < need <= _LARGEST else ""
+
+
+def difference_words(found: Separation, unit: str, what: Mapping[str, str] | None = None) -> str:
+    """The finding as the end of a sentence, as in "no difference is shown (the 95 % intervals meet; ...)".
+
+    Args:
+        found: the finding.
+        unit: what `n` counts, as in "people tested".
+        what: words for "lower" and "higher".
+    """
+    if found.state == "not comparable":
+        return f"not compared: {found.how}"
+    if found.shown:
+        return f"{(what or {}).get(found.state, found.state)} ({found.how})"
+    counted = f"{found.enough} {unit}" if "in place" in found.enough else found.enough
+    more = f"; {counted} would show a difference of this size" if counted else ""
+    return f"no difference is shown ({found.how}{more})"

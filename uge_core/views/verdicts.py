@@ -1,0 +1,426 @@
+"""What is shown of each attribute, as one of five verdicts with its figures: what a first page and a report begin with.
+
+For an embedding, and where there is one another "before" it:
+
+- **not usable**: it says nothing about links, so no other figure of it is a verdict (`views.rows.usable`).
+- **too few people**: the strongest attacker was not measured, has no interval, or one so wide (over 0.2) that neither a
+  leak nor its absence can be told.
+- **reduced**: the attacker's AUC is lower than before by a paired test (`views.separation`), on people hidden from
+  training. It *still leaks* as long as the next holds.
+- **leaks**: the lower bound of the AUC of the strongest attacker is above 0.5 + margin, 0.05 unless it is said otherwise.
+- **not shown**: none of these.
+
+People hidden from training are those whose values it did not see. Where an attribute was measured only on people
+whose values training saw, a leak is a leak, but less of it is no success: such a row never says reduced.
+
+Of one seed the interval is over the people tested. Of several it reaches over both: from the lower of the mean's end
+over seeds and the mean of the ends over people, to the higher of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from uge_core.audit.base import RowRecord
+from uge_core.runs.names import method_class
+from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
+from uge_core.views.points import COMPARED, Fold, Reading, folded, reading
+from uge_core.views.rows import (
+    Verdict,
+    as_shown,
+    audit_rows,
+    audited_attributes,
+    bounds,
+    lead_of,
+    matched_row,
+    matching_row,
+    usable,
+)
+from uge_core.views.separation import Measured, Separation, difference_words, separation
+from uge_core.views.words import rough
+
+MARGIN = 0.05
+WIDEST = 0.2
+Finding = Literal["leaks", "reduced", "not shown", "too few people", "not usable"]
+VERDICT_ICONS: Mapping[Finding, str] = {
+    "leaks": "visibility",
+    "reduced": "trending_down",
+    "not shown": "visibility_off",
+    "too few people": "group_off",
+    "not usable": "block",
+}
+"""Of Material Symbols."""
+_POLICY_ORDER = ("fail", "not enough evidence", "pass")
+
+
+@dataclass(frozen=True)
+class Side:
+    """The strongest attacker on one embedding, and the embedding's link quality.
+
+    Attributes:
+        key: id of the run that stands for it.
+        label: method and lambda, with the number of seeds.
+        method: the method's name.
+        auc: with the interval over people, and over seeds where there are several; None where it was not measured.
+        hidden: measured on people hidden from training, or training reads no attribute.
+        quality: matched NDCG@10 of the same member, or the usual one where an audit has no other; None without.
+        usable: whether it says anything about links.
+    """
+
+    key: str
+    label: str
+    method: str
+    auc: Reading | None
+    hidden: bool
+    quality: Reading | None
+    usable: Verdict
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do next.
+
+    Attributes:
+        page: the page's file without its ending.
+        label: for a button.
+        why: one sentence.
+    """
+
+    page: str
+    label: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """One attribute's verdict.
+
+    Attributes:
+        attribute: whose.
+        treated: the embedding that the verdict is of was trained to hide it.
+        finding: one of five.
+        still_leaks: it is reduced, and leaks.
+        headline: the verdict in a few words.
+        sentence: the figures behind it, in plain words.
+        cost: what became of link quality; "" with one embedding.
+        details: how sure that is, by which test, n and floors, a sentence each.
+        before: the embedding that is compared with, or None.
+        now: the embedding that the verdict is of.
+        margin: how far above a coin the lower bound of a leak lies.
+        policy: what the rules of its policy about this attribute say together, or "".
+        policy_words: the rules that were not kept, or all, with the policy's name; "" without.
+        step: what to do next.
+    """
+
+    attribute: str
+    treated: bool
+    finding: Finding
+    still_leaks: bool
+    headline: str
+    sentence: str
+    cost: str
+    details: tuple[str, ...]
+    before: Side | None
+    now: Side
+    margin: float
+    policy: str
+    policy_words: str
+    step: Step
+
+
+def cards(
+    store: RunStore, before: str | None, after: str | None, *, margin: float = MARGIN, attributes: Sequence[str] = ()
+) -> tuple[Card, ...]:
+    """A card for each attribute that was audited of an embedding, treated ones first.
+
+    Args:
+        store: the run store.
+        before: id of a run, which stands for all that differ from it in their seed alone; or None.
+        after: the same of the embedding that the verdict is of; None takes `before`.
+        margin: how far above a coin the lower bound of a leak lies.
+        attributes: these alone, in this order; none takes all.
+
+    Raises:
+        RunNotFound: no such run.
+    """
+    ids = [i for i in dict.fromkeys((before, after)) if i]
+    asked = [store.load(i) for i in ids]
+    data = {run.dataset["fingerprint"] for run in asked}
+    light = [r for r in store.list(audits=False) if r.audited and r.dataset["fingerprint"] in data]
+    sides = [fold for i in ids if (fold := folded(light + [r for r in asked if r.id not in {x.id for x in light}], i))]
+    whole = {run.id: run for run in store.list(only=[i for fold in sides for i in fold.ids])}
+    sides = [Fold(f.label, tuple(whole.get(r.id, r) for r in f.runs)) for f in sides]
+    return (
+        judged(store, sides[0] if len(sides) > 1 else None, sides[-1], margin=margin, attributes=attributes)
+        if sides
+        else ()
+    )
+
+
+def judged(
+    store: RunStore, before: Fold | None, now: Fold, *, margin: float = MARGIN, attributes: Sequence[str] = ()
+) -> tuple[Card, ...]:
+    """The same of runs that are at hand, with their rows."""
+    treated = list(now.runs[0].config["sensitive"])
+    found = dict.fromkeys(a for run in now.runs for a in audited_attributes(run))
+    names = list(attributes) or sorted(found, key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
+    return tuple(_card(store, before, now, name, margin) for name in names)
+
+
+def _card(store: RunStore, before: Fold | None, now: Fold, attribute: str, margin: float) -> Card:
+    rows = [_leak_rows(fold, attribute) if fold else [] for fold in (before, now)]
+    first, second = _side(before, attribute, rows[0]), _side(now, attribute, rows[1])
+    assert second is not None
+    leak = separation(store, rows[0], rows[1]) if before else None
+    metric, quality_rows = _quality_rows([f for f in (before, now) if f], rows, attribute)
+    quality = separation(store, *quality_rows) if before and all(quality_rows) else None
+    finding, still = _finding(second, leak, margin)
+    like = before is None or all(before.runs[0].config.get(k) == now.runs[0].config.get(k) for k in COMPARED)
+    policy, policy_words = _policy(now, attribute)
+    treated = attribute in now.runs[0].config["sensitive"]
+    return Card(
+        attribute,
+        treated,
+        finding,
+        still,
+        _headline(attribute, finding, still),
+        _sentence(attribute, first, second, leak, finding),
+        _cost(first, second, leak if treated else None, quality, metric),
+        tuple(_details(attribute, second, leak, quality, metric, finding, margin, like)),
+        first,
+        second,
+        margin,
+        policy,
+        policy_words,
+        _step(finding, still, treated, before is not None),
+    )
+
+
+def _leak_rows(fold: Fold, attribute: str) -> list[Measured]:
+    """The strongest attacker's AUC of each seed, on people hidden from training where there is such a row."""
+    found = [(run, lead_of(audit_rows(run, metric="auc", attribute=attribute, attacker="worst"))) for run in fold.runs]
+    return [(run, row) for run, row in found if row is not None]
+
+
+def _side(fold: Fold | None, attribute: str, rows: Sequence[Measured]) -> Side | None:
+    if fold is None:
+        return None
+    shown = [as_shown(row, signed=run.signed) for run, row in rows]
+    hidden = bool(rows) and all(row["exposure"] != "seen" for _, row in rows)
+    ranked = [_ranked(run, attribute, row["exposure"])[1] for run, row in rows]
+    verdicts = [usable(run) for run in fold.runs]
+    worst = min(verdicts, key=lambda v: ("not usable", "not known", "usable").index(v.state))
+    return Side(
+        fold.key,
+        fold.label,
+        str(fold.runs[0].config["method"]),
+        over_people_and_seeds(shown),
+        hidden,
+        over_people_and_seeds(ranked),
+        worst,
+    )
+
+
+def over_people_and_seeds(rows: Sequence[RowRecord | None]) -> Reading | None:
+    """The rows of one figure's seeds as one, its interval over seeds and over people both."""
+    together = reading(rows)
+    if together is None or together.kind != "seeds":
+        return together
+    ok = [r for r in rows if r is not None and r["value"] is not None and r["evidence"] == "ok"]
+    ends = [b for r in ok if (b := bounds(r))]
+    if len(ends) < len(ok) or together.low is None or together.high is None:
+        return together
+    low = min(together.low, sum(e[0] for e in ends) / len(ends))
+    high = max(together.high, sum(e[1] for e in ends) / len(ends))
+    return replace(together, low=low, high=high)
+
+
+def _ranked(run: StoredRun, attribute: str, exposure: str | None) -> tuple[str, RowRecord | None]:
+    """Link quality of the same member: matched, else the usual one."""
+    if matched := matched_row(run.rows, attribute, exposure):
+        return "matched NDCG@10", matched
+    return "NDCG@10", matching_row(audit_rows(run, metric="ndcg_at_10", variant="held-out"), exposure)
+
+
+def _quality_rows(
+    folds: Sequence[Fold], rows: Sequence[Sequence[Measured]], attribute: str
+) -> tuple[str, list[list[Measured]]]:
+    """The link quality of both, by one metric; which it is."""
+    sides = [[(run, *_ranked(run, attribute, row["exposure"])) for run, row in side] for side in rows if side]
+    names = {name for side in sides for _, name, _ in side}
+    metric = "matched NDCG@10" if names == {"matched NDCG@10"} else "NDCG@10"
+    if metric == "NDCG@10":
+        sides = [
+            [
+                (run, metric, matching_row(audit_rows(run, metric="ndcg_at_10", variant="held-out"), row["exposure"]))
+                for run, row in side
+            ]
+            for side in rows
+            if side
+        ]
+    return metric, [[(run, row) for run, _, row in side if row is not None] for side in sides]
+
+
+def _finding(now: Side, leak: Separation | None, margin: float) -> tuple[Finding, bool]:
+    if not now.usable.counts:
+        return "not usable", False
+    auc = now.auc
+    if auc is None or auc.low is None or auc.high is None:
+        return "too few people", False
+    leaks = auc.low > 0.5 + margin
+    if now.hidden and leak is not None and leak.state == "lower":
+        return "reduced", leaks
+    if leaks:
+        return "leaks", False
+    return ("too few people" if auc.high - auc.low > WIDEST else "not shown"), False
+
+
+def _headline(attribute: str, finding: Finding, still: bool) -> str:
+    return {
+        "leaks": f"{attribute} leaks",
+        "reduced": f"{attribute}: reduced, {'still leaks' if still else 'no leak is shown any more'}",
+        "not shown": f"{attribute}: no leak is shown",
+        "too few people": f"{attribute}: too few people to tell",
+        "not usable": f"{attribute}: the embedding is not usable",
+    }[finding]
+
+
+def _sentence(attribute: str, before: Side | None, now: Side, leak: Separation | None, finding: Finding) -> str:
+    if finding == "not usable":
+        return f"{_capital(now.usable.why)}. What such an embedding does not give away is no success."
+    if now.auc is None:
+        return "Nobody could be attacked: too few people have a value."
+    said = (
+        f"Of two people with different values of {attribute}, the strongest attacker picks the right one "
+        f"{100 * now.auc.value:.1f} % of the time; a coin gets 50 %."
+    )
+    if before is None or before.auc is None or leak is None:
+        return said
+    change = {
+        "lower": "the fall is shown",
+        "higher": "the rise is shown",
+        "not shown": "no difference is shown",
+        "not comparable": "not compared",
+    }[leak.state]
+    return f"{said} Before it was {100 * before.auc.value:.1f} %: {change}."
+
+
+def _cost(before: Side | None, now: Side, leak: Separation | None, quality: Separation | None, metric: str) -> str:
+    if before is None or before.quality is None or now.quality is None or quality is None:
+        return ""
+    change = {
+        "lower": "the fall is shown",
+        "higher": "the rise is shown",
+        "not shown": "no difference is shown",
+        "not comparable": "not compared",
+    }[quality.state]
+    text = f"Link quality ({metric}) {before.quality.value:.3f} before, {now.quality.value:.3f} after: {change}."
+    if leak is not None and leak.state in ("not shown", "higher") and quality.state == "lower":
+        read = "more is read" if leak.state == "higher" else "no less is shown to be read"
+        return f"Nothing is gained: {read}, and links are ranked worse. {text}"
+    return text
+
+
+def _details(
+    attribute: str,
+    now: Side,
+    leak: Separation | None,
+    quality: Separation | None,
+    metric: str,
+    finding: Finding,
+    margin: float,
+    like: bool,
+) -> Iterator[str]:
+    """How sure it is, by which test, and what it does not say."""
+    if leak is not None and leak.state != "not comparable":
+        yield f"The attacker after and before: {difference_words(leak, 'people tested')}."
+    elif leak is not None:
+        yield f"The attacker after and before: {difference_words(leak, '')}."
+    if now.auc is not None:
+        over = "the people tested and the seeds" if now.auc.seeds > 1 else "the people tested, for one training seed"
+        n = "" if now.auc.n is None else f"n = {now.auc.n:,}; "
+        yield f"{_capital(n + '95 % intervals are over ' + over)}."
+    if now.auc is not None and not now.hidden:
+        yield "The people tested are not hidden from training, so that less of a leak would be no success."
+    if finding in ("not shown", "reduced", "leaks"):
+        yield f"A leak is a lower bound above {100 * (0.5 + margin):g} %. That none is shown is no proof that there is none."
+    if (
+        finding == "too few people"
+        and now.auc is not None
+        and now.auc.n
+        and now.auc.low is not None
+        and now.auc.high is not None
+    ):
+        need = now.auc.n * ((now.auc.high - now.auc.low) / WIDEST) ** 2
+        yield f"The interval is too wide to tell; about {rough(need)} people tested would suffice."
+    if now.quality is not None:
+        pays = "" if metric.startswith("matched") else f", which also pays for reading {attribute}"
+        floors = [
+            f"{name} {value:.3f}"
+            for name, value in (
+                ("a random order gives", now.quality.random),
+                ("the training degree alone gives", now.quality.degree),
+            )
+            if value is not None
+        ]
+        n = "" if now.quality.n is None else f"n = {now.quality.n:,}"
+        unit = "links" if metric.startswith("matched") else "people with links"
+        test = [] if quality is None else [difference_words(quality, unit)]
+        yield f"{_capital(metric)}{pays}: {', '.join(filter(None, (*test, n, *floors)))}."
+    if not like:
+        yield "The two embeddings also differ in backbone, size, split or epochs."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _policy(fold: Fold, attribute: str) -> tuple[str, str]:
+    """What its policy's rules about the attribute say, the worst of its seeds."""
+    verdicts: list[str] = []
+    broken: list[str] = []
+    names: list[str] = []
+    for run in fold.runs:
+        block: Mapping[str, Any] = (run.audit or {}).get("policy") or {}
+        rules = [
+            r
+            for r in block.get("rules", ())
+            if r.get("attribute") in (attribute, None) and r["verdict"] in _POLICY_ORDER
+        ]
+        names += [str(block["name"])] if rules else []
+        verdicts += [r["verdict"] for r in rules]
+        broken += [r["sentence"] for r in rules if r["verdict"] != "pass"]
+    if not verdicts:
+        return "", ""
+    verdict = next(v for v in _POLICY_ORDER if v in verdicts)
+    told = list(dict.fromkeys(broken))
+    more = f" {told[0]}" + (f" (and {len(told) - 1} more)" if len(told) > 1 else "") if told else ""
+    return verdict, f"{', '.join(dict.fromkeys(names))}: {verdict}.{more}"
+
+
+def _step(finding: Finding, still: bool, treated: bool, compared: bool) -> Step:
+    if finding == "not usable":
+        return Step(
+            "runs",
+            "Train it anew",
+            "An embedding that says nothing about links cannot be judged; a smaller λ or more epochs may help.",
+        )
+    if finding == "too few people":
+        return Step(
+            "data", "Look at the data", "More people with a value, or fewer and larger groups, narrow the interval."
+        )
+    if finding == "leaks" and not (treated and compared):
+        return Step(
+            "runs", "Train a method that hides it", "Nothing was done about this attribute in the embedding shown."
+        )
+    if finding == "leaks" or still:
+        return Step("tradeoff", "Look for a better λ", "The trade-off shows what less leakage costs.")
+    return Step("report", "Write the report", "The finding with its figures, limits and how to repeat it, in one file.")
+
+
+def method_color(side: Side) -> str:
+    """The colour that the method has in every figure."""
+    return method_class(side.method).color
