@@ -4,7 +4,7 @@ import streamlit as st
 
 import uge_core.dashboard as ui
 
-WHEN = {"": "not said", "before": "before seeing results", "after": "after seeing results"}
+WHEN = {"": "not said", "before": "before", "after": "after"}
 KINDS = {
     "html": ("HTML", "report.html", "text/html", "Text, tables and charts in one file for people."),
     "pdf": ("PDF", "report.pdf", "application/pdf", "The same, printed by the browser on this machine."),
@@ -61,7 +61,7 @@ with st.expander("Sign-off", icon=":material/signature:", expanded=True):
             help="Who decided from where on a leak is one, or wrote the rules below.",
         ),
         "threshold_when": left.segmented_control(
-            "It was set",
+            "Set before or after seeing results",
             list(WHEN),
             default="",
             required=True,

@@ -169,14 +169,3 @@ def settled() -> Callable[[Page], None]:
         )
 
     return wait
-
-
-@pytest.fixture(scope="session")
-def sample_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store as a first start leaves it."""
-
-    import uge_core.dashboard as ui
-
-    root = tmp_path_factory.mktemp("first") / "store"
-    assert ui.first_start(RunStore(root)), "sample_data has no town-audit.zip; make sample-audit makes it"
-    return root

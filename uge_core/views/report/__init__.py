@@ -229,9 +229,9 @@ def contents(
             "utf-8", "backslashreplace"
         ),
         "csv": lambda: lines().encode("utf-8-sig"),
-        "card": lambda: model_card(loaded, store, now.key, before=before, sheet=sheet, data=chosen["data"]).encode(
-            "utf-8", "backslashreplace"
-        ),
+        "card": lambda: model_card(
+            loaded, store, after or now.key, before=before, sheet=sheet, data=chosen["data"]
+        ).encode("utf-8", "backslashreplace"),
     }
 
 

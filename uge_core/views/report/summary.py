@@ -18,19 +18,20 @@ from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
 from uge_core.graph.suppression import SUPPRESSED
 from uge_core.runs.names import labels, method_class
 from uge_core.runs.stored_run import StoredRun
-from uge_core.views.fairness import GapView, fairness_view
-from uge_core.views.points import Fold, folds
+from uge_core.views.fairness import GapSide, GapView, fairness_view
+from uge_core.views.points import Fold, folds, gap_row
 from uge_core.views.report.drawing import Mark, Square, square, tradeoff_drawing
 from uge_core.views.rows import attacker_labels, attackers_tried, audited_attributes
 from uge_core.views.verdicts import Card, judged
-from uge_core.views.words import many, records
+from uge_core.views.words import interval, many, records
 
 if TYPE_CHECKING:
     from uge_core.runs.store import RunStore
     from uge_core.views.report import Sheet
 
-MOST_CARDS = 4
-MOST_LINES = 4
+MOST_CARDS, MOST_LINES = 4, 3
+"""Attributes that are drawn, and that have a line; of more than these together fewer are drawn, and more have a line."""
+FEW_CARDS, MANY_LINES = 2, 7
 MOST_MARKS = 10
 MOST_GROUPS = 5
 BADGES: Mapping[str, str] = {
@@ -49,7 +50,7 @@ SECTIONS: Mapping[str, str] = {
     "settings": "Settings and versions",
 }
 """Parts of the appendix that may be left out; the runs with their hashes always stand there."""
-_LONGEST = {"title": 90, "author": 60, "role": 60, "purpose": 420, "remarks": 220, "threshold_by": 60}
+_LONGEST = {"title": 90, "author": 60, "role": 60, "purpose": 400, "remarks": 170, "threshold_by": 60}
 _ORDER = ("leaks", "not usable", "reduced", "too few people", "not shown")
 _MISSING = {
     "exclude": "people without a value of an attribute are left out of that attribute",
@@ -82,7 +83,7 @@ class Judgement:
     Attributes:
         label: which.
         verdict: pass, fail or not enough evidence; the worst of its seeds.
-        rules: verdict and sentence of each rule of the first seed with that verdict.
+        rules: verdict and sentence of each rule of the first seed with that verdict, failed ones first.
     """
 
     label: str
@@ -147,9 +148,9 @@ class Summary:
         """There is so much to say that the two pages need smaller letters."""
         words = sum(len(t) for t in (*self.shortened.values(), *(text for _, text in self.facts)))
         words += sum(len(c.sentence + c.cost + "".join(c.details[:1]) + c.now.label) for c in self.cards)
-        words += sum(len(s) for j in self.judgements[-1:] for _, s in j.rules[:2])
         groups = max((len(m.lines) for m in self.maps), default=0)
-        return words + 60 * len(self.lines) > 2200 or groups > 4 or len(self.marks) > 9
+        crowded = groups > 4 or len(self.marks) > 9 or bool(self.judgements)
+        return crowded or words + 60 * len(self.lines) > 2200
 
 
 def report_rows(runs: Sequence[StoredRun]) -> tuple[Fold, ...]:
@@ -204,12 +205,13 @@ def summary(
     cards = tuple(sorted(cards, key=lambda c: (c.attribute != attribute, not c.treated, _ORDER.index(c.finding))))
     cards = tuple(map(_short, cards))
     lead = cards[0]
+    drawn, lined = (MOST_CARDS, MOST_LINES) if len(cards) <= MOST_CARDS + MOST_LINES else (FEW_CARDS, MANY_LINES)
     here = [row for row in rows if row.runs[0].dataset["fingerprint"] == now.runs[0].dataset["fingerprint"]]
     marks = tuple(_marks(here, first, now, lead.attribute))
     view = fairness_view(
         store, metric="dp", attribute=lead.attribute, before=(first or now).key, after=now.key if first else None
     )
-    shown, caption = _maps(view, [row for row in (first, now) if row])
+    shown, caption = _maps(view, [row for row in (first, now) if row], kept)
     judgements, policy = _judgements([row for row in (first, now) if row], kept)
     digest = _digest([str(r["sha256"]) for r in kept.values()])
     texts = {name: str(getattr(sheet, name)) for name in _LONGEST}
@@ -218,7 +220,7 @@ def summary(
     if marks:
         chart = tradeoff_drawing(
             marks,
-            across=f"AUC of the strongest attacker on {cut(lead.attribute, 24)} (left is better)",
+            across=f"AUC, {cut(lead.attribute, 20)} (left is better)",
             up=f"{quality} (up is better)",
             coin=True,
             alt=" ".join(f"{m.letter}, {m.label}: AUC {m.x.value:.3f}, link quality {m.y.value:.3f}." for m in marks),
@@ -228,9 +230,9 @@ def summary(
         first,
         now,
         lead,
-        cards[:MOST_CARDS],
-        cards[MOST_CARDS : MOST_CARDS + MOST_LINES],
-        max(0, len(cards) - MOST_CARDS - MOST_LINES),
+        cards[:drawn],
+        cards[drawn : drawn + lined],
+        max(0, len(cards) - drawn - lined),
         tuple(_facts(now, kept, sheet, lead)),
         marks,
         chart,
@@ -262,9 +264,12 @@ def _short(card: Card) -> Card:
 
 
 def cut(text: str, most: int) -> str:
-    """The text's beginning where it is long, in whole words."""
+    """The text's beginning where it is long, in whole words where there are some."""
     text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 2].rpartition(" ")[0][-most:] + " ..."
+    if len(text) <= most:
+        return text
+    whole = text[: most - 1].rpartition(" ")[0]
+    return (whole if len(whole) > most / 2 else text[: most - 1]) + "…"
 
 
 def _marks(rows: Sequence[Fold], before: Fold | None, now: Fold, attribute: str) -> Iterator[Mark]:
@@ -280,7 +285,9 @@ def _marks(rows: Sequence[Fold], before: Fold | None, now: Fold, attribute: str)
             yield Mark(next(letters), row.label, color, side.auc, side.quality, role, side.usable.counts)
 
 
-def _maps(view: GapView | None, rows: Sequence[Fold]) -> tuple[tuple[HeatMap, ...], str]:
+def _maps(
+    view: GapView | None, rows: Sequence[Fold], kept: Mapping[str, Mapping[str, Any]]
+) -> tuple[tuple[HeatMap, ...], str]:
     if view is None or view.table.empty:
         return (), "Demographic parity was not measured of these embeddings."
     told = records(view.table)
@@ -304,13 +311,18 @@ def _maps(view: GapView | None, rows: Sequence[Fold]) -> tuple[tuple[HeatMap, ..
             return replace(made, style="", text=f"{made.text} (thin)") if thin else made
 
         lines = [
-            (cut(a, 14), tuple(cell(a, b) if i <= j else Square("", "") for i, b in enumerate(shown)))
+            (cut(a, 12), tuple(cell(a, b) if i <= j else Square("", "") for i, b in enumerate(shown)))
             if several
-            else (cut(a, 14), (cell(a, None),))
+            else (cut(a, 12), (cell(a, None),))
             for j, a in enumerate(shown)
         ]
         maps.append(
-            HeatMap(side.label, tuple(cut(g, 10) for g in shown) if several else (), tuple(lines), f"{side.sentence}")
+            HeatMap(
+                side.label,
+                tuple(cut(g, 9) for g in shown) if several else (),
+                tuple(lines),
+                _gap_words(side, gap_row(kept[side.run_id]["rows"], view.attribute, view.metric, view.form)),
+            )
         )
     counted = [int(n) for s in ("before", "after")[: len(view.sides)] for n in view.table[f"{s}_n"] if n]
     n = f"; n from {min(counted):,} to {max(counted):,} pairs a cell" if counted else ""
@@ -326,6 +338,16 @@ def _maps(view: GapView | None, rows: Sequence[Fold]) -> tuple[tuple[HeatMap, ..
     )
 
 
+def _gap_words(side: GapSide, row: Mapping[str, Any] | None) -> str:
+    """The largest gap with interval, floors and verdict."""
+    if row is None or row["value"] is None:
+        return "Not enough evidence for a gap."
+    floors = ((", by chance", row["floor_random"]), (", of the training degree alone", row.get("floor_degree")))
+    beside = "".join(f"{name} {value:.3f}" for name, value in floors if value is not None)
+    p = "" if row["p_value"] is None else f" (p = {row['p_value']:.2g})"
+    return f"Largest gap {row['value']:.3f}{interval(row['ci_low'], row['ci_high'])}{beside}: {side.verdict}{p}."
+
+
 def _judgements(rows: Sequence[Fold], kept: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[Judgement, ...], str]:
     """What the policy blocks of the records say, where they have one."""
     out, names = [], []
@@ -334,7 +356,9 @@ def _judgements(rows: Sequence[Fold], kept: Mapping[str, Mapping[str, Any]]) -> 
         if blocks:
             worst = next(b for v in ("fail", "not enough evidence", "pass") for b in blocks if b["verdict"] == v)
             names += [str(b["name"]) for b in blocks]
-            rules = tuple((str(r["verdict"]), str(r["sentence"])) for r in worst["rules"])
+            order = ("fail", "not enough evidence", "pass")
+            ranked = sorted(worst["rules"], key=lambda r: order.index(r["verdict"]) if r["verdict"] in order else 3)
+            rules = tuple((str(r["verdict"]), str(r["sentence"])) for r in ranked)
             out.append(Judgement(row.label, str(worst["verdict"]), rules))
     return tuple(out), ", ".join(dict.fromkeys(names))
 
@@ -393,7 +417,7 @@ def _sure(lead: Card, now: Fold) -> Iterator[str]:
 
 def _untested(now: Fold, cards: Sequence[Card], rows: Sequence[Fold]) -> Iterator[str]:
     config = now.runs[0].config
-    names = ", ".join(cut(c.attribute, 20) for c in cards[:8]) + (f" and {len(cards) - 8} more" if cards[8:] else "")
+    names = ", ".join(cut(c.attribute, 16) for c in cards[:6]) + (f" and {len(cards) - 6} more" if cards[6:] else "")
     yield f"Attributes besides {names}; any other may be readable."
     run = now.runs[0]
     tried = set(attackers_tried(run, cards[0].attribute).split(", "))
