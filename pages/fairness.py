@@ -20,36 +20,67 @@ if not state["frame_attribute"]:
     st.stop()
 
 
-def draw(view: ui.GapView) -> None:
-    """One metric: the sentences, the maps or bars, the table."""
-    for letter, side in zip("AB", view.sides, strict=False):
-        icon = {"more than chance": "difference", "not distinguishable from chance": "drag_handle"}.get(
-            side.verdict, "question_mark"
+ICONS = {"more than chance": "difference", "not distinguishable from chance": "drag_handle"}
+MAP_CONFIG = {**ui.CHART_CONFIG, "displayModeBar": False}  # it would lie on the first row
+
+
+def one_map(view: ui.GapView, name: str, label: str) -> None:
+    with st.container(key=f"{view.metric}-{name}", width="content"):
+        st.markdown(f"**{plain(label)}**")
+        st.plotly_chart(
+            ui.gap_map(view, name, dark=dark),
+            config=MAP_CONFIG,
+            alt=view.alt[name],
+            key=f"{view.metric} {name}",
+            width=ui.map_size(view)[0],
         )
-        st.markdown(f":material/{icon}: **{letter}: {plain(side.label)}, {side.verdict}.** {plain(side.sentence)}")
-    if view.change:
-        st.markdown(f":material/compare_arrows: {plain(view.change)}")
-    if view.others:
-        st.markdown(f"The same gap otherwise. {plain(' '.join(view.others))}")
+
+
+def maps(view: ui.GapView) -> None:
+    """Up to four groups side by side, where that has room; else one at a time."""
+    labels = {
+        "before": f"A: {view.sides[0].label}",
+        "after": f"B: {view.sides[-1].label}",
+        "difference": "B minus A, on the same scale",
+    }
+    shown = {name: labels[name] for name in view.alt}
+    with st.container(horizontal=True, key=f"maps-{view.metric}"):
+        if len(view.groups) <= 4:
+            for name, label in shown.items():
+                one_map(view, name, label)
+            return
+        name = st.segmented_control(
+            "Map",
+            list(shown),
+            default="after" if "after" in shown else "before",
+            required=True,
+            format_func={"before": "A", "after": "B", "difference": "B minus A"}.__getitem__,
+            key=f"map_{view.metric}",
+            bind="query-params",
+            label_visibility="collapsed",
+        )
+        one_map(view, name if name in shown else next(iter(shown)), shown.get(name, next(iter(shown.values()))))
+
+
+def draw(view: ui.GapView) -> None:
+    """One metric: the picture, then what it says, folded, and the table."""
     if view.layout == "map":
-        names = list(view.alt)
-        columns = st.columns(len(names)) if len(view.groups) <= 5 else [st.container() for _ in names]
-        for name, column in zip(names, columns, strict=True):
-            with column:
-                titles = {"before": f"A: {view.sides[0].label}", "after": f"B: {view.sides[-1].label}"}
-                st.markdown(f"**{plain(titles.get(name, 'B minus A'))}**")
-                st.plotly_chart(
-                    ui.gap_map(view, name, dark=dark),
-                    config=ui.CHART_CONFIG,
-                    alt=view.alt[name],
-                    key=f"{view.metric} {name}",
-                )
+        maps(view)
     elif view.layout == "bars":
         st.plotly_chart(
             ui.gap_bars(view, dark=dark), config=ui.CHART_CONFIG, alt=" ".join(view.alt.values()), key=view.metric
         )
-    for words in (view.caption, *view.remarks):
-        st.caption(plain(words))
+    for letter, side in zip("AB", view.sides, strict=False):
+        icon = ICONS.get(side.verdict, "question_mark")
+        st.markdown(f":material/{icon}: **{letter}, {side.verdict}.** {plain(side.sentence)}")
+    if view.change:
+        st.markdown(f":material/compare_arrows: {plain(view.change)}")
+    if view.others:
+        st.caption(f"The same gap measured otherwise. {plain(' '.join(view.others))}")
+    with st.expander("What is drawn", icon=":material/notes:"):
+        for words in (view.caption, *view.remarks):
+            if words:
+                st.caption(plain(words))
     if view.layout == "none":
         return
     with st.expander("Show table", icon=":material/table:", expanded=view.ranked or view.layout == "table"):
@@ -70,15 +101,16 @@ forms = ui.gap_forms(store, attribute=attribute, before=before, after=after)
 form = next(iter(forms))
 if len(forms) > 1:
     form = st.segmented_control(
-        "Gaps of",
+        "Measured as",
         list(forms),
         default=form,
         required=True,
         format_func=lambda f: forms[f],
         key="gaps",
         bind="query-params",
-        help="Calibrated: probabilities fitted to links that training did not see. First ten: who is recommended to "
-        "whom. No scaling of the vectors changes either. Raw: the paper's, which shorter vectors alone make smaller.",
+        help="Mean: of probabilities fitted to links that training did not see. Thresholded: the share of pairs predicted "
+        "as links. First ten: who is recommended to whom. Relative: how far one pair of groups' scores stand out from the "
+        "others'. No scaling of the vectors changes these. Raw: the paper's, which shorter vectors alone make smaller.",
     )
 views = {
     metric: ui.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after, form=form)

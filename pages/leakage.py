@@ -4,7 +4,9 @@ import streamlit as st
 
 import uge_core.dashboard as ui
 
-EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
+EXPOSURES = {"unseen": "People hidden from training", "seen": "People training saw"}
+ORDERS = {"method": "By method", "least": "Least read first"}
+PICTURES = {"grid": "Side by side", "list": "As a list"}
 
 st.title("Leakage")
 st.write("How well can an attacker read an attribute out of each run's embedding?")
@@ -28,7 +30,7 @@ exposure = row.segmented_control(
     format_func=lambda e: EXPOSURES[e],
     key="exposure",
     bind="query-params",
-    help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method "
+    help="Hidden: training did not see the tested people's values. Saw: it may have, as in the paper, and a method "
     "that did looks better than it is.",
 )
 attacker = row.segmented_control(
@@ -50,15 +52,26 @@ metric = row.segmented_control(
     key="metric",
     bind="query-params",
 )
-everything = st.toggle(
-    "All attributes", key="all", bind="query-params", help="Not only the audited one of the sidebar."
+order = row.segmented_control(
+    "Order",
+    list(ORDERS),
+    default="method",
+    required=True,
+    format_func=ORDERS.__getitem__,
+    key="order",
+    bind="query-params",
 )
-here = [r for r in choices.runs if r in st.session_state["frame_runs"]]
+everything = st.toggle(
+    "All attributes", key="all", bind="query-params", help="Not only the audited one that is chosen above."
+)
+here = [r for r in choices.runs if set(choices.ids[r]) & set(st.session_state["frame_runs"])]
 if not set(st.session_state.get("run", here)) <= set(here):
     st.session_state["run"] = here  # another data set was chosen
-with st.expander("Runs", icon=":material/filter_list:"):
+with st.expander(
+    f"Methods shown: {len(st.session_state.get('run', here))} of {len(here)}", icon=":material/filter_list:"
+):
     runs = st.multiselect(
-        "Runs",
+        "Methods",
         here,
         default=here,
         format_func=lambda r: ui.visible(choices.runs.get(r) or str(r)),
@@ -68,19 +81,37 @@ with st.expander("Runs", icon=":material/filter_list:"):
     )
 
 if not runs:
-    st.info("Choose at least one run.", icon=":material/info:")
+    st.info("Choose at least one method.", icon=":material/info:")
     st.stop()
 attributes = None if everything else [st.session_state["frame_attribute"]]
-view = ui.leakage_view(store, exposure=exposure, attacker=attacker, metric=metric, runs=runs, attributes=attributes)
+view = ui.leakage_view(
+    store,
+    exposure=exposure,
+    attacker=attacker,
+    metric=metric,
+    runs=[i for r in runs for i in choices.ids[r]],
+    attributes=attributes,
+    order=order,
+)
 st.header(ui.plain_text(view.title))
 for remark in view.remarks if view.table.empty else ():
     st.caption(ui.plain_text(remark))
 if len(view.table):
+    draw = ui.leakage_figure
+    if view.table["attribute"].nunique() > 1:
+        picture = st.segmented_control(
+            "Picture",
+            list(PICTURES),
+            default="grid",
+            required=True,
+            format_func=PICTURES.__getitem__,
+            key="picture",
+            bind="query-params",
+            help="The list has every figure in words, and fits a phone.",
+        )
+        draw = ui.leakage_grid if picture == "grid" else ui.leakage_figure
     st.plotly_chart(
-        ui.leakage_figure(view, dark=st.context.theme.type == "dark"),
-        config=ui.CHART_CONFIG,
-        alt=view.alt,
-        key="leakage",
+        draw(view, dark=st.context.theme.type == "dark"), config=ui.CHART_CONFIG, alt=view.alt, key="leakage"
     )
     for words in (view.caption, *view.remarks):
         st.caption(ui.plain_text(words))

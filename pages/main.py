@@ -10,22 +10,24 @@ import uge_core.dashboard as ui
 
 FRAME = ("data", "attribute", "before", "after")
 RUNS = ("before", "after")
-WIDTHS = {"data": 150, "attribute": 150, "before": 270, "after": 270, "seed": 90}
+WIDTHS = {"data": 140, "attribute": 140, "before": 250, "after": 250, "seed": 84}
 PICKERS = {
     "": "rows",
     "leakage": "rows",
-    "tradeoff": "rows",
+    "tradeoff": "ringed",
     "report": "rows",
     "fairness": "one",
     "projection": "one",
     "whatif": "one",
 }
-"""Pages that are about the runs chosen above them, and those of them that show one run of several seeds at a time."""
+"""Pages that are about the runs chosen above them. Some show one run of several seeds at a time; on one, run B is
+chosen in its chart."""
 # The dark theme's blue is readable as text; what Streamlit writes on it in white is not.
 # Streamlit leaves six lines above a page; prose is read best at some seventy-five characters a line.
 LAYOUT = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.6rem; }
 [data-testid="stMainBlockContainer"] :is(p, li) { max-width: 75ch; }
+[class*="st-key-maps-"] { overflow-x: auto; }
 </style>"""
 ON_BLUE = """<style>
 [data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled p, [data-tag], [data-tag] * { color: #0E1117 !important; }
@@ -44,8 +46,9 @@ def choose(store: ui.RunStore, drawn: str) -> None:
     rows = state.get("frame_rows", {})
     asked: dict[str, str | None] = {}
     for name in FRAME:
-        url, picked = st.query_params.get(name), state.get(f"pick_{name}")
-        shown = written.get(name)
+        url, shown = st.query_params.get(name), written.get(name)
+        # A page without this picker has forgotten what was picked.
+        picked = state.get(f"pick_{name}", rows.get(name) if name in RUNS else shown)
         # A picker of runs holds a row; which of its runs is shown stays as long as the row does.
         kept = shown if name in RUNS and picked == rows.get(name) else picked
         asked[name] = url if url is not None and url != shown else kept
@@ -70,6 +73,8 @@ def choose(store: ui.RunStore, drawn: str) -> None:
             continue
         if st.query_params.get(name) != value:
             st.query_params[name] = value
+        if drawn == "ringed" and name == "after":
+            continue  # chosen on the page
         if drawn:
             state[f"pick_{name}"] = state["frame_rows"].get(name, value)
             words = {key: ui.visible(text) for key, text in labels.items()}

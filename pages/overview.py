@@ -137,6 +137,8 @@ else:
         for card, column in zip(summary.cards[first : first + 2], st.columns(2), strict=False):
             with column:
                 draw(card)
+    if not summary.cards:
+        st.info("The audited runs' data have no attribute of people, so nothing can be read.", icon=":material/info:")
     st.caption(
         "Verdicts are of run B, beside run A, both chosen above. Low leakage under these attackers is no proof that "
         "nothing can be read."

@@ -7,7 +7,7 @@ import streamlit as st
 
 import uge_core.dashboard as ui
 
-EXPOSURES = {"unseen": "Unseen values", "seen": "Seen values"}
+EXPOSURES = {"unseen": "People hidden from training", "seen": "People training saw"}
 AHEAD = 1.0  # seconds that drawing ahead for the slider may take
 QUALITIES = {"matched": "Matched", "degree": "Degree-matched", "usual": "Usual"}
 METRICS = {name: ui.TRADEOFF_METRICS[name] for name in ("auc", "micro_f1", "normalised")}
@@ -34,21 +34,56 @@ def live_slider() -> Any:
     return st.components.v2.component("uge_lambda", html=assets["html"], css=assets["css"], js=assets["js"])
 
 
+def become_b(series: str, lam: float | None) -> None:
+    """Run B, the method, λ, a click and the address are one choice: what is measured there becomes run B."""
+    run = state["tradeoff_runs"].get((series, lam)) or state["tradeoff_runs"].get((series, None))
+    if run:
+        state["frame_after"] = state["tradeoff_of"] = st.query_params["after"] = run
+        state["frame_written"]["after"] = run
+
+
 def pick() -> None:
     """A click on a measured point chooses its method and lambda."""
     turn = state.get("tradeoff_turn", 0)
     points = state[f"tradeoff {turn}"].selection.points
-    if points and points[0].get("customdata") and points[0]["customdata"][5] is not None:
-        state["method"] = points[0]["customdata"][6]
-        state["lambda"] = state["lambda_live"] = points[0]["customdata"][5]
+    if points and points[0].get("customdata"):
+        series, lam = points[0]["customdata"][6], points[0]["customdata"][5]
+        state["method"] = series
+        if lam is not None:
+            state["lambda"] = state["lambda_live"] = lam
+        become_b(series, lam)
     # A chart of its own for the next click: the same point can be clicked again, and none stays faded.
     state["tradeoff_turn"] = turn + 1
+
+
+def moved() -> None:
+    """Another method, or another lambda of it."""
+    become_b(state["method"], state.get("lambda", state.get("lambda_live")))
 
 
 def follow() -> None:
     """Where the live slider was let go."""
     state["lambda"] = state["lambda_live"] = state["live"].lam
     st.query_params["lambda"] = str(state["live"].lam)
+    moved()
+
+
+def settle(view: ui.TradeoffView) -> None:
+    """The method and λ of run B, where that was chosen elsewhere; a λ in an address wins over its run's."""
+    state["tradeoff_runs"] = {(p.series, p.lam): p.runs[0].id for p in view.points}
+    point = view.point_of(state["frame_after"])
+    first = "tradeoff_of" not in state
+    if point and state.get("tradeoff_of") != state["frame_after"]:
+        state["method"] = point.series
+        asked = st.query_params.get("lambda") if first else None
+        lam = next((v for v in view.lambdas if asked is not None and str(v) == asked), point.lam)
+        if lam is not None:
+            state["lambda"] = state["lambda_live"] = lam
+            if lam != point.lam:
+                become_b(point.series, lam)
+    state["tradeoff_of"] = state["frame_after"]
+    if state.get("method") not in view.all_series:
+        state["method"] = next(iter(view.series or view.all_series))
 
 
 @st.cache_data(max_entries=500, show_spinner=False)
@@ -85,23 +120,30 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
     `figure` stays as it is then, so that the browser does not draw it again: the ring is shown by a style sheet.
     """
     chosen = None
-    if view.series:
+    if view.all_series:
         left, middle, right = st.columns([3, 6, 2], vertical_alignment="bottom")
         series = left.selectbox(
-            "Method", view.series, format_func=ui.visible, key="method", help="The methods that have a λ."
+            "Method",
+            view.all_series,
+            format_func=ui.visible,
+            key="method",
+            on_change=moved,
+            help="With its λ this is run B, here and on every other page.",
         )
-        live = right.toggle(
+        slides = series in view.series
+        live = slides and right.toggle(
             "Live",
             key="live_on",
             bind="query-params",
             help="Numbers and curve follow the slider while it is dragged; the charts below when it is let go.",
         )
+        lam = None
         if live:
             lam = state.setdefault("lambda_live", state.get("lambda", view.lambdas[0]))
             data = ui.live_data(view, series, lam)
             live_slider()(data=data, key="live", on_lam_change=follow)
             lam = data["points"][data["chosen"]]["lam"]
-        else:
+        elif slides:
             state.pop("lambda_live", None)
             if state.get("lambda") not in view.lambdas:
                 state.pop("lambda", None)
@@ -110,6 +152,7 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
                 view.lambdas,
                 key="lambda",
                 bind="query-params",
+                on_change=moved,
                 format_func=lambda v: f"{v:g}",
                 help="Snaps to trained values; nothing between them is made up. Arrow keys move it.",
             )
@@ -125,8 +168,9 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
             st.markdown(plain(chosen.sentence))
         elif not chosen.point:
             st.info(plain(chosen.sentence), icon=":material/model_training:")
-        with st.popover("Train another λ", icon=":material/model_training:"):
-            train_another(view, series, lam if not chosen.point else None)
+        if slides:
+            with st.popover("Train another λ", icon=":material/model_training:"):
+                train_another(view, series, lam if not chosen.point else None)
     with st.container(key="tradeoff_chart"):
         st.plotly_chart(
             figure,
@@ -136,7 +180,7 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
             on_select=pick,
             selection_mode="points",
         )
-    st.caption(plain(f"{view.caption} Ring: the chosen λ. A click on a point chooses it."))
+    st.caption(plain(f"{view.caption} Ring: the chosen λ. A click on a point makes it run B."))
     for remark in view.remarks:
         st.caption(plain(remark))
     if chosen and chosen.point:
@@ -205,7 +249,7 @@ exposure = row.segmented_control(
     format_func=lambda e: EXPOSURES[e],
     key="on",
     bind="query-params",
-    help="Unseen: training did not see the tested people's values. Seen: it may have, as in the paper, and a method "
+    help="Hidden: training did not see the tested people's values. Saw: it may have, as in the paper, and a method "
     "that did looks better than it is.",
 )
 quality = row.segmented_control(
@@ -245,6 +289,7 @@ for words in view.remarks if view.table.empty else ():
     st.caption(plain(words))
 if len(view.table):
     dark = st.context.theme.type == "dark"
+    settle(view)
     explore(view, ui.tradeoff_figure(view, rings=True, dark=dark), dark)
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(ui.visible_cells(view.table), hide_index=True, alt=view.alt)

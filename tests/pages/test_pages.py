@@ -19,7 +19,7 @@ from uge_core.runs.names import method_class
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {
-    "overview.py": "Overview",
+    "overview.py": "UGE audit",
     "data.py": "Data",
     "leakage.py": "Leakage",
     "fairness.py": "Fairness",
@@ -74,11 +74,16 @@ def test_overview_lists_runs_beside_the_floors(app: AppTest, seeded: Path, monke
     assert set(treated["Attribute"]) == {"city"} and set(treated["Exposure"]) == {"unseen"}
     words = " ".join(m.value for m in app.markdown)
     assert "matched NDCG@10" in table and set(table["Usable"]) <= {"yes", "no", "not known"}
+    # A card for each attribute: a verdict, its picture with n and floors, and what to do next.
+    headlines = [s.value for s in app.subheader]
+    pictures = [h.proto.body for h in app.get("html") if "uge-gauge" in h.proto.body]
+    assert len(headlines) == len(pictures) == 3 and ": city" in headlines[0]
+    assert all('aria-label="AUC of the strongest attacker' in p and "0.5, a coin" in p for p in pictures)
+    links = [p.proto.label for p in app.get("page_link")]
     if set(table["Usable"]) == {"no"}:
-        assert "**city**: no run has a usable embedding" in words and "**Not usable**: " in words
+        assert all("not usable" in h for h in headlines) and links.count("Train it anew") == 3
     else:
-        assert "**city**: given two people with different values" in words
-        assert "n = " in words and "A coin gets 50 %" in words
+        assert "a coin gets 50 %" in words and all("n = " in p for p in pictures)
 
 
 def test_overview_shows_what_is_not_audited(app: AppTest, store_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,16 +96,14 @@ def test_overview_shows_what_is_not_audited(app: AppTest, store_copy: Path, monk
     assert app.dataframe[1].value["Status"].tolist() == ["interrupted"]
 
 
-def test_leakage_draws_bars_with_floors(app: AppTest, seeded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leakage_draws_dots_with_floors(app: AppTest, seeded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UGE_STORE", str(seeded))
     opened(app, "leakage.py")
     assert not app.info
     (chart,) = app.get("plotly_chart")
     traces = json.loads(chart.proto.spec)["data"]
-    bars = [t for t in traces if t["type"] == "bar"]
-    assert {t["name"] for t in bars} >= {"No debiasing", "UGE-C λ 0.5 · city"}
-    assert all(0 <= t["x"][0] <= 1 for t in bars)
-    assert {t["name"] for t in traces if t["type"] == "scatter"} == {"majority", "random", "numbers"}
+    assert {t["name"] for t in traces} >= {"No debiasing", "UGE-C λ 0.5 · city", "majority", "random", "numbers"}
+    assert {t["type"] for t in traces} == {"scatter"}
     assert "city, No debiasing: " in chart.proto.alt and "majority" in chart.proto.alt
     before = json.loads(chart.proto.spec)["data"]
     app.button_group(key="metric").set_value("micro_f1").run()

@@ -9,7 +9,7 @@ from test_overview_leakage import check, leak, matched, row, usual
 from uge_core.explore.comparison import paired_path
 from uge_core.files import sealed
 from uge_core.runs.store import RunStore
-from uge_core.views.comparison import HIGHER, LOWER, OTHERS, SAME, comparison_view
+from uge_core.views.comparison import HIGHER, LOWER, NO_BITS, OTHERS, SAME, comparison_view
 
 CONFIG = {"lambda": None, "backbone": "gcn", "seed": 0, "split_seed": 0, "epochs": 1}
 DATA = {"name": "town", "fingerprint": "f", "num_nodes": 9, "num_edges": 9, "source": {"spec": "x"}}
@@ -104,3 +104,10 @@ def test_pairs_of_an_earlier_version_are_not_held_beside_audits_of_this_one(stor
     assert not comparison_view(store, "a1", "b2").paired
     paired(store, [], audit_version=3)
     assert comparison_view(store, "a1", "b2").paired
+
+
+def test_bits_of_a_badly_calibrated_attacker_are_no_fall(store: RunStore) -> None:
+    bits = {"metric": "usable_bits", "attribute": "city", "attacker": "worst"}
+    add(store, "a1", "none", [row(value=0.133, ci_low=0.1, ci_high=0.16, **bits)])
+    add(store, "b2", "none", [row(value=-0.0003, ci_low=-0.01, ci_high=0.01, **bits)])
+    assert comparison_view(store, "a1", "b2").full["Shows"].tolist() == [NO_BITS]

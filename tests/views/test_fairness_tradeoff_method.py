@@ -330,8 +330,8 @@ def test_nothing_is_made_up_between_measured_lambdas(seeded: Path) -> None:
     assert all(
         f">{v:.3f}{interval(low, high)}<" in drawn for v, low, high in of[["value", "ci_low", "ci_high"]].to_numpy()
     )
-    widths = [float(w) for w in re.findall(r'class="bar" style="width: ([\d.]+)%', drawn)]
-    assert np.allclose(widths, 100 * of["value"], atol=0.01)
+    places = [float(w) for w in re.findall(r'class="dot" style="left: ([\d.]+)%', drawn)]
+    assert np.allclose(places, 200 * (of["value"].clip(lower=0.5) - 0.5), atol=0.01)  # from a coin to certain
     assert (
         drawn.count('class="cross"') == of["random"].notna().sum()
         and drawn.count('class="tick"') == of["majority"].notna().sum()
@@ -532,10 +532,7 @@ def test_each_form_of_a_gap_is_shown_as_what_it_is(store: RunStore) -> None:
         and view.form == "calibrated"
         and "Chance alone would give about 0.020, the training degree alone gives 0.030." in (view.sides[0].sentence)
     )
-    assert view.others == (
-        "First ten recommendations: 0.300 with No debiasing.",
-        "Raw scores (the paper's): 0.010 with No debiasing.",
-    )
+    assert view.others == ("First ten: 0.300 with No debiasing.", "Raw (the paper's): 0.010 with No debiasing.")
     ten = fairness_view(store, metric="dp", form="top-10", **given)
     assert ten and ten.directed and ten.sides[0].extremes == (("A", "A"),)
     assert "Largest gap 0.300: lists of A people give 80.0% of their slots to A, who are 50.0% of people." in (
@@ -821,7 +818,7 @@ def test_one_point_is_not_the_best_of_any(store: RunStore) -> None:
     add(store, "b2", [leak(0.7, exposure="seen"), ndcg(0.3, exposure="seen")], method="uge-w", sensitive=["city"])
     view = tradeoff(store)
     assert view.title.startswith("Only No debiasing was measured this way: AUC 0.900")
-    assert any("Seen values: 1 of the points" in r for r in view.remarks)
+    assert any("People training saw: 1 of the points" in r for r in view.remarks)
 
 
 def test_all_links_are_not_compared_with_held_out_ones(store: RunStore) -> None:

@@ -106,9 +106,11 @@ if TYPE_CHECKING:
     from uge_core.views.figures.ego import ego_figure as ego_figure
     from uge_core.views.figures.gaps import gap_bars as gap_bars
     from uge_core.views.figures.gaps import gap_map as gap_map
+    from uge_core.views.figures.gaps import map_size as map_size
     from uge_core.views.figures.gauge import gauge as gauge
     from uge_core.views.figures.leakage import CHART_CONFIG as CHART_CONFIG
     from uge_core.views.figures.leakage import leakage_figure as leakage_figure
+    from uge_core.views.figures.leakage import leakage_grid as leakage_grid
     from uge_core.views.figures.light import gap_light as gap_light
     from uge_core.views.figures.light import leakage_light as leakage_light
     from uge_core.views.figures.losses import loss_figure as loss_figure

@@ -41,7 +41,8 @@ class Method:
         steps_follow: it takes steps along edges, which follow directions.
         widens: its head shows the loss more columns than others'. It trains in a pass of its own: kernels sum other
             widths in another order, a difference in the last digit that an adversary beside it would enlarge.
-        color: its colour in every figure (Okabe-Ito).
+        color: its colour in every figure: Okabe-Ito's, and of our own methods others, which lie apart from those and from
+            each other for colour-blind eyes too.
         symbol: its marker in every figure, which tells methods of one colour apart.
         position: where it stands in lists; the paper's methods first.
     """

@@ -30,6 +30,9 @@ _LEADING = tuple(m.name for m in ordered_metrics() if m.leads)
 _PLAIN = (None, "standard", "held-out")
 _GAPS = ("calibrated", "top-10")  # the forms of a gap that no scaling of the vectors changes
 OTHERS = "Not compared: other attackers"
+NO_BITS = "Not compared: probabilities worse than none"
+"""Of usable bits at 0 or less: an attacker that knows less than the shares of the groups is badly calibrated, which says
+nothing of how much there is to read."""
 _METRICS = {m.name: i for i, m in enumerate(ordered_metrics())}
 _EXPOSURES = {"unseen": 0, None: 1, "seen": 2}
 _OF_PAIRS = ["B - A, 95 %, paired", "p (Holm)"]
@@ -224,7 +227,15 @@ def _figure(
         "A": first,
         "B": second,
         "B - A": None if first is None or second is None or not same else second - first,
-        "Shows": OTHERS if not same else LITTLE if few else _verdict(x, y) if p is None else _paired_verdict(pair, p),
+        "Shows": OTHERS
+        if not same
+        else LITTLE
+        if few
+        else NO_BITS
+        if metric == "usable_bits" and any(known(r["value"]) and (r["value"] or 0.0) <= 0 for r in (x, y))
+        else _verdict(x, y)
+        if p is None
+        else _paired_verdict(pair, p),
         "B - A, 95 %, paired": interval(low, high).strip(),
         "p (Holm)": p,
         "A, 95 %": interval(x["ci_low"], x["ci_high"]).strip(),

@@ -1,7 +1,8 @@
 """Differences between groups: demographic parity and equalized opportunity of one or two runs.
 
-A gap has three forms. Of calibrated probabilities and in the first ten recommendations no scaling of the vectors
-changes it, so these lead; the paper's raw one, the mean of sigmoid(score), shrinks with the vectors. A cell is a pair
+A gap has five forms. No scaling of the vectors changes that of mean calibrated probabilities, of the share of pairs
+predicted as links, in the first ten recommendations, and of how well the scores of one pair of groups stand out from the
+others' ("relative", which has no cells); the paper's raw one, the mean of sigmoid(score), shrinks with the vectors. A cell is a pair
 of groups, on a bipartite graph a group of users; its value is the mean predicted probability of a link (DP) or that of
 held-out links (EO), or of the first ten the share of a group's slots that go to the other (DP, from one group to
 another) and of held-out links that are among them (EO). Cells with too few pairs are shown, marked,
@@ -32,13 +33,17 @@ from uge_core.views.words import interval, known, many, records
 
 GAP_LABELS: Mapping[str, str] = {name: METRICS[name].label.removesuffix(" gap") for name in ("dp", "eo")}
 FORMS: Mapping[Form, str] = {
-    "calibrated": "Calibrated probabilities",
-    "top-10": "First ten recommendations",
-    "raw": "Raw scores (the paper's)",
+    "calibrated": "Mean",
+    "thresholded": "Thresholded",
+    "top-10": "First ten",
+    "relative": "Relative",
+    "raw": "Raw (the paper's)",
 }
 _FORM_WORDS: Mapping[Form, str] = {
-    "calibrated": "calibrated probabilities",
+    "calibrated": "mean calibrated probability",
+    "thresholded": "share predicted as links",
     "top-10": "first ten recommendations",
+    "relative": "scores of one pair of groups against the others",
     "raw": "raw scores",
 }
 MOST_VALUES = 12  # of an attribute, drawn in full
@@ -141,7 +146,7 @@ def fairness_view(
         attribute: an audited attribute.
         before: a run's id.
         after: another run's id on the same data, or None.
-        form: how the gap is wanted; raw where neither audit knows that form.
+        form: how the gap is wanted; another where neither audit knows that form.
 
     Raises:
         RunNotFound: no such run.
@@ -151,7 +156,7 @@ def fairness_view(
     names = labels(runs)
     whole = [(run.audit or {}).get("rows", ()) for run in runs]
     if not any(gap_row(rows, attribute, metric, form) for rows in whole):
-        form = "raw"
+        form = next((f for f in FORMS if any(gap_row(rows, attribute, metric, f) for rows in whole)), "raw")
     found = [
         (run, row)
         for run, rows in zip(runs, whole, strict=True)
@@ -203,6 +208,10 @@ _CELLS: Mapping[tuple[str, Form], str] = {
     ("eo", "calibrated"): "mean calibrated probability",
     ("dp", "top-10"): "share of the slots",
     ("eo", "top-10"): "share among the first ten",
+    ("dp", "thresholded"): "share predicted as links",
+    ("eo", "thresholded"): "share predicted as links",
+    ("dp", "relative"): "AUC of a pair of groups against the others",
+    ("eo", "relative"): "AUC of a pair of groups against the others",
     ("dp", "raw"): "mean predicted probability",
     ("eo", "raw"): "mean predicted probability",
 }
@@ -239,7 +248,7 @@ def _missing(
         row = notes.get(run.id)
         if row is None:
             yield f"{names[run.id]} has no such numbers for this attribute; an audit of this version may ({AGAIN})."
-        elif not _told(row):
+        elif not _told(row) and row["value"] is None:
             yield f"{names[run.id]}: not measured, {row['note'] or 'for want of evidence'}."
 
 
@@ -263,6 +272,8 @@ def _unmeasured(
         return None
     sides = tuple(_side(run, names[run.id], row, metric, form) for run, row in found)
     title = f"{GAP_LABELS[metric]}, {_FORM_WORDS[form]}: not measured between {attribute} groups"
+    if form == "relative" and any(s.verdict != "not enough evidence" for s in sides):
+        title = _title(metric, attribute, form, sides, ())
     nothing = pd.DataFrame(columns=["a", "b"])
     what = _CELLS[metric, form]
     return GapView(
@@ -337,6 +348,11 @@ def _side(run: StoredRun, label: str, row: RowRecord, metric: str, form: Form) -
     counted = [c for c in row.get("cells") or () if not c["excluded"] and c["value"] is not None]
     unit = _unit(metric, form)
     method = str(run.config["method"])
+    if form == "relative" and row["value"] is not None and row["evidence"] == "ok":
+        floor = "" if row["floor_random"] is None else f" By chance it would be about {row['floor_random']:.3f}."
+        n = "" if row["n"] is None else f" (n = {row['n']:,} pairs)"
+        text = f"{_capital(str(row['note'] or ''))}: {row['value']:.3f}{interval(row['ci_low'], row['ci_high'])}{n}.{floor}"
+        return GapSide(run.id, label, method, _verdict(row), text, ())
     if row["value"] is None or row["evidence"] != "ok" or len(counted) < 2:
         why = f"fewer than two cells have enough {unit}" if _told(row) else str(row["note"])
         return GapSide(run.id, label, method, "not enough evidence", f"Not enough evidence: {why}.", ())
@@ -374,6 +390,10 @@ def _side(run: StoredRun, label: str, row: RowRecord, metric: str, form: Form) -
             "an earlier version."
         )
     return GapSide(run.id, label, method, verdict, text, extremes)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _gives(cell: CellRecord) -> str:
@@ -453,6 +473,16 @@ def _caption(
         else f"of the first ten people recommended to each {attribute} group (a row), the share who are of each group "
         "(a column); no gap is where each has its share of people",
         ("eo", "top-10"): f"share of held-out links that are among the first ten recommendations, for {who}",
+        (
+            "dp",
+            "thresholded",
+        ): f"share of a sample of pairs that is predicted as links, for {who}: those whose score is at "
+        "least the middle of held-out links' and other pairs' scores",
+        (
+            "eo",
+            "thresholded",
+        ): f"share of {links} that is predicted as links, for {who}: those whose score is at least the "
+        "middle of held-out links' and other pairs' scores",
         ("dp", "raw"): f"mean predicted probability of a link for {who}",
         ("eo", "raw"): f"mean predicted probability of {links} for {who}",
     }[metric, form]
@@ -461,6 +491,7 @@ def _caption(
         "calibrated": " Scores are standardised and brought to probabilities by a slope and an intercept, fitted on "
         "links that training did not see and as many pairs without one: no scaling of the vectors changes them.",
         "top-10": " Only the order of scores counts, so no scaling of the vectors changes it.",
+        "thresholded": " Only the order of scores counts, so no scaling of the vectors changes it.",
         "raw": " Raw: sigmoid of the score as the paper takes it, so that shorter vectors alone make the gap smaller.",
     }[form]
     if layout == "map":

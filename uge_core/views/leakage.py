@@ -8,18 +8,17 @@ they were chosen among the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from uge_core.audit.base import RowRecord
 from uge_core.audit.metrics import METRICS, ordered_metrics
 from uge_core.files import to_csv
-from uge_core.runs.names import labels, run_order
+from uge_core.runs.names import run_order
 from uge_core.runs.store import RunStore
-from uge_core.runs.stored_run import StoredRun
+from uge_core.views.points import Fold, folds
 from uge_core.views.rows import (
     METRIC_LABELS,
     as_shown,
@@ -31,6 +30,9 @@ from uge_core.views.rows import (
     of_one_set,
     usable,
 )
+from uge_core.views.separation import Measured, separation
+from uge_core.views.verdicts import over_people_and_seeds
+from uge_core.views.words import interval, many
 
 # AUC first: it has one floor for every attribute, where a low Micro-F1 can be a balanced probe of a rare value
 _LEAKAGE = tuple(m.name for m in ordered_metrics("leakage"))
@@ -41,7 +43,8 @@ class LeakageChoices:
     """What the leakage page can show.
 
     Attributes:
-        runs: label by run id, in the order drawn.
+        runs: label by the id of the run that stands for its seeds, in the order drawn.
+        ids: of each of `runs` those of all its seeds.
         attributes: names.
         exposures: "unseen" first.
         attackers: label by name, "worst" first.
@@ -49,6 +52,7 @@ class LeakageChoices:
     """
 
     runs: dict[str, str]
+    ids: dict[str, tuple[str, ...]]
     attributes: tuple[str, ...]
     exposures: tuple[str, ...]
     attackers: dict[str, str]
@@ -60,8 +64,10 @@ def leakage_choices(store: RunStore, *, only: Sequence[str] | None = None) -> Le
     runs = sorted((r for r in store.list(audits=False, only=only) if r.audited), key=run_order)
     kinds = [k for k in store.kinds([run.id for run in runs]) if k[2] and k[3] in _LEAKAGE]
     attributes, exposures, attackers, metrics = ({kind[i] for kind in kinds} for i in range(4))
+    rows = folds(runs)
     return LeakageChoices(
-        labels(runs),
+        {f.key: f.label for f in rows},
+        {f.key: f.ids for f in rows},
         tuple(sorted(attributes)),
         tuple(e for e in ("unseen", "seen") if e in exposures or None in exposures),
         attacker_labels(attackers),
@@ -74,7 +80,7 @@ class LeakageView:
     """The leakage page's numbers, one record for chart, table and file.
 
     Attributes:
-        table: one row per run and attribute: value, interval, floors, n, evidence.
+        table: one row per method, lambda and attribute, over its seeds: value, interval, floors, n, evidence.
         metric: name of the metric.
         title: the finding.
         caption: what is drawn.
@@ -102,6 +108,7 @@ def leakage_view(
     metric: str,
     runs: Sequence[str] | None = None,
     attributes: Sequence[str] | None = None,
+    order: str = "method",
 ) -> LeakageView:
     """Leakage of the chosen runs and attributes.
 
@@ -112,11 +119,12 @@ def leakage_view(
         metric: one of leakage.
         runs: run ids; None takes all.
         attributes: names; None takes all.
+        order: "method", or "least", what least is read from first.
     """
     # A thousand runs' leading rows are read in a tenth of the time of all.
     leads = attacker == "worst" and METRICS[metric].listed
     chosen = sorted((r for r in store.list(audits="lead" if leads else True, only=runs) if r.audited), key=run_order)
-    names = labels(chosen)
+    measured: dict[tuple[str, str], list[Measured]] = {}
     records, other = [], []
     shown = {a: ({r.id for r in chosen}, "") for r in chosen for a in audited_attributes(r)}
     if attacker == "worst":
@@ -124,24 +132,37 @@ def leakage_view(
             kept, words = of_one_set(chosen, name)
             shown[name] = {r.id for r in kept}, words
     mixed = [words for name, (_, words) in shown.items() if words and (attributes is None or name in attributes)]
-    for run in chosen:
-        for attribute in audited_attributes(run):
-            if (attributes is not None and attribute not in attributes) or run.id not in shown[attribute][0]:
+    for fold in folds(chosen):
+        for attribute in dict.fromkeys(a for run in fold.runs for a in audited_attributes(run)):
+            mine = [run for run in fold.runs if run.id in shown[attribute][0]]
+            if (attributes is not None and attribute not in attributes) or not mine:
                 continue
-            row = matching_row(
+            found = [
                 (
-                    r
-                    for r in audit_rows(run, metric=metric, attribute=attribute, attacker=attacker)
-                    if r["variant"] in (None, "standard") and r["exposure"] in (exposure, None)
-                ),
-                exposure,
-            )
-            if row:
-                records.append(_leakage_record(run, names[run.id], attribute, row))
+                    run,
+                    matching_row(
+                        (
+                            r
+                            for r in audit_rows(run, metric=metric, attribute=attribute, attacker=attacker)
+                            if r["variant"] in (None, "standard") and r["exposure"] in (exposure, None)
+                        ),
+                        exposure,
+                    ),
+                )
+                for run in mine
+            ]
+            told = [(run, row) for run, row in found if row is not None]
+            if told:
+                measured[fold.key, attribute] = told
+                records.append(_leakage_record(fold, attribute, told))
             else:
-                same = audit_rows(run, metric=metric, attribute=attribute, attacker=attacker)
+                same = [r for x in mine for r in audit_rows(x, metric=metric, attribute=attribute, attacker=attacker)]
                 other.append((attribute, any(r["exposure"] == "seen" for r in same)))
     table = pd.DataFrame(records, columns=_LEAKAGE_COLUMNS)
+    if order == "least":
+        places = {name: i for i, name in enumerate(dict.fromkeys(table["attribute"]))}
+        table = table.assign(_place=table["attribute"].map(places)).sort_values(["_place", "value"], kind="stable")
+        table = table.drop(columns="_place").reset_index(drop=True)
     label = METRIC_LABELS[metric]
     if table.empty:
         words = "No stored run was audited this way; choose another exposure or attacker."
@@ -152,37 +173,41 @@ def leakage_view(
         "seen": "on people whose values training may have seen",
     }[exposure]
     caption = (
-        f"{label} of {who}, {how}. Left is better. Whiskers: 95 % interval over the people tested. "
-        "Ticks: what always answering the commonest value gives (majority) and what random embeddings give (random)."
+        f"{label} of {who}, {how}. {'The axis begins at a coin. ' if metric == 'auc' else ''}Left is better. Bars: 95 % "
+        f"interval over the people tested{' and over seeds' if (table['seeds'] > 1).any() else ''}. Ticks: what always "
+        "answering the commonest value gives (majority) and what random embeddings give (random)."
     )
+    if (table["seeds"] > 1).any():
+        caption += " Small dots: single seeds."
     if metric == "micro_f1":
         caption += " With one label a person, Micro-F1 is the share of right answers."
     alt = f"{label} of {who}, {how}. " + " ".join(_spoken(r) for r in records)
     return LeakageView(
         table,
         metric,
-        _finding(table, label),
+        _finding(store, table, label, measured),
         caption,
         alt,
-        (*_remarks(records), *_unfit(chosen, records), *_left_out(other, exposure), *mixed),
+        (*_remarks(records), *_unfit(records), *_left_out(other, exposure), *mixed),
     )
 
 
-def _unfit(runs: Sequence[StoredRun], records: Sequence[dict[str, Any]]) -> Iterable[str]:
+def _unfit(records: Sequence[dict[str, Any]]) -> Iterable[str]:
     """Runs whose embeddings say nothing, so that what does not leak from them is no success."""
-    drawn = {r["run_id"]: r["run"] for r in records}
-    reasons: dict[str, list[str]] = {}
-    for run in runs:
-        if run.id in drawn and not (verdict := usable(run)).counts:
-            reasons.setdefault(verdict.why, []).append(drawn[run.id])
+    reasons: dict[str, dict[str, None]] = {}
+    for record in records:
+        if record["usable"] == "not usable":
+            reasons.setdefault(record["why"], {})[record["run"]] = None
     for why, names in reasons.items():
-        yield f"Not usable (hatched or hollow), so that little leakage is no success: {', '.join(names)} ({why})."
+        yield f"Not usable (hollow), so that little leakage is no success: {', '.join(names)} ({why})."
 
 
 _LEAKAGE_COLUMNS = [
     "attribute",
     "run",
     "run_id",
+    "run_ids",
+    "seeds",
     "method",
     "value",
     "ci_low",
@@ -190,9 +215,11 @@ _LEAKAGE_COLUMNS = [
     "majority",
     "random",
     "n",
+    "of_seeds",
     "evidence",
     "telling",
     "usable",
+    "why",
     "turned",
     "treated",
     "exposure",
@@ -200,29 +227,36 @@ _LEAKAGE_COLUMNS = [
 ]
 
 
-def _leakage_record(run: StoredRun, label: str, attribute: str, row: RowRecord) -> dict[str, Any]:
-    shown = as_shown(row, signed=run.signed)
-    floors = [f for f in (shown["floor_majority"], shown["floor_random"]) if f is not None]
-    low = shown["ci_low"]
-    telling = row["evidence"] == "ok" and low is not None and (not floors or low > max(floors))
+def _leakage_record(fold: Fold, attribute: str, measured: Sequence[Measured]) -> dict[str, Any]:
+    rows = [as_shown(row, signed=run.signed) for run, row in measured]
+    together = over_people_and_seeds(rows)
+    floors = [f for f in (together.majority, together.random) if f is not None] if together else []
+    low = together.low if together else None
+    verdicts = [usable(run) for run in fold.runs]
+    verdict = min(verdicts, key=lambda v: ("not usable", "not known", "usable").index(v.state))
+    first = measured[0][1]
     return {
         "attribute": attribute,
-        "run": label,
-        "run_id": run.id,
-        "method": run.config["method"],
-        "value": shown["value"],
-        "ci_low": shown["ci_low"],
-        "ci_high": shown["ci_high"],
-        "majority": shown["floor_majority"],
-        "random": shown["floor_random"],
-        "n": row["n"],
-        "evidence": "ok" if row["evidence"] == "ok" else "not enough",
-        "telling": bool(telling),
-        "usable": usable(run).state,
-        "turned": bool(shown.get("turned")),
-        "treated": attribute in run.config["sensitive"],
-        "exposure": exposure_words(run, row["exposure"]),
-        "note": row.get("note") or "",
+        "run": fold.label,
+        "run_id": fold.key,
+        "run_ids": " ".join(run.id for run, _ in measured),
+        "seeds": together.seeds if together else len(measured),
+        "method": fold.runs[0].config["method"],
+        "value": together.value if together else None,
+        "ci_low": low,
+        "ci_high": together.high if together else None,
+        "majority": together.majority if together else first["floor_majority"],
+        "random": together.random if together else first["floor_random"],
+        "n": first["n"],
+        "of_seeds": " ".join(f"{r['value']:.6g}" for r in rows if r["value"] is not None) if len(rows) > 1 else "",
+        "evidence": "ok" if together else "not enough",
+        "telling": bool(low is not None and (not floors or low > max(floors))),
+        "usable": verdict.state,
+        "why": "" if verdict.counts else verdict.why,
+        "turned": any(bool(row.get("turned")) for row in rows),
+        "treated": attribute in fold.runs[0].config["sensitive"],
+        "exposure": exposure_words(fold.runs[0], first["exposure"]),
+        "note": first.get("note") or "",
     }
 
 
@@ -240,8 +274,10 @@ def _spoken(record: dict[str, Any]) -> str:
     return text + "."
 
 
-def _finding(table: pd.DataFrame, label: str) -> str:
-    """The chart's title: the most and the least telling row."""
+def _finding(
+    store: RunStore, table: pd.DataFrame, label: str, measured: Mapping[tuple[str, str], Sequence[Measured]]
+) -> str:
+    """The chart's title: from which embedding least is read, where a test separates it from all others."""
     fit = table[table["usable"] != "not usable"]
     ok = fit[(fit["evidence"] == "ok") & fit["value"].notna()]
     if fit.empty:
@@ -252,15 +288,29 @@ def _finding(table: pd.DataFrame, label: str) -> str:
         return "No interval was measured, so no figure can be held against guessing"
     if not ok["telling"].any():
         return "No attacker is distinguishable from guessing"
-    top = max(ok[ok["telling"]].to_dict("records"), key=lambda r: r["value"])
-    best = "read best" if len(ok) > 1 else "read"
-    return f"{top['attribute']} is {best} from {top['run']}: {label} {top['value']:.3f}"
+    names = list(dict.fromkeys(ok["attribute"]))
+    if len(names) > 1:
+        read = [name for name in names if ok.loc[ok["attribute"] == name, "telling"].any()]
+        return f"Read above guessing from some embedding: {', '.join(read)} ({len(read)} of {len(names)} attributes)"
+    ranked = sorted(ok.to_dict("records"), key=lambda r: float(r["value"]))
+    least, others = ranked[0], ranked[1:]
+    told = f"{label} {least['value']:.3f}{interval(least['ci_low'], least['ci_high'])}"
+    if not others:
+        return f"{names[0]} is read from {least['run']}: {told}"
+    found = [separation(store, measured[least["run_id"], names[0]], measured[r["run_id"], names[0]]) for r in others]
+    alike = [r for r, one in zip(others, found, strict=True) if one.state != "higher"]
+    if not alike:
+        return f"Least of {names[0]} is read from {least['run']}: {told}"
+    many_alike = many(len(alike), "other")
+    enough = next((one.enough for one in found if one.state == "not shown" and one.enough), "")
+    need = f"; {enough}{' people' if 'in place' in enough else ''} would show the smallest difference" if enough else ""
+    return f"Least of {names[0]}, {told}, is read from {least['run']}, which is not shown to differ from {many_alike}{need}"
 
 
 def _remarks(records: list[dict[str, Any]]) -> Iterable[str]:
     """What holds for several rows, said once; a row's own note stands in the table."""
     groups = {
-        "Not distinguishable from guessing (hatched or hollow: the interval reaches a floor)": [
+        "Not distinguishable from guessing (hollow: the interval reaches a floor)": [
             r for r in records if r["evidence"] == "ok" and not r["telling"] and r["ci_low"] is not None
         ],
         "Without an interval, so not held against guessing": [
@@ -291,6 +341,6 @@ def _left_out(missing: Sequence[tuple[str, bool]], exposure: str) -> Iterable[st
         attributes = [a for a, seen in missing if (seen and exposure == "unseen") == shown_seen]
         counts = ", ".join(f"{attributes.count(a)} for {a}" for a in dict.fromkeys(attributes))
         if counts and shown_seen:
-            yield f"Runs left out: {counts}. Training read these people's values; they are shown under Seen values."
+            yield f"Runs left out: {counts}. Training read these people's values; they are shown under People training saw."
         elif counts:
             yield f"Runs left out, as they were not measured this way: {counts}."

@@ -27,6 +27,20 @@ function scales(data) {
   ];
 }
 
+// Where a name stands clear of marks, of other names and of the frame: left, right, above or below; nowhere is null.
+function free(x, y, width, taken) {
+  const spots = [[x - 8 - width, y - 8], [x + 8, y - 8], [x - width / 2, y - 24], [x - width / 2, y + 8]];
+  for (const [left, top] of spots) {
+    const inside = left >= 46 && left + width <= 418 && top >= 0 && top <= 184;
+    const clear = taken.every(([a, b, w, h]) => left + width < a || left > a + w || top + 14 < b || top > b + h);
+    if (inside && clear) {
+      taken.push([left, top, width, 14]);
+      return [left, top];
+    }
+  }
+  return null;
+}
+
 function background(svg, data) {
   svg.replaceChildren();
   const [x, y, [left, right, bottom, top]] = scales(data);
@@ -38,9 +52,13 @@ function background(svg, data) {
   make(svg, "text", { x: 40, y: 24, "text-anchor": "end" }, top.toFixed(2));
   make(svg, "text", { x: 224, y: 234, "text-anchor": "middle" }, data.across);
   make(svg, "text", { x: 50, y: 13 }, data.up);
+  const marks = data.points.map((p) => p.at).concat(data.others).map(([a, b]) => [x(a) - 6, y(b) - 6, 12, 12]);
+  const taken = [...marks, [46, 0, 7 * data.up.length, 18]];
   for (const [value, ndcg, name] of data.others) {
-    make(svg, "circle", { cx: x(value), cy: y(ndcg), r: 4, fill: "none", stroke: "currentColor" });
-    make(svg, "text", { x: x(value) - 7, y: y(ndcg) + 4, "text-anchor": "end" }, name);
+    const mark = make(svg, "circle", { cx: x(value), cy: y(ndcg), r: 4, fill: "none", stroke: "currentColor" });
+    make(mark, "title", {}, name);
+    const place = free(x(value), y(ndcg), 6.6 * name.length, taken);
+    if (place) make(svg, "text", { x: place[0], y: place[1] + 12 }, name);
   }
   const path = data.points.map((p) => `${x(p.at[0])},${y(p.at[1])}`).join(" ");
   make(svg, "polyline", { points: path, fill: "none", stroke: data.color, "stroke-width": 2 });

@@ -30,8 +30,8 @@ COMPARED = ("backbone", "split_seed", "epochs", "dim")
 """What runs that are compared have in common, besides their graph."""
 Quality = Literal["matched", "degree", "usual"]
 """Of whom the strangers are that a link is ranked among: of the friend's group, of its decile of degree too, of all."""
-Form = Literal["calibrated", "top-10", "raw"]
-"""How a gap between groups is measured: the first two do not change with the length of the vectors."""
+Form = Literal["calibrated", "thresholded", "top-10", "relative", "raw"]
+"""How a gap between groups is measured: none but the last changes with the length of the vectors."""
 _STRANGERS: Mapping[Quality, str] = {"matched": "held-out", "degree": "degree"}
 _VARIANTS: Mapping[tuple[str, Form], tuple[str | None, ...]] = {
     ("dp", "raw"): (None, "difference"),
@@ -128,6 +128,11 @@ class Point:
     def exported_utility(self, attribute: str, quality: Quality = "matched") -> Reading | None:
         """NDCG@10 of held-out links of the exported embedding, whose DP and EO are measured."""
         return reading([matching_row(_ranked(run, attribute, quality), "seen") for run in self.runs])
+
+    def seeds(self, attribute: str, metric: str, exposure: str = "unseen") -> list[tuple[StoredRun, RowRecord]]:
+        """The strongest attacker's row of each seed that has one."""
+        found = [(run, self._leak(run, attribute, metric, exposure)) for run in self.runs]
+        return [(run, row) for run, row in found if row is not None]
 
     @staticmethod
     def _leak(run: StoredRun, attribute: str, metric: str, exposure: str) -> RowRecord | None:

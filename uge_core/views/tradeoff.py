@@ -27,6 +27,7 @@ from uge_core.training.config import RunConfig
 from uge_core.views.leakage import LeakageView
 from uge_core.views.points import Form, Point, Quality, Reading, gap_row, points, settings
 from uge_core.views.rows import AGAIN, of_one_set
+from uge_core.views.separation import separation
 from uge_core.views.words import interval, known, many, records
 
 TRADEOFF_METRICS: Mapping[str, str] = {
@@ -43,7 +44,9 @@ QUALITIES: Mapping[Quality, str] = {
 }
 _FORM_WORDS: Mapping[Form, str] = {
     "calibrated": "of calibrated probabilities, which no scaling of the vectors changes",
+    "thresholded": "of the share of pairs predicted as links, which no scaling of the vectors changes",
     "top-10": "in the first ten recommendations, which no scaling of the vectors changes",
+    "relative": "as the AUC of one pair of groups' scores against the others', which no scaling of the vectors changes",
     "raw": "of raw scores, which shrinks with the vectors",
 }
 DEGREE = "training degree alone"
@@ -106,6 +109,20 @@ class TradeoffView:
     def series(self) -> tuple[str, ...]:
         """Those that have a lambda."""
         return tuple(dict.fromkeys(p.series for p in self.points if p.lam is not None))
+
+    @property
+    def all_series(self) -> tuple[str, ...]:
+        """All, in the order of lists."""
+        return tuple(dict.fromkeys(p.series for p in self.points))
+
+    def point_of(self, run_id: str | None) -> Point | None:
+        """The point that a run is one seed of."""
+        return next((p for p in self.points if any(r.id == run_id for r in p.runs)), None)
+
+    def point_at(self, series: str, lam: float | None) -> Point | None:
+        """What was measured of a series at a lambda; of one without a lambda at any."""
+        mine = [p for p in self.points if p.series == series]
+        return next((p for p in mine if p.lam is None or p.lam == lam), None)
 
     @property
     def lambdas(self) -> tuple[float, ...]:
@@ -197,6 +214,7 @@ def tradeoff_view(
     table = pd.DataFrame(rows, columns=_COLUMNS)
     table["status"] = _status(table)
     heights = _heights(quality, up)
+    alike = _alike(store, measured, table, metric, attribute, exposure)
     drawn = {i for p in measured for i in (r.id for r in p.runs)}
     return TradeoffView(
         metric,
@@ -212,9 +230,9 @@ def tradeoff_view(
         tuple(groups),
         setting,
         tuple(dict.fromkeys(r["attribute"] for run in runs for r in run.rows if r["attacker"] and r["attribute"])),
-        _title(table, metric, attribute, quality),
+        _title(table, metric, attribute, quality, alike),
         _caption(table, metric, attribute, exposure, quality, form),
-        _alt(table, metric, attribute, quality, heights),
+        _alt(table, metric, attribute, quality, heights, alike),
         (
             *_verdicts(there, table, quality),
             *([mixed] if mixed else []),
@@ -314,7 +332,23 @@ def _apart(p: Mapping[str, Any], q: Mapping[str, Any]) -> bool:
     return _below(p, q) and known(p["ndcg_low"]) and known(q["ndcg_high"]) and bool(p["ndcg_low"] > q["ndcg_high"])
 
 
-def _title(table: pd.DataFrame, metric: str, attribute: str, quality: Quality) -> str:
+def _alike(
+    store: RunStore, measured: Sequence[Point], table: pd.DataFrame, metric: str, attribute: str, exposure: str
+) -> int:
+    """How many usable points no test separates from the lowest: of leakage as elsewhere, of gaps their intervals."""
+    rows = records(_usable(table))
+    if len(rows) < 2:
+        return 0
+    best = min(rows, key=lambda r: float(r["value"]))
+    others = [r for r in rows if r is not best]
+    if metric not in _LEAKAGE:
+        return sum(not _below(best, r) for r in others)
+    name = "micro_f1" if metric == "normalised" else metric
+    by_label = {p.label: p.seeds(attribute, name, exposure) for p in measured}
+    return sum(separation(store, by_label[best["run"]], by_label[r["run"]]).state != "higher" for r in others)
+
+
+def _title(table: pd.DataFrame, metric: str, attribute: str, quality: Quality, alike: int) -> str:
     if table.empty:
         return f"No run was measured this way for {attribute}"
     rows, label = records(_usable(table)), TRADEOFF_METRICS[metric]
@@ -326,7 +360,7 @@ def _title(table: pd.DataFrame, metric: str, attribute: str, quality: Quality) -
     if len(rows) == 1:
         alone = "is usable" if len(table) > 1 else "was measured this way"
         return f"Only {best['run']} {alone}: {number}, {ranked}"
-    if alike := sum(not _below(best, r) for r in rows) - 1:
+    if alike:
         what = "least leakage" if metric in _LEAKAGE else f"lowest {label}"
         text = (
             f"{best['run']}: {what} of {attribute} measured, {number}, not distinguishable from "
@@ -389,7 +423,9 @@ def _caption(table: pd.DataFrame, metric: str, attribute: str, exposure: str, qu
     )
 
 
-def _alt(table: pd.DataFrame, metric: str, attribute: str, quality: Quality, heights: Mapping[str, float]) -> str:
+def _alt(
+    table: pd.DataFrame, metric: str, attribute: str, quality: Quality, heights: Mapping[str, float], alike: int
+) -> str:
     label = TRADEOFF_METRICS[metric]
     words = [
         f"{r['run']}: {label} {r['value']:.3f}{interval(r['value_low'], r['value_high'])}{_by_chance(r, metric)}, "
@@ -398,7 +434,7 @@ def _alt(table: pd.DataFrame, metric: str, attribute: str, quality: Quality, hei
         for r in records(table)
     ]
     floors = [f"{name[0].upper()}{name[1:]}: {value:.3f}." for name, value in heights.items()]
-    return " ".join([_title(table, metric, attribute, quality) + ".", *words, *floors])
+    return " ".join([_title(table, metric, attribute, quality, alike) + ".", *words, *floors])
 
 
 def _verdicts(there: Sequence[Point], table: pd.DataFrame, quality: Quality) -> Iterable[str]:
@@ -440,7 +476,7 @@ def _by_chance(row: Mapping[str, Any], metric: str) -> str:
 def _remarks(left_out: int, otherwise: int, table: pd.DataFrame, exposure: str, metric: str) -> list[str]:
     out = []
     if otherwise:
-        other = {"unseen": "Seen values", "seen": "Unseen values"}[exposure]
+        other = {"unseen": "People training saw", "seen": "People hidden from training"}[exposure]
         out.append(f"Measured on the other people alone, and shown under {other}: {otherwise} of the points.")
     elif left_out:
         out.append(
@@ -449,8 +485,8 @@ def _remarks(left_out: int, otherwise: int, table: pd.DataFrame, exposure: str, 
         )
     if len(table) and exposure == "seen" and metric in _LEAKAGE:
         out.append(
-            "Methods that read the tested people's values look better here than they are; Unseen values are the "
-            "fair comparison."
+            "Methods that read the tested people's values look better here than they are; people hidden from "
+            "training are the comparison that counts."
         )
     return out
 
@@ -474,10 +510,11 @@ class LambdaView:
     command: str | None
 
 
-def lambda_view(view: TradeoffView, series: str, lam: float) -> LambdaView:
+def lambda_view(view: TradeoffView, series: str, lam: float | None) -> LambdaView:
     """What was measured of a series at a lambda; between measured lambdas nothing is made up."""
-    point = next((p for p in view.points if p.series == series and p.lam == lam), None)
+    point = view.point_at(series, lam)
     if point is None:
+        assert lam is not None  # a series without a lambda has its one point
         return LambdaView(None, f"{series} was not trained at λ {lam:g}.", (), None, train_command(view, series, lam))
     plain = next((p for p in view.points if p.method == "none" and p.verdict.counts), None)
     return LambdaView(
@@ -541,7 +578,8 @@ def _sentence(view: TradeoffView, point: Point, plain: Point | None) -> str:
         else:
             does = f"guesses {view.attribute} right"
             baselines += [f"always the commonest value {100 * chance:.1f} %"] if chance is not None else []
-        text.append(f"At λ {point.lam:g} the strongest attacker {does} {_percent(leakage)} ({'; '.join(baselines)}).")
+        at = point.label if point.lam is None else f"λ {point.lam:g}"
+        text.append(f"At {at} the strongest attacker {does} {_percent(leakage)} ({'; '.join(baselines)}).")
     if now:
         beside = [
             f"{then.value:.3f} without debiasing" if then else "",
@@ -625,9 +663,8 @@ def _bars(view: TradeoffView, point: Point, plain: Point | None) -> LeakageView:
     words = [f"{r['attribute']}, {r['run']}: {r['value']:.3f}{interval(r['ci_low'], r['ci_high'])}." for r in rows]
     title = f"What {point.label} gives away of every attribute"
     caption = (
-        f"{TRADEOFF_METRICS[metric]} of the strongest attacker, from zero. Whiskers as in the chart above; hatched: "
-        "the interval "
-        "reaches a floor, or there is none. Ticks: what always answering the commonest value gives (majority) and "
+        f"{TRADEOFF_METRICS[metric]} of the strongest attacker{', from a coin on' if metric == 'auc' else ''}. Whiskers as in the "
+        "chart above; hollow: the interval reaches a floor, or there is none. Ticks: what always answering the commonest value gives (majority) and "
         "what random embeddings give (random)."
     )
     if seen:

@@ -31,6 +31,7 @@ class UGEA(UGEO):
     formula: ClassVar[str] = (
         r"\text{logit}_{uv} = z_u \cdot z_v + \log \frac{R(a_u, a_v)}{\tilde R(A_u, A_v)}, \quad A'_{uv} \propto A_{uv}\, \frac{\tilde R(A_u, A_v)}{R(a_u, a_v)}\ \text{ in messages}"
     )
+    color: ClassVar[str] = "#3F6A73"
     symbol: ClassVar[str] = "star-square"
     position: ClassVar[int] = 9
 

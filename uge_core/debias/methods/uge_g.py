@@ -69,7 +69,7 @@ class UGEG(Method):
     formula: ClassVar[str] = (
         r"c_e \sim \text{Poisson}\!\left( \frac{\tilde R}{R} \right), \quad \sum_e c_e\, \ell(e), \quad \text{messages along } c_e \text{ copies of } e"
     )
-    color: ClassVar[str] = "#D55E00"
+    color: ClassVar[str] = "#4981F2"
     symbol: ClassVar[str] = "star-diamond"
     position: ClassVar[int] = 8
 

@@ -33,7 +33,7 @@ class UGEL(Method):
     formula: ClassVar[str] = (
         r"E_{ab} \sim \text{NB}\!\left( \mu_{ab},\ s \right), \quad \log \mu_{ab} = \log n_a n_b + c + \sum_{k \le l} \left( T^{kl}_{a_k b_l} + T^{kl}_{b_k a_l} \right), \quad \text{offset } \log \frac{R}{\tilde R}\ \text{ from } \hat E_{ab} = \mu_{ab}\, \frac{E_{ab} + s}{\mu_{ab} + s}"
     )
-    color: ClassVar[str] = "#D55E00"
+    color: ClassVar[str] = "#58A632"
     symbol: ClassVar[str] = "star-triangle-down"
     position: ClassVar[int] = 7
 

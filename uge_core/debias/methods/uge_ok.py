@@ -33,7 +33,7 @@ class UGEOK(UGEO):
     formula: ClassVar[str] = (
         r"\text{logit}_{uv} = z_u \cdot z_v + \log \frac{R(a_u, a_v)}{\tilde R(A_u, A_v)}, \quad \ell + \lambda \sum_k \sum_g \frac{n_g}{N}\, \text{MMD}^2\!\left( z \mid a^k = g,\ z \right)"
     )
-    color: ClassVar[str] = "#D55E00"
+    color: ClassVar[str] = "#4949F2"
     symbol: ClassVar[str] = "hexagram"
     position: ClassVar[int] = 5
     uses_lambda: ClassVar[bool] = True

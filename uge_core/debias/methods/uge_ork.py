@@ -35,6 +35,7 @@ class UGEORK(UGEOK):
     formula: ClassVar[str] = (
         r"\text{logit}_{uv} = z_u \cdot z_v + s \log \frac{R}{\tilde R}, \quad \ell + \lambda \left( r\, \frac{1}{N^2} \sum_{u,v} (Q - \tilde Q)^2 + k \sum_k \sum_g \frac{n_g}{N}\, \text{MMD}^2\!\left( z \mid a^k = g,\ z \right) \right)"
     )
+    color: ClassVar[str] = "#A64532"
     symbol: ClassVar[str] = "star-triangle-up"
     position: ClassVar[int] = 6
     default_lam: ClassVar[float] = 1.0

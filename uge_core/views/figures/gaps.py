@@ -1,7 +1,7 @@
 """DP and EO between groups: maps of pairs of groups, and bars of user groups on a bipartite graph.
 
 Both runs share one scale that starts at 0; the difference is centred at 0, blue for lower and
-orange for higher. Cells that do not count are hatched, the highest and the lowest outlined.
+orange for higher, and ends where that scale does. Cells that do not count are hatched, the highest and the lowest outlined.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
 
     groups, color = list(view.groups), ink(dark)
     place = {g: i for i, g in enumerate(groups)}
-    reach = largest_change(view)
     figure = go.Figure()
     shapes: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
@@ -51,7 +50,7 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
         if not view.directed:
             y, x = max(y, x), min(y, x)
         box = {"x0": x - 0.48, "x1": x + 0.48, "y0": y - 0.48, "y1": y + 0.48}
-        text, fill = cell_face(cell, which, view.scale, reach, dark)
+        text, fill = cell_face(cell, which, view.scale, dark)
         words = text.replace("<br>", ", ")
         if fill is None:
             shapes += _hatch(box, color)
@@ -89,11 +88,10 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
     if view.directed:
         figure.update_xaxes(title_text="who is recommended")
         figure.update_yaxes(title_text="to whom")
-    side = 110 + max(46 * len(groups), 210)
     finish(
         figure,
         dark,
-        height=side,
+        height=map_size(view)[1],
         margin={"t": 10, "r": 10, "l": 10, "b": 10},
         annotations=notes,
         shapes=[*shapes, *outlines],
@@ -101,6 +99,13 @@ def gap_map(view: GapView, which: str, *, dark: bool = False) -> go.Figure:
         uirevision=f"{view.metric} {which}",
     )
     return figure
+
+
+def map_size(view: GapView) -> tuple[int, int]:
+    """Width and height in pixels at which the words of every cell fit it."""
+    names = max((len(short_name(g)) for g in view.groups), default=0)
+    side = max(68 * len(view.groups), 200)
+    return 46 + 8 * names + side, 76 + round(0.78 * side)
 
 
 def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
@@ -138,7 +143,7 @@ def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
                     "color": color,
                     "thickness": 1.5,
                 },
-                text=[f" {cell_face(r, name, view.scale, 1.0, dark)[0].replace('<br>', ', n = ')}" for r in rows],
+                text=[f" {cell_face(r, name, view.scale, dark)[0].replace('<br>', ', n = ')}" for r in rows],
                 textposition=["inside" if known(v) else "outside" for v in values],
                 insidetextanchor="start",
                 textfont={"color": [readable_on(style.color) if known(v) else color for v in values]},
@@ -164,27 +169,23 @@ def gap_bars(view: GapView, *, dark: bool = False) -> go.Figure:
     return figure
 
 
-def cell_face(cell: Mapping[str, Any], which: str, scale: float, reach: float, dark: bool) -> tuple[str, str | None]:
-    """A cell's text and colour; no colour where it does not count."""
+def cell_face(cell: Mapping[str, Any], which: str, scale: float, dark: bool) -> tuple[str, str | None]:
+    """A cell's text and colour; no colour where it does not count.
+
+    A difference is coloured on the scale of the values themselves, so that a small one is pale.
+    """
     if which == "difference":
         value = float(cell.get("difference", math.nan))
         if math.isnan(value):
             hidden = any(cell.get(f"{side}_suppressed") for side in ("before", "after"))
             return SUPPRESSED if hidden else "too few", None
-        shade = mixed(middle(dark), _HIGHER if value > 0 else _LOWER, _step(abs(value) / reach))
+        shade = mixed(middle(dark), _HIGHER if value > 0 else _LOWER, _step(abs(value) / scale))
         return f"{value:+.3f}", shade
     value, n = cell[f"{which}_value"], cell[f"{which}_n"]
     text = SUPPRESSED if cell[f"{which}_suppressed"] else f"{value:.3f}<br>{rough_count(n)}" if known(value) else "none"
     if not cell[f"{which}_counts"]:
         return text, None
     return text, mixed(*_SEQUENTIAL[dark], _step(value / scale))
-
-
-def largest_change(view: GapView) -> float:
-    """The largest change of a cell, where the difference map's colours end."""
-    if "difference" not in view.table or not view.table["difference"].notna().any():
-        return 1.0
-    return float(view.table["difference"].abs().max()) or 1.0
 
 
 def _step(share: float) -> float:
@@ -238,7 +239,7 @@ def _note(x: int, y: int, text: str, color: str, count: int) -> dict[str, Any]:
         "y": y,
         "text": text,
         "showarrow": False,
-        "font": {"size": 14 if count <= 5 else 12, "color": color},
+        "font": {"size": 13 if count <= 5 else 12, "color": color},
     }
 
 

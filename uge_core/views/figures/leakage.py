@@ -1,18 +1,20 @@
 """Figures of stored audits. A method has one colour and one symbol everywhere.
 
-Colours are Okabe-Ito's, distinguishable with every common colour blindness; no verdict is a colour.
+Colours are distinguishable with every common colour blindness, by symbols where not; no verdict is a colour.
 Templates and fonts are left to Streamlit's theme, so that charts follow light and dark.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from uge_core.runs.names import method_class
-from uge_core.views.figures.look import named
+from uge_core.views.figures.look import faded, finish, ink, named
 from uge_core.views.leakage import LeakageView
 from uge_core.views.rows import METRIC_LABELS
+from uge_core.views.words import known, records
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -23,16 +25,17 @@ CHART_CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d"],
 }
-
-
-_MAX_BARS = 6
+_ROW = 46  # pixels: a line of words and the line that it is about
+_COIN = 0.5
+_GRID_TICKS = {"auc": {"tickvals": [0.5, 0.75, 1.0]}}
 
 
 def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
-    """Leakage by attribute and run, with intervals and floors.
+    """Leakage by attribute and method: a dot with its interval and its seeds, under the words that say it.
 
-    Bars from zero, hatched where the interval reaches the floor or the embedding is not usable; dots instead when an attribute
-    has more than six runs.
+    The axis begins at a coin for the AUC, else where the lowest floor or figure is: dots, unlike bars, need no zero. What
+    is not distinguishable from guessing, or not usable, is hollow. Words stand above their line, so that they fit on a
+    phone too.
 
     Args:
         view: what to draw.
@@ -41,136 +44,195 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    table, ink = view.table, "#F2F2F2" if dark else "#1A1A1A"
+    table, color = view.table, ink(dark)
     attributes = list(dict.fromkeys(table["attribute"]))
-    counts = [int((table["attribute"] == a).sum()) for a in attributes]
     if not attributes:
         return go.Figure()
-    height = 150 + 40 * sum(counts) + 60 * len(attributes)
+    rows = records(table)
+    counts = [sum(r["attribute"] == a for r in rows) for a in attributes]
+    height = 96 + _ROW * sum(counts) + 44 * len(attributes)
     figure = make_subplots(
         rows=len(attributes),
         cols=1,
         shared_xaxes=True,
-        row_heights=[c + 0.8 for c in counts],
-        vertical_spacing=min(60 / height, 0.9 / len(attributes)),
+        row_heights=counts,
+        vertical_spacing=min(44 / height, 0.9 / len(attributes)),
         subplot_titles=[named(a) for a in attributes],
     )
-    top = max([1.0 if view.metric == "auc" else 0.0, *_ends(table)])
-    for row, attribute in enumerate(attributes, start=1):
-        part = table[table["attribute"] == attribute]
-        dots = len(part) > _MAX_BARS
-        marks = [_mark(go, record, ink, dots=dots) for record in part.to_dict("records")]
-        # Floors lie over bars but under dots.
-        for mark in [] if dots else marks:
-            figure.add_trace(mark, row=row, col=1)
-        for floor, symbol, size in (("majority", "line-ns", 20), ("random", "x-thin", 10)):
-            known = part[part[floor].notna()]
-            marker = {"symbol": symbol, "size": size, "color": ink, "line": {"width": 2.5, "color": ink}}
-            figure.add_trace(
-                go.Scatter(
-                    x=known[floor].tolist(),
-                    y=known["run"].tolist(),
-                    mode="markers",
-                    name=floor,
-                    legendgroup=floor,
-                    showlegend=row == 1,
-                    marker=marker,
-                    hovertemplate=f"{floor} %{{x:.3f}}<extra></extra>",
-                ),
-                row=row,
-                col=1,
-            )
-        for mark in marks if dots else []:
-            figure.add_trace(mark, row=row, col=1)
-        # The numbers stand in a column of their own, clear of whiskers and ticks.
+    low, high = axis_ends(view)
+    for at, attribute in enumerate(attributes, start=1):
+        mine = [r for r in rows if r["attribute"] == attribute]
+        for trace in _floors(go, mine, at == 1, color):
+            figure.add_trace(trace, row=at, col=1)
+        for trace in _dots(go, mine, color):
+            figure.add_trace(trace, row=at, col=1)
+        words = [f"{named(r['run'])}: {_numbers(r)}" for r in mine]
         figure.add_trace(
             go.Scatter(
-                x=[top * 1.04] * len(part),
-                y=part["run"].tolist(),
+                x=[low] * len(mine),
+                y=[i - 0.42 for i in range(len(mine))],
                 mode="text",
                 textposition="middle right",
-                text=[_numbers(r) for r in part.to_dict("records")],
+                text=words,
                 showlegend=False,
                 hoverinfo="skip",
                 name="numbers",
-                textfont={"size": 13, "color": ink},
+                textfont={"size": 13, "color": color},
                 cliponaxis=False,
             ),
-            row=row,
+            row=at,
             col=1,
         )
-    widest = max(len(_numbers(r)) for r in table.to_dict("records"))
-    step = 0.1 if top <= 0.6 else 0.2
-    low = min([0.0, *table[["value", "ci_low"]].min().dropna()])
-    figure.update_xaxes(
-        range=[1.05 * low, top * 1.04],
-        zeroline=True,
-        tickformat=".1f",
-        tickvals=[round(step * i, 1) for i in range(int(top / step + 1e-9) + 1)],
-    )
-    figure.update_xaxes(title_text=f"{METRIC_LABELS[view.metric]}: left is better", row=len(attributes), col=1)
-    figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix="  ", showgrid=False)
-    # Streamlit's theme greys axis text below the contrast that small text needs.
-    for update in (figure.update_xaxes, figure.update_yaxes):
-        update(tickfont={"size": 13, "color": ink}, title_font={"size": 13, "color": ink})
-    figure.update_annotations(x=0, xanchor="left", font={"size": 15, "color": ink})
-    figure.update_layout(
+        figure.update_yaxes(range=[len(mine) - 0.5, -0.8], row=at, col=1)
+    figure.update_xaxes(range=[low, high], zeroline=False, tickformat=".2~f")
+    figure.update_xaxes(title_text=_axis_title(view), row=len(attributes), col=1)
+    figure.update_yaxes(showgrid=False, showticklabels=False, zeroline=False)
+    figure.update_annotations(x=0, xanchor="left", font={"size": 15, "color": color})
+    finish(
+        figure,
+        dark,
         height=height,
-        barmode="overlay",
-        bargap=0.35,
-        margin={"t": 60, "r": 16 + round(7.3 * widest), "l": 10, "b": 50},  # room in pixels, however wide the chart is
-        font={"size": 13, "color": ink},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+        margin={"t": 64, "r": 14, "l": 14, "b": 10},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "top", "x": 1, "xanchor": "right", "yref": "container"},
         uirevision="leakage",
     )
     return figure
 
 
-def _ends(table: Any) -> list[float]:
-    values: list[float] = table[["value", "ci_high", "majority", "random"]].max().dropna().tolist()
-    return values
+def leakage_grid(view: LeakageView, *, dark: bool = False) -> go.Figure:
+    """Small multiples for many runs and attributes: a column for each attribute, the methods named once at the left.
+
+    Args:
+        view: what to draw.
+        dark: the page is dark.
+    """
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    color, rows = ink(dark), records(view.table)
+    attributes = list(dict.fromkeys(r["attribute"] for r in rows))
+    names = list(dict.fromkeys(r["run"] for r in rows))
+    if not attributes:
+        return go.Figure()
+    figure = make_subplots(
+        rows=1,
+        cols=len(attributes),
+        shared_yaxes=True,
+        horizontal_spacing=0.02,
+        subplot_titles=[named(a) for a in attributes],
+    )
+    place = {name: i for i, name in enumerate(names)}
+    for at, attribute in enumerate(attributes, start=1):
+        mine = [r for r in rows if r["attribute"] == attribute]
+        where = [place[r["run"]] for r in mine]
+        for trace in (*_floors(go, mine, at == 1, color, where), *_dots(go, mine, color, where)):
+            figure.add_trace(trace, row=1, col=at)
+    low, high = axis_ends(view)
+    figure.update_xaxes(
+        range=[low, high], zeroline=False, tickformat=".2~f", **_GRID_TICKS.get(view.metric, {"nticks": 4})
+    )
+    figure.update_yaxes(range=[len(names) - 0.5, -0.5], zeroline=False)
+    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=[named(n) for n in names], ticksuffix="  ", col=1)
+    figure.update_annotations(font={"size": 15, "color": color})
+    finish(
+        figure,
+        dark,
+        height=130 + 28 * len(names),
+        margin={"t": 64, "r": 14, "l": 14, "b": 10},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "top", "x": 1, "xanchor": "right", "yref": "container"},
+        uirevision="leakage grid",
+    )
+    return figure
 
 
-def _mark(go: Any, record: dict[str, Any], ink: str, *, dots: bool) -> Any:
-    """One run's bar or dot with its whisker."""
-    style = method_class(record["method"])
-    value, low, high = (_float(record[key]) for key in ("value", "ci_low", "ci_high"))
-    known = record["evidence"] == "ok" and not math.isnan(value)
-    full = record["telling"] and record.get("usable") != "not usable"
-    whisker = None
-    if known and not math.isnan(low):
-        whisker = {"array": [high - value], "arrayminus": [value - low], "color": ink, "thickness": 1.5}
-    shared: dict[str, Any] = {
-        "x": [value if known else 0],
-        "y": [named(record["run"])],
-        "name": named(record["run"]),
-        "showlegend": False,
-        "error_x": whisker,
-        "customdata": [[record["run_id"], record["n"]]],
-        "hovertemplate": f"{named(record['run'])}<br>{_numbers(record)}<br>n = %{{customdata[1]:,}}<extra></extra>",
-    }
-    if dots:
-        marker = {
-            "color": style.color,
-            "symbol": style.symbol + ("" if full else "-open"),
-            "size": 14,
-            "line": {"width": 2},
-        }
-        return go.Scatter(mode="markers", marker=marker, **shared)
-    bar: dict[str, Any] = {"color": style.color, "line": {"color": style.color, "width": 1.5}}
-    if not full:
-        bar["pattern"] = {"shape": "/", "fgcolor": style.color, "bgcolor": "rgba(0, 0, 0, 0)", "size": 7}
-    return go.Bar(orientation="h", marker=bar, **shared)
+def axis_ends(view: LeakageView) -> tuple[float, float]:
+    """From a coin to certain for the AUC; what lies below a coin is shown too, where its interval does not reach it."""
+    values = view.table[["value", "ci_low", "ci_high", "majority", "random"]].astype(float)
+    least = float(values[["value", "majority", "random"]].min().min())
+    most = float(values.max().max())
+    if view.metric == "auc":
+        return min(_COIN, _COIN if math.isnan(least) else least) - 0.01, 1.01
+    if math.isnan(least):
+        return 0.0, 1.0
+    pad = 0.04 * max(most - least, 0.05)
+    return least - pad, most + pad
 
 
-def _numbers(record: dict[str, Any]) -> str:
+def _axis_title(view: LeakageView) -> str:
+    label = f"{METRIC_LABELS[view.metric]}: left is better"
+    return f"{label}; 0.5 is a coin" if view.metric == "auc" else label
+
+
+def _floors(
+    go: Any, rows: Sequence[Mapping[str, Any]], legend: bool, color: str, where: Sequence[int] | None = None
+) -> Iterable[Any]:
+    places = where or range(len(rows))
+    for floor, symbol, size in (("majority", "line-ns", 12), ("random", "x-thin", 9)):
+        told = [(r[floor], y) for r, y in zip(rows, places, strict=True) if known(r[floor])]
+        marker = {"symbol": symbol, "size": size, "color": color, "line": {"width": 2, "color": color}}
+        yield go.Scatter(
+            x=[x for x, _ in told],
+            y=[y for _, y in told],
+            mode="markers",
+            name=floor,
+            legendgroup=floor,
+            showlegend=legend,
+            marker=marker,
+            hovertemplate=f"{floor} %{{x:.3f}}<extra></extra>",
+        )
+
+
+def _dots(go: Any, rows: Sequence[Mapping[str, Any]], color: str, where: Sequence[int] | None = None) -> Iterable[Any]:
+    """Each row's interval, its seeds, then its dot over them."""
+    for row, y in zip(rows, where or range(len(rows)), strict=True):
+        style = method_class(row["method"])
+        there = row["evidence"] == "ok" and known(row["value"])
+        if not there:
+            continue
+        seeds = [float(v) for v in str(row["of_seeds"]).split()]
+        full = row["telling"] and row["usable"] != "not usable"
+        if known(row["ci_low"]):
+            yield go.Scatter(
+                x=[row["ci_low"], row["ci_high"]],
+                y=[y, y],
+                mode="lines",
+                line={"color": faded(style.color, 0.55), "width": 7},
+                hoverinfo="skip",
+                showlegend=False,
+                name="interval",
+            )
+        if seeds:
+            yield go.Scatter(
+                x=seeds,
+                y=[y] * len(seeds),
+                mode="markers",
+                marker={"size": 6, "color": color, "opacity": 0.75},
+                hovertemplate="one seed %{x:.3f}<extra></extra>",
+                showlegend=False,
+                name="seeds",
+            )
+        n = "" if row["n"] is None else f"<br>n = {row['n']:,}"
+        yield go.Scatter(
+            x=[row["value"]],
+            y=[y],
+            mode="markers",
+            name=named(row["run"]),
+            showlegend=False,
+            marker={
+                "color": style.color,
+                "symbol": style.symbol + ("" if full else "-open"),
+                "size": 13,
+                "line": {"width": 2, "color": style.color},
+            },
+            customdata=[[row["run_id"], row["n"]]],
+            hovertemplate=f"{named(row['run'])}<br>{_numbers(row)}{n}<extra></extra>",
+        )
+
+
+def _numbers(record: Mapping[str, Any]) -> str:
     """Value and interval."""
-    value, low, high = (_float(record[key]) for key in ("value", "ci_low", "ci_high"))
-    if record["evidence"] != "ok" or math.isnan(value):
+    value, low, high = (record[key] for key in ("value", "ci_low", "ci_high"))
+    if record["evidence"] != "ok" or not known(value):
         return "not enough evidence"
     unfit = ", not usable" if record.get("usable") == "not usable" else ""
-    return f"{value:.3f}" + ("" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]") + unfit
-
-
-def _float(value: Any) -> float:
-    return math.nan if value is None else float(value)
+    return f"{value:.3f}" + (f" [{low:.3f}, {high:.3f}]" if known(low) else "") + unfit

@@ -14,7 +14,7 @@ from typing import Any
 from uge_core.graph.suppression import SUPPRESSED
 from uge_core.runs.names import method_class
 from uge_core.views.fairness import GAP_LABELS, GapView
-from uge_core.views.figures.gaps import OUTLINE, cell_ends, cell_face, extreme_cells, largest_change, short_name
+from uge_core.views.figures.gaps import OUTLINE, cell_ends, cell_face, extreme_cells, short_name
 from uge_core.views.figures.look import escape, faded, ink, paper, readable_on
 from uge_core.views.leakage import LeakageView
 from uge_core.views.rows import METRIC_LABELS
@@ -34,6 +34,7 @@ _STYLE = """<style>
 .uge-light .track { position: relative; height: 26px; border-left: 1px solid currentColor; }
 .uge-light .track * { position: absolute; box-sizing: border-box; }
 .uge-light .bar { top: 2px; bottom: 2px; left: 0; }
+.uge-light .dot { top: 5px; width: 16px; height: 16px; margin-left: -8px; border-radius: 50%; }
 .uge-light .whisker { top: 9px; height: 9px; border: solid currentColor; border-width: 0 1.5px; }
 .uge-light .whisker::after { content: ""; position: absolute; left: 0; right: 0; top: 3px; border-top: 1.5px solid; }
 .uge-light .tick { top: 0; bottom: 0; border-left: 2.5px solid currentColor; }
@@ -60,12 +61,12 @@ def gap_light(view: GapView, which: str, *, dark: bool = False) -> str:
     if view.layout == "bars":
         return _gap_bars(view, which, dark)
     cells = {_key(view, c["a"], c["b"]): c for c in records(view.table)}
-    reach, marked = largest_change(view), dict(extreme_cells(view, which))
+    marked = dict(extreme_cells(view, which))
     lines = []
     for i, row in enumerate(view.groups):
         columns = view.groups if view.directed else view.groups[: i + 1]
         row_cells = [cells.get(_key(view, row, column)) for column in columns]
-        drawn = [_cell(c, which, view, reach, marked, dark) if c else "<td></td>" for c in row_cells]
+        drawn = [_cell(c, which, view, marked, dark) if c else "<td></td>" for c in row_cells]
         blank = "<td></td>" * (len(view.groups) - len(columns))
         lines.append(f'<tr><th scope="row">{escape(short_name(row))}</th>{"".join(drawn)}{blank}</tr>')
     heads = "".join(f'<th scope="col">{escape(short_name(g))}</th>' for g in view.groups)
@@ -76,10 +77,8 @@ def _key(view: GapView, a: str, b: str) -> tuple[str, ...]:
     return (a, b) if view.directed else tuple(sorted((a, b)))
 
 
-def _cell(
-    cell: Mapping[str, Any], which: str, view: GapView, reach: float, marked: Mapping[Any, str], dark: bool
-) -> str:
-    text, fill = cell_face(cell, which, view.scale, reach, dark)
+def _cell(cell: Mapping[str, Any], which: str, view: GapView, marked: Mapping[Any, str], dark: bool) -> str:
+    text, fill = cell_face(cell, which, view.scale, dark)
     value, *n = text.split("<br>")
     about = f"{cell['a']}{' to ' if view.directed else ' with '}{cell['b']}: {', '.join((value, *n))}"
     style = f"background: {_hatch(ink(dark), dark)}"
@@ -138,12 +137,12 @@ def _gap_bars(view: GapView, which: str, dark: bool) -> str:
 
 def _said(cell: Mapping[str, Any], which: str, scale: float, dark: bool) -> str:
     """What stands beside a group's bar."""
-    value, *n = cell_face(cell, which, scale, 1.0, dark)[0].split("<br>")
+    value, *n = cell_face(cell, which, scale, dark)[0].split("<br>")
     return value + interval(cell[f"{which}_low"], cell[f"{which}_high"]) + "".join(f", n = {x}" for x in n)
 
 
 def leakage_light(view: LeakageView, *, dark: bool = False) -> str:
-    """Every attribute's leakage of two runs, bars from zero, hatched where the interval reaches a floor.
+    """Every attribute's leakage of two runs: dots with intervals, from a coin on for the AUC, hollow at a floor.
 
     Args:
         view: what to draw.
@@ -163,11 +162,15 @@ def leakage_light(view: LeakageView, *, dark: bool = False) -> str:
         )
         for r in records(view.table)
     ]
-    return _figure(_bars(bars, 1.0, f"{METRIC_LABELS[view.metric]}: left is better", dark), view.alt, dark)
+    base = 0.5 if view.metric == "auc" else 0.0
+    return _figure(_bars(bars, 1.0, f"{METRIC_LABELS[view.metric]}: left is better", dark, base), view.alt, dark)
 
 
-def _bars(bars: Iterable[_Bar], top: float, label: str, dark: bool) -> str:
-    """A row each, an attribute's or a group's together, above them what the colours and ticks mean."""
+def _bars(bars: Iterable[_Bar], top: float, label: str, dark: bool, base: float | None = None) -> str:
+    """A row each, an attribute's or a group's together, above them what the colours and ticks mean.
+
+    With a `base` they are dots on an axis that begins there; bars begin at zero.
+    """
     bars = list(bars)
     key = [
         f"<span><i style='background: {b.color}'></i>{escape(b.run)}</span>" for b in {b.run: b for b in bars}.values()
@@ -175,7 +178,9 @@ def _bars(bars: Iterable[_Bar], top: float, label: str, dark: bool) -> str:
     if any(b.ticks for b in bars):
         key += ["<span><b>|</b> majority</span>", "<span><b>&times;</b> random</span>"]
     if any(not b.full for b in bars):
-        key.append(f"<span><i style='background: {_hatch(ink(dark), dark)}'></i>hatched: see below</span>")
+        shade = "background: none; border: 2px solid; border-radius: 50%" if base is not None else ""
+        shade = shade or f"background: {_hatch(ink(dark), dark)}"
+        key.append(f"<span><i style='{shade}'></i>{'hatched' if base is None else 'hollow'}: see below</span>")
     lines = []
     for group in dict.fromkeys(b.group for b in bars):
         mine = [b for b in bars if b.group == group]
@@ -183,12 +188,13 @@ def _bars(bars: Iterable[_Bar], top: float, label: str, dark: bool) -> str:
             head = f'<th scope="row" rowspan="{len(mine)}">{escape(short_name(group))}</th>' if i == 0 else ""
             about = escape(f"{group}, {bar.run}: {bar.text}")
             lines.append(
-                f'<tr title="{about}">{head}<td><div class="track">{_marks(bar, top, dark)}</div></td>'
+                f'<tr title="{about}">{head}<td><div class="track">{_marks(bar, top, dark, base)}</div></td>'
                 f'<td class="said">{escape(bar.text)}</td></tr>'
             )
         if len(mine) > 1:
             lines.append('<tr class="gap"><td></td><td></td><td></td></tr>')
-    steps = [f'<span style="left: {25 * k}%">{top * k / 4:.3g}</span>' for k in range(5)]
+    low = base or 0.0
+    steps = [f'<span style="left: {25 * k}%">{low + (top - low) * k / 4:.3g}</span>' for k in range(5)]
     lines.append(
         f'<tr aria-hidden="true"><td></td><td><div class="axis">{"".join(steps)}</div></td>'
         f'<td class="said">{escape(label)}</td></tr>'
@@ -197,12 +203,19 @@ def _bars(bars: Iterable[_Bar], top: float, label: str, dark: bool) -> str:
     return f'<div class="key">{"".join(key)}</div><table class="bars">{columns}{"".join(lines)}</table>'
 
 
-def _marks(bar: _Bar, top: float, dark: bool) -> str:
+def _marks(bar: _Bar, top: float, dark: bool, base: float | None) -> str:
+    begin = base or 0.0
+
     def at(value: float) -> str:
-        return f"{100 * min(max(value / top, 0.0), 1.0):.2f}%"
+        return f"{100 * min(max((value - begin) / (top - begin), 0.0), 1.0):.2f}%"
 
     fill = bar.color if bar.full else _hatch(bar.color, dark)
     out = f'<div class="bar" style="width: {at(bar.value)}; background: {fill}; border: 1.5px solid {bar.color}"></div>'
+    if base is not None:
+        fill = bar.color if bar.full else "none"
+        out = (
+            f'<div class="dot" style="left: {at(bar.value)}; background: {fill}; border: 3px solid {bar.color}"></div>'
+        )
     if known(bar.low) and known(bar.high):
         low, high = float(bar.low or 0.0), float(bar.high or 0.0)
         out += f'<div class="whisker" style="left: {at(low)}; width: calc({at(high)} - {at(low)})"></div>'
