@@ -305,7 +305,9 @@ def attacks() -> dict[str, Callable[[str], str]]:
         "a record's SHA-256": number(r'<table class="runs">.*?</code>.*?<code>[a-f]*(\d)'),
         "the digest of all": number(r"one after another: <code>[a-f]*(\d)"),
         "the foot of a page": number(r'content: "Records [a-f]*(\d)'),
-        "who signs": lambda html: html.replace("A. Uditor", "B. Uditor"),
+        "who signs": lambda html: html.replace(
+            "A. Uditor", "B. Uditor", html.partition("<script")[0].count("A. Uditor")
+        ),
         "a scenario's answer": number(r"<td>re-judge</td><td class=\"number\">\d\.(\d)"),
         "a verdict of a policy": lambda html: re.sub(
             r'<strong class="verdict">(\w+)</strong>',
