@@ -527,6 +527,7 @@ def test_sides_and_sections_are_those_that_were_chosen(store, tmp_path):
     assert heads == ["pairs of gender groups", "runs"]
     path = tmp_path / "r.html"
     uge.report(ids, path, store=store, **chosen)
+    assert re.findall(r"<h2>Appendix: (.*?)</h2>", path.read_text()) == heads
     assert uge_command(["verify", str(path), "--quick", "--store", str(store.root)]) == 0
     for wrong, said in (
         ({"before": "x"}, "is not in the report"),

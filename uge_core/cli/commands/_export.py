@@ -111,7 +111,8 @@ def _card(run: StoredRun, store: RunStore, purpose: str) -> bytes:
     mine = next((key for key, ids in choices.runs.items() if run.id in ids), None)
     plain = [key for key, ids in choices.runs.items() if store.load(ids[0]).config["method"] == "none"]
     ids = [i for key in dict.fromkeys([*plain[:1], mine]) if key for i in choices.runs[key]]
-    return contents(dict.fromkeys([*ids, run.id]), sheet=Sheet(purpose=purpose), store=store, after=run.id)["card"]()
+    wanted: list[StoredRun | str] = [*dict.fromkeys([*ids, run.id])]
+    return contents(wanted, sheet=Sheet(purpose=purpose), store=store, after=run.id)["card"]()
 
 
 def _export_embeddings(embedding: Any, ids: list[str], cells: list[str], out: Path) -> Iterable[Path]:

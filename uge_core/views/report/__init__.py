@@ -128,7 +128,15 @@ def report(
         )
     rules = None if policy is None else read_policy_text(policy)
     made = contents(
-        runs, sheet=sheet, scenarios=ids, store=store, policy=rules, before=before, after=after, attribute=attribute
+        runs,
+        sheet=sheet,
+        scenarios=ids,
+        store=store,
+        policy=rules,
+        before=before,
+        after=after,
+        attribute=attribute,
+        sections=sections,
     )
     paths = []
     for name in chosen:

@@ -148,9 +148,11 @@ class Summary:
         """There is so much to say that the two pages need smaller letters."""
         words = sum(len(t) for t in (*self.shortened.values(), *(text for _, text in self.facts)))
         words += sum(len(c.sentence + c.cost + "".join(c.details[:1]) + c.now.label) for c in self.cards)
+        # About the height that the second page's tables take, in pixels.
+        rules = sum(25 + 26 * min(3, len(j.rules)) for j in self.judgements[-1:])
         groups = max((len(m.lines) for m in self.maps), default=0)
-        crowded = groups > 4 or len(self.marks) > 9 or bool(self.judgements)
-        return crowded or words + 60 * len(self.lines) > 2200
+        height = 14 * len(self.marks) + 32 * groups + rules + (26 if self.shortened["remarks"] else 0)
+        return words + 60 * len(self.lines) > 2200 or height > 300
 
 
 def report_rows(runs: Sequence[StoredRun]) -> tuple[Fold, ...]:
