@@ -77,4 +77,6 @@ gate = ui.gate(
 )
 # pages/main.py, not this file, holds the frame: beside a folder called "pages" Streamlit would open a
 # deep link without ever running its entry script.
-app = st.App("pages/main.py", routes=ui.web_routes(), middleware=[gate], lifespan=warmed)
+app = st.App(
+    "pages/main.py", routes=ui.web_routes(config.get_option("server.baseUrlPath")), middleware=[gate], lifespan=warmed
+)

@@ -1,43 +1,109 @@
-"""One report of chosen runs, as HTML, PDF, JSON and CSV."""
+"""One report of chosen embeddings, to be signed: as HTML, PDF, JSON and CSV, and a model card."""
 
 import streamlit as st
 
 import uge_core.dashboard as ui
 
+WHEN = {"": "not said", "before": "before", "after": "after"}
+KINDS = {
+    "html": ("HTML", "report.html", "text/html", "Text, tables and charts in one file for people."),
+    "pdf": ("PDF", "report.pdf", "application/pdf", "The same, printed by the browser on this machine."),
+    "json": ("JSON", "report.json", "application/json", "The records themselves; uge rerun trains from it again."),
+    "csv": ("CSV", "report.csv", "text/csv", "Every row and group pair of every run for a spreadsheet."),
+    "card": ("Model card", "model-card.md", "text/markdown", "Of run B's embedding, to be passed on with it."),
+}
+
 st.title("Report")
-st.write("One file that stands alone: it needs no network, and every number in it comes from the stored audits.")
+st.write(
+    "What was found, on two pages that can be signed, with an appendix. It needs no network, and every number in it "
+    "comes from the stored audits."
+)
 
 store = ui.RunStore()
-choices = ui.leakage_choices(store)
-if not choices.runs:
+state = st.session_state
+compared = [state["frame_before"], state["frame_after"]]
+choices = ui.report_choices(store, compared)
+if not choices.rows:
     st.info("No audited run yet. Train one, or audit an embedding, then come back.", icon=":material/info:")
     st.stop()
 
-state = st.session_state
-# The compared runs, then others of the data in the sidebar; another choice there starts anew.
-here = dict.fromkeys([r for r in (state["frame_before"], state["frame_after"], *state["frame_runs"]) if r])
-first = list(here)[:6]
-runs = st.multiselect(
-    "Runs",
-    list(choices.runs),
-    default=[r for r in choices.runs if r in first],
-    format_func=lambda r: ui.visible(choices.runs[r]),
-    key=f"report_runs_{'_'.join(first[:2])}",
-    help="Each is told in full: leakage, link quality and group differences, with intervals and what chance gives.",
+rows = st.multiselect(
+    "Embeddings",
+    list(choices.rows),
+    default=list(choices.first),
+    format_func=lambda r: ui.visible(choices.rows[r]),
+    key=f"report_rows_{state['frame_data']}",
+    persist_state="session",
+    help="Each with all its seeds, a row in the report. Run A is what came before, run B what the report is about.",
 )
-with st.expander("Title, author and purpose", icon=":material/edit:"):
-    sheet = ui.Sheet(
-        st.text_input("Title", ui.Sheet.title, max_chars=200),
-        st.text_input("Who made the audit", max_chars=200),
-        st.text_area(
+runs = [i for row in rows for i in choices.runs[row]]
+with st.expander("Sign-off", icon=":material/signature:", expanded=True):
+    st.caption("What is empty is a blank line in the report, to be written on by hand.")
+    left, right = st.columns(2)
+    typed = {
+        "title": left.text_input("Title", ui.Sheet.title, max_chars=200, key="report_title", persist_state="session"),
+        "author": left.text_input("Name of who made it", max_chars=200, key="report_author", persist_state="session"),
+        "role": left.text_input("Role", max_chars=200, key="report_role", persist_state="session"),
+        "purpose": right.text_area(
             "Purpose and scope",
             max_chars=5000,
-            help="What the embedding is for, what the audit covers, and what it does not. It goes into the report "
-            "as you type it.",
+            height=122,
+            key="report_purpose",
+            persist_state="session",
+            help="What the embedding is for, what the audit covers, and what it does not.",
         ),
+        "remarks": right.text_area("Remarks", max_chars=5000, height=78, key="report_remarks", persist_state="session"),
+        "threshold_by": left.text_input(
+            "Threshold set by",
+            max_chars=200,
+            key="report_threshold_by",
+            persist_state="session",
+            help="Who decided from where on a leak is one, or wrote the rules below.",
+        ),
+        "threshold_when": left.segmented_control(
+            "Set before or after seeing results",
+            list(WHEN),
+            default="",
+            required=True,
+            format_func=WHEN.__getitem__,
+            key="report_threshold_when",
+            persist_state="session",
+        ),
+        "source": right.text_input(
+            "Source of the data",
+            max_chars=500,
+            placeholder=ui.visible(choices.source) or "their dataset.yaml does not say",
+            key="report_source",
+            persist_state="session",
+        ),
+        "licence": right.text_input(
+            "Licence of the data",
+            max_chars=200,
+            placeholder=ui.visible(choices.licence) or "their dataset.yaml does not say",
+            key="report_licence",
+            persist_state="session",
+        ),
+    }
+with st.expander("Rules and parts", icon=":material/tune:"):
+    rules = st.text_area(
+        "Rules of a policy (YAML)",
+        max_chars=20_000,
+        placeholder="- metric: auc\n  attribute: region\n  direction: at_most\n  number: 0.6",
+        key="report_rules",
+        persist_state="session",
+        help="Each rule passes, fails or has not enough evidence, as with uge audit --policy.",
+    )
+    sections = st.multiselect(
+        "Parts of the appendix",
+        list(ui.SECTIONS),
+        default=list(ui.SECTIONS),
+        format_func=ui.SECTIONS.__getitem__,
+        key="report_sections",
+        persist_state="session",
+        help="The runs with their SHA-256 always stand there.",
     )
 if not runs:
-    st.info("Choose at least one run.", icon=":material/info:")
+    st.info("Choose at least one embedding.", icon=":material/info:")
     st.stop()
 
 stored = ui.whatif_of_runs(store, runs)
@@ -55,32 +121,41 @@ if ui.naming(store, scenarios) and not st.checkbox(
 ):
     st.caption("The scenarios are left out until this is ticked.")
     scenarios = []
-made = ui.contents(runs, sheet=sheet, scenarios=scenarios, store=store)
-columns = st.columns(4)
-kinds = {
-    "html": ("HTML", "text/html", "Text, tables and charts in one file for people."),
-    "pdf": ("PDF", "application/pdf", "The same page, printed by the browser on this machine."),
-    "json": ("JSON", "application/json", "The records themselves."),
-    "csv": ("CSV", "text/csv", "Every row and group pair for a spreadsheet."),
-}
-for column, (name, (label, mime, words)) in zip(columns, kinds.items(), strict=True):
+before, after = (run if run in runs else "" for run in compared)
+try:
+    made = ui.contents(
+        runs,
+        sheet=ui.Sheet(**typed),
+        scenarios=scenarios,
+        store=store,
+        before=before or "",
+        after=after or "",
+        attribute=state["frame_attribute"] or "",
+        policy=("rules", rules) if rules.strip() else None,
+        sections=sections,
+    )
+except ui.UgeError as error:
+    st.error(ui.plain_text(str(error)), icon=":material/error:")
+    st.stop()
+row = st.container(horizontal=True)
+for name, (label, file, mime, words) in KINDS.items():
     missing = name == "pdf" and ui.browser() is None
-    column.download_button(
+    row.download_button(
         label,
         made[name],
-        file_name=f"report.{name}",
+        file_name=file,
         mime=mime,
         icon=":material/download:",
-        width="stretch",
         disabled=missing,
         key=f"download-{name}",
         on_click="ignore",
+        width=140,
         help="No Chromium or Chrome was found on this machine; take HTML, which prints well." if missing else words,
     )
 st.caption(
     "Aggregates only: no format holds a node, but for those that a chosen scenario names. Each prints the SHA-256 "
-    "of every record; uge verify checks whichever file you have."
+    "of the records. `uge verify` checks whichever file you have; `uge rerun` trains it again."
 )
 
-if st.toggle("Preview", help="The HTML file as it will be; charts included."):
-    st.iframe(made["html"]().decode(), height=900)
+if st.toggle("Preview", help="The HTML file as it will be."):
+    st.iframe(made["html"]().decode(), height=1100)

@@ -196,3 +196,14 @@ def work_here(monkeypatch: pytest.MonkeyPatch) -> Callable[[RunStore], None]:
             assert worker.work(store, lane)
 
     return work
+
+
+@pytest.fixture(scope="session")
+def sample_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store as a first start leaves it."""
+    import uge_core as uge
+    import uge_core.dashboard as ui
+
+    root = tmp_path_factory.mktemp("first") / "store"
+    assert ui.first_start(uge.RunStore(root)), "sample_data has no town-audit.zip; make sample-audit makes it"
+    return root

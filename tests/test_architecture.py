@@ -51,7 +51,7 @@ ONLY = {
     "torch": TORCH,
     "torch_geometric": TORCH,
     "numba": {"kernels", "cli/doctor"},
-    "plotly": {"views/figures", "views/report/document"},
+    "plotly": {"views/figures"},
     "streamlit": set(),
     "sqlite3": {"runs"},
 }

@@ -155,13 +155,12 @@ def run(seed: int, quick: bool) -> Iterator[tuple[str, str | None]]:
 
 def _html(bench: Bench, rng: random.Random, number: int) -> Iterator[tuple[str, str | None]]:
     html = bench.made("html").decode()
-    # The charts' library is one place in twelve, whatever its length.
-    first, last = html.index("<script>"), html.index("<body>")
-    outside = [i for i in range(len(html)) if not first <= i < last]
+    # The style and the records are one place in six each, whatever their length; drawings are among the rest.
+    style, body, held = html.index("<style>"), html.index("<body>"), html.index('<script type="application/json"')
+    parts = [range(style, body), range(held, len(html)), *[range(body, held)] * 4]
     same = pieces.pieces(html)
     for k in range(number):
-        places = list(range(first + 8, last - 20)) if k % 12 == 11 else outside
-        text, words = changed(rng, html, places)
+        text, words = changed(rng, html, list(parts[k % 6]))
         seen = _seen(pieces.pieces, text, same)
         yield from _told(bench, "html", text, words, seen, page_sealed_anew if k % 3 == 0 else None)
 
@@ -293,17 +292,26 @@ def attacks() -> dict[str, Callable[[str], str]]:
         return change
 
     return {
-        "a figure of a table": number(r'<td class="number">\d\.\d(\d)'),
-        "the chart's heading": number(r"<h3>[^<]*AUC \d\.(\d)"),
-        "a sentence": number(r"<p><strong>[^<]*</strong>[^<]*?(\d)\.\d %"),
-        "a note": number(r"<td>[^<]*?(\d)[^<]*</td></tr>"),
-        "a datum of a chart": number(r'newPlot\(.*?"x":\[\d?\.?(\d)'),
-        "a run's id": number(r"<p class=\"quiet\">Run <code>[a-f]*(\d)"),
-        "a record's SHA-256": number(r"SHA-256 of the record <code>[a-f]*(\d)"),
+        "a figure of a table": number(r'<table class="figures">.*?<td class="number">\d\.\d(\d)'),
+        "an interval": number(r"<small>\d\.\d(\d)\d to"),
+        "a figure of a card": number(r'<div class="lane">.*?<b>\d\.(\d)'),
+        "where a card's dot stands": number(r'class="dot" style="left: (\d)'),
+        "a sentence": number(r'<p class="lead"><strong>[^<]*</strong>[^<]*?(\d)\.\d %'),
+        "a note": number(r"<h2>Appendix: remarks.*?</strong>: [^<]*?(\d)"),
+        "where a chart's dot stands": number(r'<circle cx="(\d)'),
+        "a tick of a chart": number(r'<text class="tick"[^>]*>\d\.(\d)'),
+        "a cell of a heat map": number(r'<td style="background[^>]*>\d\.(\d)'),
+        "a run's id": number(r'<table class="runs">.*?<code>[a-f]*(\d)'),
+        "a record's SHA-256": number(r'<table class="runs">.*?</code>.*?<code>[a-f]*(\d)'),
+        "the digest of all": number(r"one after another: <code>[a-f]*(\d)"),
+        "the foot of a page": number(r'content: "Records [a-f]*(\d)'),
+        "who signs": lambda html: html.replace(
+            "A. Uditor", "B. Uditor", html.partition("<script")[0].count("A. Uditor")
+        ),
         "a scenario's answer": number(r"<td>re-judge</td><td class=\"number\">\d\.(\d)"),
         "a verdict of a policy": lambda html: re.sub(
-            r'<p><span class="verdict">(\w+)</span>',
-            lambda m: f'<p><span class="verdict">{"fail" if m[1] == "pass" else "pass"}</span>',
+            r'<strong class="verdict">(\w+)</strong>',
+            lambda m: f'<strong class="verdict">{"fail" if m[1] == "pass" else "pass"}</strong>',
             html,
             count=1,
         ),

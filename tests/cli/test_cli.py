@@ -264,7 +264,7 @@ def test_export(seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert len(weights) - 2 < stored.dataset["num_edges"]
     assert float(weights[2].split(",")[2]) > 0
     assert not any((tmp_path / "out").glob("*twin*"))
-    assert "embeddings, weights" in refused(capsys, *arguments, "--what", "twin")
+    assert "embeddings, card, weights" in refused(capsys, *arguments, "--what", "twin")
     assert "names nothing" in refused(capsys, *arguments, "--what", ",")
 
 

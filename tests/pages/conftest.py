@@ -65,7 +65,7 @@ def seeded(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def _serving(root: Path, *options: str) -> Iterator[Server]:
+def _serving(root: Path, *options: str, base: str = "") -> Iterator[Server]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -83,7 +83,7 @@ def _serving(root: Path, *options: str) -> Iterator[Server]:
         limit = time.monotonic() + PATIENCE / 1000
         while True:
             try:
-                with urllib.request.urlopen(f"{server.address}/_stcore/health", timeout=1):
+                with urllib.request.urlopen(f"{server.address}{base}/_stcore/health", timeout=1):
                     break
             except OSError:
                 assert process.poll() is None and time.monotonic() < limit, "the dashboard does not start"
@@ -105,7 +105,7 @@ def serving() -> Callable[..., AbstractContextManager[Server]]:
 def fresh() -> Iterator[Callable[..., Server]]:
     """Starts dashboards that end with the test."""
     with ExitStack() as stack:
-        yield lambda root, *options: stack.enter_context(_serving(root, *options))
+        yield lambda root, *options, **more: stack.enter_context(_serving(root, *options, **more))
 
 
 @pytest.fixture(scope="module")
@@ -169,14 +169,3 @@ def settled() -> Callable[[Page], None]:
         )
 
     return wait
-
-
-@pytest.fixture(scope="session")
-def sample_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store as a first start leaves it."""
-
-    import uge_core.dashboard as ui
-
-    root = tmp_path_factory.mktemp("first") / "store"
-    assert ui.first_start(RunStore(root)), "sample_data has no town-audit.zip; make sample-audit makes it"
-    return root

@@ -32,9 +32,9 @@ server_metadata_url = "http://127.0.0.1:9/none"
 def start(fresh: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
     """Starts a dashboard whose secrets are what is given."""
 
-    def begin(root: Path, secrets: str = "", *options: str) -> Any:
+    def begin(root: Path, secrets: str = "", *options: str, base: str = "") -> Any:
         (tmp_path / "secrets.toml").write_text(secrets)
-        return fresh(root, f"--secrets.files={tmp_path / 'secrets.toml'}", *options)
+        return fresh(root, f"--secrets.files={tmp_path / 'secrets.toml'}", *options, base=base)
 
     return begin
 
@@ -67,6 +67,35 @@ def test_runs_and_audits_as_stored(seeded: Path, start: Callable[..., Any]) -> N
     status, told = get(server, f"/api/audits/{first.id}")
     path.write_text(whole)
     assert status == 409 and "SHA-256" in told["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", ["", "audit", "/a/deep/base/"])
+def test_the_routes_are_json_below_a_base_path_too(
+    seeded: Path, start: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, base: str
+) -> None:
+    store = uge.RunStore(seeded)
+    ids = [run.id for run in store.list()]
+    monkeypatch.setenv("STREAMLIT_SERVER_BASE_URL_PATH", base)
+    root = f"/{name}" if (name := base.strip("/")) else ""
+    server = start(seeded, base=root)
+    for top in {root, ""}:
+        for slash in ("", "/"):
+            status, listed = get(server, f"{top}/api/runs{slash}")
+            assert status == 200 and [run["id"] for run in listed["runs"]] == ids
+            assert get(server, f"{top}/api/runs/{ids[0]}{slash}")[1]["id"] == ids[0]
+            assert get(server, f"{top}/api/audits/{ids[0]}{slash}") == (200, store.load(ids[0]).audit)
+            assert get(server, f"{top}/api/audits/nothing{slash}")[0] == 404
+            for nothing in ("", "/audits", "/x", "/runs/x/y", "/%3Cscript%3E"):
+                status, said = get(server, f"{top}/api{nothing}{slash}")
+                assert status == 404 and "/api/audits/RUN_ID" in said["error"], nothing
+        for method, code in (("HEAD", 200), ("POST", 405), ("DELETE", 405)):
+            assert ask(server, f"{top}/api/runs", "localhost", method, **{"Content-Length": "0"})[0] == code
+        status, said = ask(server, f"{top}/api/runs", "evil.example")
+        assert status == 421 and "localhost" in json.loads(said)["error"]
+    # Pages are where they were.
+    status, page = ask(server, f"{root}/report", "localhost")
+    assert status == 200 and "<html" in page
 
 
 def ask(server: Any, path: str, host: str | None, method: str = "GET", **headers: str) -> tuple[int, str]:
@@ -151,6 +180,16 @@ def test_where_people_sign_in_the_routes_ask_for_their_cookie(seeded: Path, star
     ):
         assert get(server, "/api/runs", Cookie=bad)[0] == 401
     assert get(server, "/api/runs", Cookie=cookie(**known))[0] == 200
+
+
+@pytest.mark.slow
+def test_below_a_base_path_the_routes_ask_for_the_cookie_too(seeded: Path, start: Callable[..., Any]) -> None:
+    server = start(seeded, AUTH, "--server.baseUrlPath=audit", base="/audit")
+    known = cookie(origin="http://localhost:8501", is_logged_in=True, email="a@example.org")
+    for path in ("/audit/api/runs", "/audit/api/runs/", "/audit/api", "/audit/api/x", "/api/runs"):
+        status, said = get(server, path)
+        assert status == 401 and "sign in" in said["error"], path
+    assert get(server, "/audit/api/runs", Cookie=known)[0] == 200
 
 
 @pytest.mark.browser

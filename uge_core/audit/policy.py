@@ -196,9 +196,14 @@ def read(path: str | Path) -> Policy:
             content = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror or error}); name a policy file") from None
+    return parse(path.name, content)
+
+
+def parse(name: str, content: bytes) -> Policy:
+    """The policy that `content` is, checked as the file `name` would be; errors as for `read`."""
     if len(content) > _MOST_BYTES:
-        raise ConfigError(f"{path}: is larger than {_MOST_BYTES:,} bytes, which no policy is")
-    return Policy(path.name, hashlib.sha256(content).hexdigest(), tuple(_rules(content, path.name)))
+        raise ConfigError(f"{name}: is larger than {_MOST_BYTES:,} bytes, which no policy is")
+    return Policy(name, hashlib.sha256(content).hexdigest(), tuple(_rules(content, name)))
 
 
 def first_misjudged(block: Mapping[str, Any], rows: Iterable[Row]) -> str | None:

@@ -146,9 +146,11 @@ if TYPE_CHECKING:
     from uge_core.views.projection import selected_ids as selected_ids
     from uge_core.views.projection import selection_view as selection_view
     from uge_core.views.projection import slow_projections as slow_projections
+    from uge_core.views.report import SECTIONS as SECTIONS
     from uge_core.views.report import Sheet as Sheet
     from uge_core.views.report import browser as browser
     from uge_core.views.report import contents as contents
+    from uge_core.views.report.choices import report_choices as report_choices
     from uge_core.views.report.scenarios import naming as naming
     from uge_core.views.tradeoff import QUALITIES as QUALITIES
     from uge_core.views.tradeoff import TRADEOFF_METRICS as TRADEOFF_METRICS

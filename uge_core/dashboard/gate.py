@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from uge_core.dashboard.web import below
+
 if TYPE_CHECKING:
     from starlette.middleware import Middleware
     from starlette.requests import HTTPConnection
@@ -85,7 +87,7 @@ class Gate:
         if refusal is None and not known:
             refusal = self._stranger(scope)
         if refusal is not None:
-            await _refuse(scope, receive, send, refusal)
+            await _refuse(scope, receive, send, refusal, api=_among_routes(scope["path"], self._base()))
         elif scope["type"] == "http":
             await self._app(scope, receive, _with_headers(send))
         else:
@@ -143,8 +145,7 @@ class Gate:
             if route is not None and route.name != _FILES and self._strangers < MOST_STRANGERS:
                 return None
             return _Refusal(503, f"{MOST_STRANGERS} readers are signing in at this moment; try again in a minute")
-        base = "/" + self._base().strip("/")
-        path = scope["path"].removeprefix(base if base != "/" else "")
+        path = scope["path"].removeprefix(below(self._base()))
         if scope["method"] in ("GET", "HEAD") and (path in _OPEN or getattr(route, "name", None) == _FILES):
             return None
         return _Refusal(401, "sign in on the dashboard first")
@@ -188,13 +189,18 @@ def _with_headers(send: Send) -> Send:
     return out
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: _Refusal) -> None:
+def _among_routes(path: str, base: str) -> bool:
+    """Whether a JSON route is asked for."""
+    return any(path == root or path.startswith(f"{root}/") for root in ("/api", f"{below(base)}/api"))
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: _Refusal, *, api: bool) -> None:
     from starlette.responses import JSONResponse, PlainTextResponse, Response
     from starlette.websockets import WebSocket
 
     private = {"Cache-Control": "no-store"}
     answer: Response = PlainTextResponse(f"{refusal.text}\n", refusal.status, private)
-    if scope["path"].startswith("/api/"):
+    if api:
         answer = JSONResponse({"error": refusal.text}, refusal.status, private)
     if scope["type"] == "http":
         await answer(scope, receive, _with_headers(send))

@@ -4,6 +4,9 @@
     GET /api/runs/RUN_ID        one of them
     GET /api/audits/RUN_ID      its `uge-audit/1` record
 
+Below a base path (`server.baseUrlPath`) they stand below it too, as all else does. A slash at the end is none. What is no
+route of ours there is 404 as JSON, as a program that asks for one would read a page's HTML as its answer.
+
 Nothing here trains, changes or exports anything: embeddings leave by `uge runs export` alone.
 
 And how soon its server's answers leave.
@@ -43,27 +46,46 @@ def answer_at_once() -> None:
                         endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts takes it over
 
 
-def web_routes() -> list[Route]:
-    """The routes; `Gate` is who refuses, in front of them and of the pages alike."""
-    from starlette.responses import JSONResponse
+def web_routes(base: str = "") -> list[Route]:
+    """The routes; `Gate` is who refuses, in front of them and of the pages alike.
+
+    Args:
+        base: the path below which the server answers, "" without one.
+    """
     from starlette.routing import Route
 
-    def guarded(answer: Callable[[Request, RunStore], Any]) -> Callable[[Request], Response]:
-        def respond(request: Request) -> Response:
-            try:
-                return JSONResponse(answer(request, RunStore()), headers=_PRIVATE)
-            except RunNotFound as error:
-                return JSONResponse({"error": str(error)}, 404, _PRIVATE)
-            except UgeError as error:
-                return JSONResponse({"error": str(error)}, 409, _PRIVATE)
+    root = below(base)
+    # A base path called api has pages below it.
+    roots = [root] if root.startswith("/api") else dict.fromkeys([root, ""])
+    methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+    return [Route(f"{start}/api{rest}", _respond, methods=methods) for start in roots for rest in ("", "/{asked:path}")]
 
-        return respond
 
-    return [
-        Route("/api/runs", guarded(lambda _, store: {"runs": list(map(_run, store.list(audits=False)))})),
-        Route("/api/runs/{run_id}", guarded(lambda asked, store: _run(store.load(asked.path_params["run_id"])))),
-        Route("/api/audits/{run_id}", guarded(_audit)),
-    ]
+def below(base: str) -> str:
+    """A base path as paths begin with it: "/audit", or "" without one."""
+    return f"/{name}" if (name := base.strip("/")) else ""
+
+
+def _respond(request: Request) -> Response:
+    from starlette.responses import JSONResponse
+
+    def said(content: Any, status: int, **headers: str) -> Response:
+        return JSONResponse(content, status, _PRIVATE | headers)
+
+    if request.method not in ("GET", "HEAD"):
+        return said({"error": f"{request.method} is not allowed; allowed: GET, HEAD"}, 405, Allow="GET, HEAD")
+    asked = str(request.path_params.get("asked", "")).strip("/")
+    kind, _, run_id = asked.partition("/")
+    answer = _ANSWERS.get((kind, bool(run_id)))
+    if answer is None or "/" in run_id:
+        shown = ascii(f"/api/{asked}"[:80])
+        return said({"error": f"there is no {shown}; allowed: /api/runs, /api/runs/RUN_ID, /api/audits/RUN_ID"}, 404)
+    try:
+        return said(answer(RunStore(), run_id), 200)
+    except RunNotFound as error:
+        return said({"error": str(error)}, 404)
+    except UgeError as error:
+        return said({"error": str(error)}, 409)
 
 
 _PRIVATE = {"Cache-Control": "no-store"}
@@ -84,8 +106,14 @@ def _run(run: StoredRun) -> dict[str, Any]:
     }
 
 
-def _audit(asked: Request, store: RunStore) -> dict[str, Any]:
-    run = store.load(asked.path_params["run_id"])
+def _audit(run: StoredRun) -> dict[str, Any]:
     if run.audit is None:
         raise RunNotFound(f"run {run.id} ({run.status}) has no audit")
     return run.audit
+
+
+_ANSWERS: dict[tuple[str, bool], Callable[[RunStore, str], Any]] = {
+    ("runs", False): lambda store, _: {"runs": list(map(_run, store.list(audits=False)))},
+    ("runs", True): lambda store, run_id: _run(store.load(run_id)),
+    ("audits", True): lambda store, run_id: _audit(store.load(run_id)),
+}

@@ -178,6 +178,31 @@ def resume(
     )
 
 
+def train_planned(
+    graph: AttributedGraph,
+    planned: Sequence[Planned],
+    store: RunStore,
+    *,
+    device: str = "auto",
+    deterministic: bool = False,
+    source: dict[str, Any] | None = None,
+    on_progress: OnProgress | None = None,
+) -> list[StoredRun]:
+    """Trains and stores runs whose configs are at hand, without auditing them; arguments and errors as for `sweep`."""
+    if device not in DEVICES:
+        raise ConfigError(f"device = {device!r} is not allowed; allowed: {', '.join(DEVICES)}")
+    return _carry_out(
+        graph,
+        planned,
+        store,
+        device=device,
+        deterministic=deterministic,
+        on_progress=on_progress,
+        source=source,
+        audits=False,
+    )
+
+
 def _carry_out(
     graph: AttributedGraph,
     planned: Sequence[Planned],

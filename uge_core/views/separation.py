@@ -60,11 +60,11 @@ Measured = tuple[StoredRun, RowRecord]
 """A run of one seed with the row that is compared."""
 
 
-def separation(store: RunStore, before: Sequence[Measured], after: Sequence[Measured]) -> Separation:
+def separation(store: RunStore | None, before: Sequence[Measured], after: Sequence[Measured]) -> Separation:
     """What is shown of the difference between two embeddings.
 
     Args:
-        store: keeps the comparisons that were measured in pairs.
+        store: keeps the comparisons that were measured in pairs; None looks at none.
         before: runs that differ in their seed alone, each with its row of one metric.
         after: the same of the other embedding.
     """
@@ -102,9 +102,9 @@ def _known(row: RowRecord | None) -> bool:
     return row is not None and row["value"] is not None and row["evidence"] == "ok"
 
 
-def _in_pairs(store: RunStore, a: StoredRun, b: StoredRun, row: RowRecord) -> Separation | None:
+def _in_pairs(store: RunStore | None, a: StoredRun, b: StoredRun, row: RowRecord) -> Separation | None:
     """What a comparison in pairs shows of this row, None where there is none."""
-    record = paired_record(store, a, b)
+    record = None if store is None else paired_record(store, a, b)
     if record is None:
         return None
     key = ("metric", "attribute", "attacker", "variant")

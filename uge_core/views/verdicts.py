@@ -161,16 +161,16 @@ def cards(
 
 
 def judged(
-    store: RunStore, before: Fold | None, now: Fold, *, margin: float = MARGIN, attributes: Sequence[str] = ()
+    store: RunStore | None, before: Fold | None, now: Fold, *, margin: float = MARGIN, attributes: Sequence[str] = ()
 ) -> tuple[Card, ...]:
-    """The same of runs that are at hand, with their rows."""
+    """The same of runs that are at hand, with their rows; without a store by these rows alone."""
     treated = list(now.runs[0].config["sensitive"])
     found = dict.fromkeys(a for run in now.runs for a in audited_attributes(run))
     names = list(attributes) or sorted(found, key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
     return tuple(_card(store, before, now, name, margin) for name in names)
 
 
-def _card(store: RunStore, before: Fold | None, now: Fold, attribute: str, margin: float) -> Card:
+def _card(store: RunStore | None, before: Fold | None, now: Fold, attribute: str, margin: float) -> Card:
     rows = [_leak_rows(fold, attribute) if fold else [] for fold in (before, now)]
     first, second = _side(before, attribute, rows[0]), _side(now, attribute, rows[1])
     assert second is not None
@@ -342,7 +342,7 @@ def _details(
     if now.auc is not None:
         over = "the people tested and the seeds" if now.auc.seeds > 1 else "the people tested, for one training seed"
         n = "" if now.auc.n is None else f"n = {now.auc.n:,}; "
-        yield f"{_capital(n + '95 % intervals are over ' + over)}."
+        yield f"{n}95 % intervals are over {over}."
     if now.auc is not None and not now.hidden:
         yield "The people tested are not hidden from training, so that less of a leak would be no success."
     if finding in ("not shown", "reduced", "leaks"):

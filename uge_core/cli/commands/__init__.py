@@ -15,6 +15,7 @@ _ORDER = (
     "train",
     "audit",
     "verify",
+    "rerun",
     "report",
     "runs",
     "bench",

@@ -16,6 +16,7 @@ from uge_core.cli.printing import remark
 from uge_core.errors import ConfigError, StoreError
 from uge_core.files import quoted, write_atomically
 from uge_core.runs.store import RunStore
+from uge_core.runs.stored_run import StoredRun
 
 WARNING = (
     "Sensitive personal data: the numbers of a person's edges tell the person's group. Keep this file as you keep the "
@@ -29,16 +30,19 @@ def add(parsers: Parsers) -> None:
         parsers,
         "export",
         run,
-        help="write a run's embeddings or edge weights",
+        help="write a run's embeddings, model card or edge weights",
         description="Writes files that their user alone may read. Edge weights are sensitive: those of a person's edges tell "
         "the person's group, so they are written only with --sensitive-output.",
     )
     one.add_argument("run_id", metavar="RUN_ID")
-    one.add_argument("--what", type=text_list, default="embeddings", metavar="W,..", help="of embeddings, weights")
+    one.add_argument(
+        "--what", type=text_list, default="embeddings", metavar="W,..", help="of embeddings, card, weights"
+    )
     one.add_argument(
         "--sensitive-output", action="store_true", help="write what tells each person's group too; weights need it"
     )
     one.add_argument("--out", type=nonempty, required=True, metavar="DIR", help="the folder to write to")
+    one.add_argument("--purpose", default="", help="of card: what the embedding is for")
     moved_data_argument(one)
 
 
@@ -48,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     from uge_core.runs.export import training_weights
 
     for name in args.what:
-        if name not in ("embeddings", "weights"):
-            raise ConfigError(f"--what {name!r} is not allowed; allowed: embeddings, weights")
+        if name not in ("embeddings", "card", "weights"):
+            raise ConfigError(f"--what {name!r} is not allowed; allowed: embeddings, card, weights")
     if "weights" in args.what and not args.sensitive_output:
         raise ConfigError(
             "--what weights writes sensitive personal data: the weights of a person's edges tell the person's group; add "
@@ -64,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     # All that can be refused is, before anything is written.
     embedding = run.embedding
     weights = training_weights(run, graph) if "weights" in args.what else None
+    card = _card(run, RunStore(args.store), args.purpose) if "card" in args.what else None
     out = Path(args.out)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -75,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
                     _write(out / "score.json", lambda file: file.write(json.dumps({"score": score_of(run)}).encode()))
                 )
                 remark(f"pairs are not scored by the dot product: audit this file with --score {score_of(run)}")
+        if card is not None:
+            print(_write(out / "model-card.md", lambda file: file.write(card)))
         if weights:
             edges, numbers = weights
             columns = zip(*edges.tolist(), *(v.tolist() for v in numbers.values()), strict=True)
@@ -93,6 +100,19 @@ def run(args: argparse.Namespace) -> int:
             f"{altered:,} ids would start a formula in a spreadsheet and got a leading quote in the CSV files{where}"
         )
     return DONE
+
+
+def _card(run: StoredRun, store: RunStore, purpose: str) -> bytes:
+    """The run's model card, with its other seeds and the untreated embedding beside it."""
+    from uge_core.views.report import Sheet, contents
+    from uge_core.views.report.choices import report_choices
+
+    choices = report_choices(store, [run.id])
+    mine = next((key for key, ids in choices.runs.items() if run.id in ids), None)
+    plain = [key for key, ids in choices.runs.items() if store.load(ids[0]).config["method"] == "none"]
+    ids = [i for key in dict.fromkeys([*plain[:1], mine]) if key for i in choices.runs[key]]
+    wanted: list[StoredRun | str] = [*dict.fromkeys([*ids, run.id])]
+    return contents(wanted, sheet=Sheet(purpose=purpose), store=store, after=run.id)["card"]()
 
 
 def _export_embeddings(embedding: Any, ids: list[str], cells: list[str], out: Path) -> Iterable[Path]:

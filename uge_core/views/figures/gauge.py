@@ -13,7 +13,7 @@ from uge_core.views.points import Reading
 from uge_core.views.verdicts import Card, Side
 from uge_core.views.words import interval
 
-_STYLE = """<style>
+STYLE = """
 .uge-gauge { font-size: 14px; line-height: 1.35; margin: 0 0 .4rem; }
 .uge-gauge .lane { display: grid; grid-template-columns: minmax(0, 1fr) auto; column-gap: 12px; margin-top: 6px; }
 .uge-gauge .lane b { font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -26,10 +26,16 @@ _STYLE = """<style>
 .uge-gauge .dot { top: 3px; width: 16px; height: 16px; margin-left: -8px; border-radius: 50%; border: 3px solid; }
 .uge-gauge .axis { display: flex; justify-content: space-between; font-size: 12.5px; }
 .uge-gauge .none { font-size: 13px; }
-</style>"""
+"""
+"""What a page that holds such pictures needs once."""
 
 
 def gauge(card: Card, *, dark: bool = False) -> str:
+    """`tracks` with their style, for a page that holds nothing else of it."""
+    return f"<style>{STYLE}</style>{tracks(card, dark=dark)}"
+
+
+def tracks(card: Card, *, dark: bool = False) -> str:
     """The verdict's dots with their intervals, each on a track that begins at a coin's 0.5 and ends at 1.
 
     Args:
@@ -40,7 +46,7 @@ def gauge(card: Card, *, dark: bool = False) -> str:
     lanes = "".join(_lane(name, side, card, color) for name, side in _sides(card))
     margin = f"shaded: within {card.margin:g} of a coin"
     return (
-        f'{_STYLE}<div class="uge-gauge" style="color: {color}" role="img" aria-label="{escape(spoken(card))}">{lanes}'
+        f'<div class="uge-gauge" style="color: {color}" role="img" aria-label="{escape(spoken(card))}">{lanes}'
         f'<div class="axis"><span>0.5, a coin ({margin})</span><span>1, certain</span></div></div>'
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from uge_core.runs.stored_run import StoredRun
 from uge_core.runs.verify import DIFFERS, EQUAL, NOT_RECOMPUTED, Finding, verify
 from uge_core.views import report as reports
 from uge_core.views.report import pieces, printed, recipe, table
-from uge_core.views.report.document import drawn_by
 from uge_core.views.report.recipe import Recipe
 from uge_core.views.report.scenarios import scenario_digest, scenario_records
 
@@ -57,6 +56,29 @@ def check(path: str | Path, store: RunStore, load: Load, *, measure: bool = True
         yield from _csv(path, _text(path, content), store, load, measure)
     else:
         yield from _json(path, store, load, measure)
+
+
+def held_records(path: str | Path) -> list[dict[str, Any]]:
+    """The audit records that a report's JSON or HTML file holds.
+
+    Raises:
+        RecordError: it is no such file, holds no record, or one that has not the shape of one.
+    """
+    content = _bytes(Path(path))
+    start = content[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith((b"%PDF-",)) or start.replace(b'"', b"").startswith(b"sha256,run_id,"):
+        raise RecordError(f"{path}: a PDF or CSV report does not hold its records; name the JSON or the HTML file")
+    if start[:9].lower() == b"<!doctype" or start[:5].lower() == b"<html":
+        held = next((p.content for p in pieces.pieces(_text(path, content)) if p.kind == pieces.RECORDS), None)
+        records = [r for r in held if isinstance(r, dict)] if isinstance(held, list) else []
+        if not records:
+            raise RecordError(f"{path}: is a page that holds no audit; name a file that uge report wrote")
+    else:
+        records = record.read(path)
+    for one in records:
+        for fault in record.faults(one):
+            raise RecordError(f"{path}: holds a record that has not the shape of one: {fault}")
+    return records
 
 
 def _bytes(path: Path) -> bytes:
@@ -136,18 +158,7 @@ def _html(path: str | Path, text: str, store: RunStore, load: Load, measure: boo
         yield from (replace(f, about=f"run {one.get('run_id')}") for f in found)
     if card:
         yield from _figures(
-            card,
-            store,
-            "html",
-            lambda made: pieces.first_difference(
-                page, pieces.pieces(made.decode()), other_library=card.drawn_by != drawn_by()
-            ),
-            aside=(
-                f"the charts' library and layout were not compared, as version {card.drawn_by} of it drew them and "
-                f"{drawn_by()} is here"
-                if card.drawn_by != drawn_by()
-                else ""
-            ),
+            card, store, "html", lambda made: pieces.first_difference(page, pieces.pieces(made.decode()))
         )
 
 
@@ -220,9 +231,7 @@ def _measured(card: Recipe, store: RunStore, load: Load, measure: bool) -> Itera
             yield from (replace(f, about=f"run {run_id}") for f in found)
 
 
-def _figures(
-    card: Recipe, store: RunStore, name: str, compare: Callable[[bytes], str | None], aside: str = ""
-) -> Iterator[Finding]:
+def _figures(card: Recipe, store: RunStore, name: str, compare: Callable[[bytes], str | None]) -> Iterator[Finding]:
     """The report made anew from the store and compared."""
     try:
         now = {i: str((store.load(i).audit or {}).get("sha256")) for i in card.runs}
@@ -236,17 +245,29 @@ def _figures(
             raise StoreError(
                 f"what the store keeps of scenario {other} is not what the report is of: asked again since"
             )
-        sheet = reports.Sheet(card.title, card.author, card.purpose)
+        known = {f.name for f in fields(reports.Sheet)}
+        if not card.sheet.keys() <= known:
+            raise ConfigError(f"the report was typed in fields that this version has not; allowed: {', '.join(known)}")
+        chosen = dict(card.chosen)
+        policy = (chosen.pop("policy"), chosen.pop("rules", "")) if "policy" in chosen else None
         made = reports.contents(
-            list(card.runs), sheet=sheet, scenarios=list(card.scenarios), store=store, made=card.made
+            list(card.runs),
+            sheet=reports.Sheet(**card.sheet),
+            scenarios=list(card.scenarios),
+            store=store,
+            made=card.made,
+            before=chosen.get("before", ""),
+            after=chosen.get("after", ""),
+            attribute=chosen.get("attribute", ""),
+            data=chosen.get("data", ""),
+            policy=policy,
+            sections=[k for k in chosen["sections"].split(",") if k != "runs"] if "sections" in chosen else None,
         )
         differing = compare(made[name]())
     except _GONE as error:
         yield Finding("figures", NOT_RECOMPUTED, f"not compared with the report made anew: {error}", _ALL)
         return
-    if differing is None and aside:
-        yield Finding("figures", NOT_RECOMPUTED, f"as in the report made anew; {aside}", _ALL)
-    elif differing is None:
+    if differing is None:
         yield Finding("figures", EQUAL, "as in the report made anew from the stored audits", _ALL)
     elif card.maker != recipe.maker():
         text = f"{differing}; another version of this package made the report, which may say things otherwise"

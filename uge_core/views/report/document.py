@@ -1,26 +1,22 @@
-"""The report as one HTML file that needs no network: text, tables, charts and the records themselves."""
+"""The report as one HTML file that needs no network and no script: two pages to sign, an appendix, the records themselves."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from uge_core.audit.base import CellRecord, RowRecord
-from uge_core.audit.metrics import METRICS, ordered_metrics
 from uge_core.explore.whatif.scenario import Scenarios
-from uge_core.graph.suppression import SUPPRESSED, SUPPRESSED_LEGEND
-from uge_core.runs.names import config_words, labels
+from uge_core.runs.names import labels
 from uge_core.views import words
-from uge_core.views.figures.leakage import CHART_CONFIG, leakage_figure
-from uge_core.views.leakage import leakage_choices, leakage_view
-from uge_core.views.points import folds
+from uge_core.views.figures.gauge import STYLE, tracks
+from uge_core.views.points import Reading
+from uge_core.views.report import appendix
+from uge_core.views.report.appendix import number
 from uge_core.views.report.scenarios import SENSITIVE
-from uge_core.views.report.table import suppressed
-from uge_core.views.rows import usable_by
-from uge_core.views.verdicts import judged
+from uge_core.views.report.summary import BADGES, SECTIONS, Summary, cut, digest_words, report_rows, summary
+from uge_core.views.verdicts import Side
 from uge_core.views.whatif import JudgedView, judged_view
 from uge_core.visible import visible
 
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
     from uge_core.views.report import Sheet
 
 _TEMPLATE = "template.html"
-_LEAKAGE = tuple(m.name for m in ordered_metrics("leakage") if m.listed)
+_TEXTS = {"title": "Title", "purpose": "Scope and purpose", "threshold_by": "Threshold set by", "remarks": "Remarks"}
 
 
 def document(
@@ -40,22 +36,24 @@ def document(
     store: RunStore,
     made: str,
     scenarios: Sequence[str] = (),
+    chosen: Mapping[str, str] | None = None,
 ) -> str:
-    """The HTML of a report; every number in it stands in the records, which it holds.
+    """The HTML of a report; every number in it is of the records, which it holds.
 
     The same arguments give the same text, so that a report can be made anew and compared.
 
     Args:
         runs: audited runs.
         records: their sealed records, in the same order.
-        sheet: title, author and purpose.
+        sheet: what was typed.
         store: where the runs lie.
         made: when, in words.
         scenarios: ids of stored what-if scenarios.
+        chosen: `before`, `after`, `attribute` and `data` of `summary.summary`; `sections`, of `SECTIONS` those of the
+            appendix that are wanted, with commas between, "" for all.
     """
     from jinja2 import Environment
     from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
 
     text = resources.files("uge_core.views.report").joinpath(_TEMPLATE).read_text(encoding="utf-8")
 
@@ -63,65 +61,68 @@ def document(
         return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=shown).from_string(text)
-    names = labels(runs)
+    rows = report_rows(runs)
+    kept = {run.id: record for run, record in zip(runs, records, strict=True)}
+    picked = dict(chosen or {})
+    sections = picked.pop("sections", "").split(",") if picked.get("sections") else list(SECTIONS)
+    picked.pop("sections", None)
+    first = summary(rows, kept, store, sheet, **picked)
+    beside = [row for row in (first.before, first.now) if row]
     held = json.dumps(list(records), ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+    verdicts = [(row.label, appendix.verdict(row)) for row in rows]
     return template.render(
         sheet=sheet,
         made=made,
-        sentences=list(_findings(runs, store)),
-        runs=[_run(run, record, names[run.id]) for run, record in zip(runs, records, strict=True)],
+        s=first,
+        chart=Markup(first.chart),
+        rows=rows,
+        badges=BADGES,
+        gauge_style=Markup(STYLE),
+        tracks=lambda card: Markup(tracks(card)),
+        cut=cut,
+        reading=_reading_of_side,
+        reading_of=_reading,
+        digest=first.digest,
+        digest_words=digest_words(len(runs)),
+        unfit=[(label, v.why) for label, v in verdicts if v.state != "usable"],
+        tables=list(appendix.figure_tables(rows)) if "embeddings" in sections else [],
+        attackers=appendix.attacker_table(beside, first.attribute) if "attackers" in sections else None,
+        pairs=list(appendix.pair_tables(beside, kept, first.attribute)) if "pairs" in sections else [],
+        remarks=appendix.remarks(first.now, kept, first.attribute) if "remarks" in sections else [],
+        whole=[(name, whole) for field, name in _TEXTS.items() if _cut(whole := getattr(sheet, field), first, field)],
+        metrics=appendix.metric_lines() if "figures" in sections else [],
+        runs=[
+            {
+                "id": run.id,
+                "label": row.label,
+                "seed": run.config.get("seed", ""),
+                "version": kept[run.id].get("audit_version", 1),
+                "sha256": kept[run.id]["sha256"],
+            }
+            for row in rows
+            for run in row.runs
+        ],
+        settings=appendix.settings(rows, kept) if "settings" in sections else None,
         datasets=list({r["dataset"]["fingerprint"]: r["dataset"] for r in records}.values()),
-        scenarios=[_scenario(store, i, names) for i in scenarios],
-        charts=[_chart(c, f"chart-{i}") for i, c in enumerate(_charts(store, [r.id for r in runs]), start=1)],
-        metrics=[METRICS[m] for m in METRICS if any(row["metric"] == m for r in records for row in r["rows"])],
-        plotly=Markup(get_plotlyjs()),
+        scenarios=[_scenario(store, i, labels(runs)) for i in scenarios],
         records=Markup(held),
     )
 
 
-def _findings(runs: Sequence[StoredRun], store: RunStore) -> Iterator[dict[str, str]]:
-    """Each embedding's verdicts, beside the untreated one on the same graph."""
-    rows = folds(runs)
-    for row in rows:
-        plain = (f for f in rows if f is not row and f.runs[0].config["method"] == "none")
-        like = row.runs[0].dataset["fingerprint"]
-        before = next((f for f in plain if f.runs[0].dataset["fingerprint"] == like), None)
-        for card in judged(store, before, row):
-            yield {"about": f"{row.label}: {card.headline}", "text": f"{card.sentence} {card.cost}".strip()}
+def _cut(whole: str, first: Summary, field: str) -> bool:
+    """Whether a text goes on beyond what the first pages have room for."""
+    return " ".join(whole.split()) != first.shortened[field]
 
 
-def drawn_by() -> str:
-    """The version of the library that draws the charts."""
-    from plotly import __version__
-
-    return str(__version__)
-
-
-def _charts(store: RunStore, ids: list[str]) -> Iterator[tuple[Any, Any]]:
-    choices = leakage_choices(store, only=ids)
-    for exposure in choices.exposures:
-        for metric in _LEAKAGE:
-            if metric in choices.metrics:
-                view = leakage_view(store, exposure=exposure, attacker="worst", metric=metric, runs=ids)
-                if not view.table.empty:
-                    yield view, leakage_figure(view)
+def _reading(reading: Reading | None) -> str:
+    if reading is None:
+        return "not measured"
+    ends = "" if reading.low is None or reading.high is None else f" [{reading.low:.3f}, {reading.high:.3f}]"
+    return f"{reading.value:.3f}{ends}"
 
 
-def _chart(chart: tuple[Any, Any], name: str) -> dict[str, Any]:
-    from markupsafe import Markup
-
-    view, figure = chart
-    figure.update_layout(title=None, paper_bgcolor="white", plot_bgcolor="white", template="plotly_white")
-    drawn = figure.to_html(
-        full_html=False, include_plotlyjs=False, config=CHART_CONFIG, default_width="100%", div_id=name
-    )
-    return {
-        "title": view.title,
-        "caption": view.caption,
-        "alt": view.alt,
-        "html": Markup(drawn),
-        "remarks": view.remarks,
-    }
+def _reading_of_side(side: Side | None) -> str:
+    return "" if side is None else _reading(side.auc)
 
 
 def _scenario(store: RunStore, scenario_id: str, names: Mapping[str, str]) -> dict[str, Any]:
@@ -150,102 +151,10 @@ def _texts(view: JudgedView) -> list[dict[str, str]]:
             if v is None or v != v
             else f"{v:,}"
             if isinstance(v, int)
-            else _number(v)
+            else number(v)
             if isinstance(v, float)
             else str(v)
             for k, v in row.items()
         }
         for row in words.records(view.table)
     ]
-
-
-def _run(run: StoredRun, record: Mapping[str, Any], label: str) -> dict[str, Any]:
-    """What the template prints of a run."""
-    return {
-        "id": run.id,
-        "label": label,
-        "words": config_words(record["config"], joint=" · "),
-        "sha256": record["sha256"],
-        "version": record.get("audit_version", 1),
-        "config": sorted((k, json.dumps(v, ensure_ascii=False)) for k, v in record["config"].items()),
-        "stamp": sorted((k, _plain(v)) for k, v in run.environment.items()),
-        "tables": list(_tables(record["rows"])),
-        "policy": record.get("policy"),
-        "usable": usable_by(record["rows"]),
-    }
-
-
-def _tables(rows: Iterable[RowRecord]) -> Iterator[dict[str, Any]]:
-    """The rows by metric, unseen ones first, as text."""
-    rows = list(rows)
-    for name, metric in METRICS.items():
-        mine = sorted((r for r in rows if r["metric"] == name), key=lambda r: r["exposure"] == "seen")
-        if mine:
-            yield {
-                "metric": metric,
-                "rows": [
-                    {
-                        "of": " · ".join(filter(None, (r["attribute"], r["attacker"], _form(r), r["exposure"]))),
-                        "value": "not enough evidence" if r["value"] is None else _number(r["value"]),
-                        "interval": _span(r["ci_low"], r["ci_high"]),
-                        "kind": r["ci_kind"] or "",
-                        "n": f"{r['n']:,}" if r["n"] is not None else "",
-                        "floors": ", ".join(
-                            f"{name} {_number(floor)}"
-                            for name, floor in (
-                                ("random", r["floor_random"]),
-                                ("majority", r["floor_majority"]),
-                                ("permutation", r["floor_permutation"]),
-                                ("degree", r.get("floor_degree")),
-                            )
-                            if floor is not None
-                        ),
-                        "p": "" if (p := r["p_value"]) is None else _number(p),
-                        "direction": r["direction"],
-                        "note": r["note"] or "",
-                        **_cells(r.get("cells") or ()),
-                    }
-                    for r in mine
-                ],
-            }
-
-
-def _form(row: RowRecord) -> str | None:
-    """The variant, said where a gap is the paper's raw one."""
-    raw = row["metric"] in ("dp", "eo") and row["variant"] in (None, "held-out", "all-edges")
-    return " · ".join(filter(None, ("raw", row["variant"]))) if raw else row["variant"]
-
-
-_MOST_CELLS = 60
-
-
-def _cells(cells: Sequence[CellRecord]) -> dict[str, Any]:
-    """Group pairs as text, what suppressed ones are, and how many more there are."""
-    told = [suppressed(c) for c in cells[:_MOST_CELLS]]
-    return {
-        "cells": [
-            {
-                "name": c["a"] if c["b"] is None else f"{c['a']} and {c['b']}",
-                "value": ("" if c["n"] else "none") if c["value"] is None else _number(c["value"]),
-                "interval": _span(c["ci_low"], c["ci_high"]),
-                "n": c["n"] if c["n"] == SUPPRESSED else f"{c['n']:,}",
-                "left_out": "too few, left out" if c["excluded"] and c["n"] != SUPPRESSED else "",
-            }
-            for c in told
-        ],
-        "legend": SUPPRESSED_LEGEND if any(c["n"] == SUPPRESSED for c in told) else "",
-        "more": max(0, len(cells) - _MOST_CELLS),
-    }
-
-
-def _number(value: float) -> str:
-    """Three digits after the point, small ones with three that count."""
-    return f"{value:.3f}" if value == 0 or abs(value) >= 0.0095 or not math.isfinite(value) else f"{value:.3g}"
-
-
-def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{_number(low)} to {_number(high)}"
-
-
-def _plain(value: Any) -> str:
-    return ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)

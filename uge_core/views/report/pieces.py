@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import zip_longest
@@ -18,7 +18,6 @@ from uge_core.errors import RecordError
 
 RECIPE, RECORDS = "recipe", "records"
 """Ids of the scripts that say how the page was made and what was measured, and the kinds of these pieces."""
-_PLOT = "Plotly.newPlot("
 _VOID = {"meta", "br", "link", "img", "hr", "input", "wbr"}
 
 
@@ -27,15 +26,13 @@ class Piece(NamedTuple):
 
     Attributes:
         place: where it stands, in words.
-        kind: text, tag, script, chart (what a chart is drawn from), or the id of a script that holds JSON.
+        kind: text, tag, script, or the id of a script that holds JSON.
         content: the text, or what JSON has.
-        folded: it stands in what a reader unfolds, which is not printed.
     """
 
     place: str
     kind: str
     content: Any
-    folded: bool = False
 
 
 def pieces(html: str) -> list[Piece]:
@@ -54,15 +51,10 @@ def pieces(html: str) -> list[Piece]:
     return reader.made
 
 
-def first_difference(reported: Sequence[Piece], anew: Sequence[Piece], *, other_library: bool = False) -> str | None:
-    """The first difference of two pages in words, or None.
-
-    Args:
-        reported: the page.
-        anew: the same made anew.
-        other_library: another version of the library draws the charts; its own text and a chart's layout are left out.
-    """
-    before, after = (_comparable(p, other_library) for p in (reported, anew))
+def first_difference(reported: Sequence[Piece], anew: Sequence[Piece]) -> str | None:
+    """The first difference of a page and the same made anew in words, or None."""
+    # What says how the page was made has a SHA-256 of its own, and is what it is made anew by.
+    before, after = ([p for p in page if p.kind != RECIPE] for page in (reported, anew))
     for old, new in zip_longest(before, after):
         if old is None or new is None:
             one = old or new
@@ -75,17 +67,6 @@ def first_difference(reported: Sequence[Piece], anew: Sequence[Piece], *, other_
             named = new if new.kind == "text" or old.kind != "text" else old
             return f"{named.place}: {_both(old.content, new.content)}"
     return None
-
-
-def _comparable(made: Sequence[Piece], other_library: bool) -> Iterator[Piece]:
-    for piece in made:
-        # What says how the page was made has a SHA-256 of its own, and is what it is made anew by.
-        if piece.kind == RECIPE or (other_library and piece.kind == "library"):
-            continue
-        if other_library and piece.kind == "chart":
-            yield piece._replace(content=piece.content["data"])
-        else:
-            yield piece
 
 
 def difference(reported: Any, anew: Any) -> str | None:
@@ -211,7 +192,7 @@ class _Reader(HTMLParser):
             return
         tag, attributes = self._open[-1] if self._open else ("", {})
         if tag == "script":
-            self.made.append(_script(text, raw, attributes, self._place(), self._folded()))
+            self.made.append(_script(text, raw, attributes))
             return
         if tag in self._sections and self._open:
             self._sections[tag] = " ".join(filter(None, (self._sections[tag], text)))
@@ -228,11 +209,7 @@ class _Reader(HTMLParser):
         self._add("text", text)
 
     def _add(self, kind: str, content: Any) -> None:
-        self.made.append(Piece(self._place(), kind, content, self._folded()))
-
-    def _folded(self) -> bool:
-        tags = [tag for tag, _ in self._open]
-        return "details" in tags and "summary" not in tags
+        self.made.append(Piece(self._place(), kind, content))
 
     def _place(self) -> str:
         where = [text for text in (self._sections["h2"], self._sections["h3"]) if text]
@@ -249,29 +226,15 @@ class _Reader(HTMLParser):
         return ", ".join(where) or (self._open[-1][0] if self._open else "the page")
 
 
-def _script(text: str, raw: str, attributes: dict[str, str | None], place: str, folded: bool) -> Piece:
-    """A script: JSON, what a chart is drawn from, or code."""
+def _script(text: str, raw: str, attributes: dict[str, str | None]) -> Piece:
+    """A script: JSON, or code."""
     name = attributes.get("id")
     if attributes.get("type") == "application/json" and name in (RECIPE, RECORDS):
         try:
-            return Piece(f"the {name} in the page", name, json.loads(raw, **_STRICT), folded)
+            return Piece(f"the {name} in the page", name, json.loads(raw, **_STRICT))
         except (ValueError, RecursionError):
-            return Piece(f"the {name} in the page", name, text, folded)
-    head, found, rest = raw.partition(_PLOT)
-    if found and len(raw) < 2_000_000:
-        values: list[Any] = []
-        decoder = json.JSONDecoder(**_STRICT)
-        try:
-            while len(values) < 4:
-                value, end = decoder.raw_decode(rest := rest.lstrip(" \r\n\t,"))
-                values.append(value)
-                rest = rest[end:]
-        except (ValueError, RecursionError):
-            return Piece(f"{place}, chart", "script", text, folded)
-        names = dict(zip(("of", "data", "layout", "config"), values, strict=True))
-        code = " ".join((head + rest).split())
-        return Piece(f"{place}, chart", "chart", {**names, "code": code}, folded)
-    return Piece("the page's script", "library" if len(raw) > 100_000 else "script", text, folded)
+            return Piece(f"the {name} in the page", name, text)
+    return Piece("the page's script", "script", text)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

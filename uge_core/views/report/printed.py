@@ -1,22 +1,20 @@
 """The text of a printed report, held against the page that it was printed from.
 
-A page of a PDF has the text that flows first, in the document's order, then the text of the charts on it. White space is
-left out on both sides, as lines break anywhere, and letters that fonts join are taken apart. What is drawn is not read.
+Each page of a PDF begins with what is printed at its foot, its number and the records' digest; then comes the text in the
+document's order, that of drawings too, after the heads of a table that goes on. White space is left out on both sides, as
+lines break anywhere, and letters that fonts join are taken apart.
 """
 
 from __future__ import annotations
 
-import html
 import io
 import logging
 import re
 import struct
 import unicodedata
 import zlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from uge_core.errors import ConfigError, RecordError
 from uge_core.views.report.pieces import Piece
@@ -26,7 +24,6 @@ _END = re.compile(rb"\n%uge-report (\{[ -~]*\})\nstartxref\n(\d+)\n%%EOF\s*\Z")
 # What a browser puts before the entries of a list and what unfolds, and what is no letter.
 _MARKERS = "•◦▪‣▸▾►▼"
 _RIGHT_TO_LEFT = ("R", "AL")
-_OPTIONAL = "?"
 # What the reader raises besides its own.
 _BROKEN: tuple[type[Exception], ...] = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError)
 _BROKEN += (RuntimeError, TypeError, ValueError, struct.error, zlib.error)
@@ -77,45 +74,40 @@ def pages(pdf: bytes) -> list[list[str]]:
 
 def first_difference(lines: Sequence[Sequence[str]], page: Sequence[Piece]) -> str | None:
     """The first difference of a PDF's lines and the page that it should be printed from, in words, or None."""
-    text = _Flow(page, "".join(letters(line) for one in lines for line in one))
-    labels = _labels(page)
+    text = _Flow(page)
+    foot = _foot(page)
     at = 0
-    for number, one in enumerate(lines):
+    for number, one in enumerate(lines, start=1):
         rest = [bare for line in one if (bare := letters(line))]
-        following = next((b for after in lines[number + 1 :] for line in after if (b := letters(line))), None)
-        starts = [0]
+        due = letters(f"Page {number} of {len(lines)}{foot}")
+        if (taken := _covered(rest, due)) == 0:
+            said = " ".join(one[:1])[:200]
+            return f"page {number}, its foot: the report says {said!r}, it should say 'Page {number} of {len(lines)}' and {foot!r}"
+        rest = rest[taken:]
         if text.head and rest and not text.follows(at, rest[0]):
             # The heads of a table stand again on each page.
-            starts.insert(0, _covered(rest, text.head_at(at)))
-        outcome = None
-        for start in dict.fromkeys(starts):
-            ends = list(text.walk(at, rest[start:]))
-            for taken, there in reversed(ends):
-                left = _tiled(rest[start + taken :], labels)
-                if left is not None and (following is None or text.goes_on(there, following)):
-                    outcome = there, left
-                    break
-            if outcome:
-                break
-        if outcome is None:
-            taken, there = list(text.walk(at, rest[starts[0] :]))[-1]
-            return text.words(there, rest[starts[0] + taken :], number + 1, labels)
-        at, labels = outcome
+            rest = rest[_covered(rest, text.head_at(at)) :]
+        for i, line in enumerate(rest):
+            if not text.follows(at, line):
+                return text.words(at, rest[i:], number)
+            at += len(line)
     if at < len(text.all):
         return f"{text.place(at)}: missing in the PDF is {text.all[at : at + 80]!r}"
-    lacking = next((label for label, n in labels.items() if n > 0 and not label.startswith(_OPTIONAL)), None)
-    return None if lacking is None else f"a chart: missing in the PDF is {lacking!r}"
+    return None
+
+
+def _foot(page: Sequence[Piece]) -> str:
+    """What stands at the foot of each page beside its number, as the style says."""
+    style = next((p.content for p in page if p.kind == "text" and "@bottom-left" in p.content), "")
+    found = re.search(r'@bottom-left \{ content: "([^"]*)"', style)
+    return found[1] if found else ""
 
 
 class _Flow:
     """The text that flows, without white space, and what stands where."""
 
-    def __init__(self, page: Sequence[Piece], printed: str) -> None:
-        body = _body(page)
-        folded = "".join(p.content for p in body if p.folded)[:60]
-        # Browsers differ in whether they print what is folded away.
-        unfolded = bool(folded) and letters(folded) in printed
-        shown = [(p, bare) for p in body if (unfolded or not p.folded) and (bare := letters(p.content))]
+    def __init__(self, page: Sequence[Piece]) -> None:
+        shown = [(p, bare) for p in _body(page) if (bare := letters(p.content))]
         self.all = "".join(bare for _, bare in shown)
         self._starts: list[int] = []
         self._pieces = [p for p, _ in shown]
@@ -142,38 +134,18 @@ class _Flow:
     def follows(self, at: int, line: str) -> bool:
         return self.all.startswith(line, at)
 
-    def goes_on(self, at: int, line: str) -> bool:
-        """Whether a page whose first line is this may come next."""
-        head = self.head_at(at)
-        return self.follows(at, line) or (bool(head) and (head.startswith(line) or line.startswith(head))) or not line
-
-    def walk(self, at: int, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """How many lines follow one another in the text, and where it goes on, from none to as many as fit."""
-        yield 0, at
-        for i, line in enumerate(lines, start=1):
-            if not self.follows(at, line):
-                return
-            at += len(line)
-            yield i, at
-
     def piece(self, at: int) -> int:
         return max((i for i, start in enumerate(self._starts) if start <= at), default=0)
 
     def place(self, at: int) -> str:
         return self._pieces[self.piece(at)].place if self._pieces else "the page"
 
-    def words(self, at: int, lines: Sequence[str], page: int, labels: Counter[str]) -> str:
+    def words(self, at: int, lines: Sequence[str], page: int) -> str:
         """What differs from here on."""
-        line = lines[0] if lines else ""
+        line = lines[0]
         same = 0
         while same < len(line) and at + same < len(self.all) and line[same] == self.all[at + same]:
             same += 1
-        if same == 0 or _tiled(lines[:1], labels) is not None:
-            stray = next((x for x in lines if _tiled([x], labels) is None), line)
-            if likely := _likely(stray, labels):
-                return f"page {page}, a chart: the report says {stray!r}, it should say {likely!r}"
-            if stray != line:
-                return f"page {page}, a chart: the report says {stray[:200]!r}, which none of its charts says"
         i = self.piece(at + same)
         whole, start = (self._pieces[i].content, self._starts[i]) if self._pieces else ("", 0)
         said = line[max(0, start - at) :][: len(letters(whole)) + 10]
@@ -218,58 +190,3 @@ def _covered(lines: Sequence[str], head: str) -> int:
         if not head.startswith(text):
             break
     return 0
-
-
-def _labels(page: Sequence[Piece]) -> Counter[str]:
-    """What the charts write, with how often; what may be left out begins with a question mark."""
-    found: Counter[str] = Counter()
-    for piece in page:
-        if piece.kind != "chart":
-            continue
-        for trace in piece.content["data"]:
-            found.update(_plain(text) for text in trace.get("text") or ())
-            found.update({_OPTIONAL + _plain(y): 1 for y in set(trace.get("y") or ())})
-            if trace.get("showlegend") is not False:
-                found[_OPTIONAL + _plain(trace.get("name", ""))] += 1
-        layout = piece.content["layout"]
-        found.update(_plain(a["text"]) for a in layout.get("annotations") or ())
-        for name, axis in layout.items():
-            if re.fullmatch(r"[xy]axis\d*", name):
-                if title := (axis.get("title") or {}).get("text"):
-                    found[_plain(title)] += 1
-                if axis.get("showticklabels") is not False:
-                    found.update({_OPTIONAL + f"{x:.1f}": 1 for x in axis.get("tickvals") or ()})
-    return Counter({k: n for k, n in found.items() if k not in ("", _OPTIONAL)})
-
-
-def _plain(text: Any) -> str:
-    return letters(html.unescape(re.sub(r"<[^>]*>", "", str(text))))
-
-
-def _tiled(lines: Sequence[str], labels: Counter[str]) -> Counter[str] | None:
-    """The labels that are left when these lines are made of the others, or None where they are not."""
-    left = labels.copy()
-    names = sorted(left, key=lambda k: -len(k.removeprefix(_OPTIONAL)))
-    for line in lines:
-        at = 0
-        while at < len(line):
-            for name in names:
-                if left[name] > 0 and line.startswith(name.removeprefix(_OPTIONAL), at):
-                    left[name] -= 1
-                    at += len(name.removeprefix(_OPTIONAL))
-                    break
-            else:
-                return None
-    return left
-
-
-def _likely(line: str, labels: Counter[str]) -> str | None:
-    """The label that a line was most likely changed from."""
-    best, most = None, 0.7
-    for name in labels:
-        if labels[name] > 0:
-            text = name.removeprefix(_OPTIONAL)
-            same = sum(a == b for a, b in zip(text, line, strict=False)) / max(len(text), 1)
-            if same > most:
-                best, most = text, same
-    return best

@@ -19,6 +19,7 @@ from uge_core.audit.record import canonical, digest, seal
 from uge_core.errors import RecordError
 
 NAME = "uge-report/1"
+_EARLIER = ("title", "author", "purpose")
 
 
 @dataclass(frozen=True)
@@ -27,23 +28,20 @@ class Recipe:
 
     Attributes:
         made: when, as the report says it.
-        title: its heading.
-        author: who made it.
-        purpose: what it is for.
+        sheet: what was typed, by field of `Sheet`.
         runs: the SHA-256 of each run's record, by run id, in the report's order.
         scenarios: the SHA-256 of each what-if scenario's record, by scenario id.
-        drawn_by: the version of the library that draws the charts.
         maker: what `maker` gave.
+        chosen: what is set side by side and how: `before`, `after`, `attribute`, `data`, `policy` and `rules`, the
+            policy's name and text.
     """
 
     made: str
-    title: str
-    author: str
-    purpose: str
+    sheet: dict[str, str]
     runs: dict[str, str]
     scenarios: dict[str, str] = field(default_factory=dict)
-    drawn_by: str = ""
     maker: str = ""
+    chosen: dict[str, str] = field(default_factory=dict)
 
     def sealed(self, content: str) -> str:
         """One line of ASCII; `content` is the SHA-256 of the rest of the file, as its format counts it."""
@@ -62,10 +60,10 @@ def read(text: str) -> tuple[Recipe, str, bool]:
         record = json.loads(text)
         if record["schema"] != NAME:
             raise RecordError(f"schema {str(record['schema'])[:40]!r} is not allowed; allowed: {NAME!r}")
-        told: dict[str, Any] = {
-            k: _text(record[k]) for k in ("made", "title", "author", "purpose", "drawn_by", "maker")
-        }
-        told |= {k: {_text(i): _text(v) for i, v in record[k].items()} for k in ("runs", "scenarios")}
+        # An earlier version had three texts, beside the rest.
+        known = {"sheet": {k: record[k] for k in _EARLIER if k in record}, "chosen": {}} | record
+        told: dict[str, Any] = {k: _text(record[k]) for k in ("made", "maker")}
+        told |= {k: {_text(i): _text(v) for i, v in known[k].items()} for k in ("sheet", "runs", "scenarios", "chosen")}
         return Recipe(**told), _text(record["content"]), record["sha256"] == digest(record)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise RecordError(
