@@ -405,6 +405,8 @@ def history() -> None:
     state["runs_behind"] = view.behind(chosen)
     if chosen:
         with_chosen(view.behind(chosen), view)
+        if len(chosen) == 1:
+            note_of(view.behind(chosen)[0])
     if pairs := view.pairs(chosen):
         which = next(iter(pairs))
         if len(pairs) > 1:
@@ -453,6 +455,26 @@ def with_chosen(chosen: list[str], view: Any) -> None:
             )
     if trains:
         st.caption("A run that is being trained can be archived or deleted once it is done; Cancel ends it.")
+
+
+def note_of(run: str) -> None:
+    """What somebody wants to be read beside the run."""
+    now = ui.notes_of(store, [run]).get(run, "")
+    with st.form(f"note {run}", border=True):
+        text = st.text_area(
+            "Note",
+            now,
+            key=f"note_text_{run}",
+            placeholder="Why this run was chosen, or what to know of it.",
+            help="Kept in the store with the run, and printed in its reports. An empty one takes the note away.",
+        )
+        if st.form_submit_button("Pin the note", icon=":material/push_pin:"):
+            try:
+                ui.pin_note(store, run, text)
+            except ui.UgeError as error:
+                st.error(plain(str(error)), icon=":material/error:")
+            else:
+                st.toast("The note is pinned" if text.strip() else "The note is gone", icon=":material/push_pin:")
 
 
 def compared(before: str, after: str, chosen: list[str]) -> None:

@@ -601,3 +601,19 @@ def test_a_model_card_of_a_run_without_an_audit_is_refused(plain_town, tmp_path,
     (run,) = uge.sweep(uge.load(plain_town), store=store, epochs=2, audits=False, device="cpu", source=source)
     words = ["runs", "export", run.id, "--out", str(tmp_path / "out"), "--what", "card", "--store", str(store.root)]
     assert uge_command(words) == 2 and f"uge audit {run.id}" in capsys.readouterr().err
+
+
+def test_a_note_is_printed_as_it_was_when_the_report_was_made(store, tmp_path):
+    from uge_core.runs.notes import pin_note
+    from uge_core.views.report.check import check
+
+    run = next(r for r in store.list(audits=False) if r.audited)
+    pin_note(store, run.id, "chosen by the board <b>on</b> 1 May")
+    (path,) = uge.report([run.id], tmp_path / "r.html", store=store)
+    page = path.read_text()
+    assert "chosen by the board &lt;b&gt;on&lt;/b&gt; 1 May" in page and run.id in page
+    pin_note(store, run.id, "")
+    found = list(check(path, store, lambda _: pytest.fail("nothing is measured"), measure=False))
+    assert {f.what: f.code for f in found}["figures"] == 0
+    (other,) = uge.report([run.id], tmp_path / "s.html", store=store)
+    assert "chosen by the board" not in other.read_text()

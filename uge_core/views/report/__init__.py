@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from uge_core.errors import ConfigError
 from uge_core.files import write_atomically
 from uge_core.registry import unknown_name
+from uge_core.runs.notes import notes_of
 from uge_core.views.report import pieces, printed, recipe, table
 from uge_core.views.report.card import model_card
 from uge_core.views.report.document import document
@@ -160,6 +161,7 @@ def contents(
     policy: tuple[str, str] | None = None,
     data: str | None = None,
     sections: Sequence[str] | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> Mapping[str, Callable[[], bytes]]:
     """By format, what makes the file's bytes; arguments and errors as for `report`.
 
@@ -167,7 +169,8 @@ def contents(
 
     `scenarios` are ids of what-if scenarios, which every format holds with what the What-if page found for these runs.
     `made` is when, as it is told; None: now. `policy` is a policy's name and its text. `data` is how the data are named
-    in commands, None: what the runs say where everybody has them. `sections` are those of the appendix; None: all.
+    in commands, None: what the runs say where everybody has them. `sections` are those of the appendix; None: all. `notes` are those
+    pinned to runs, None: as they are now.
     """
     loaded = [store.load(r if isinstance(r, str) else r.id) for r in runs]
     if not loaded:
@@ -206,6 +209,8 @@ def contents(
     # The runs and their hashes stand there anyway, so "runs" is that no other part does.
     if sections is not None and set(sections) != set(SECTIONS):
         chosen["sections"] = ",".join(k for k in SECTIONS if k in sections) or "runs"
+    pinned = notes_of(store, [run.id for run in loaded]) if notes is None else notes
+    pinned = {i: text.encode("utf-8", "backslashreplace").decode() for i, text in pinned.items()}
     told = chosen if policy is None else chosen | {"policy": policy[0], "rules": policy[1]}
     card = Recipe(
         made=made or time.strftime("%Y-%m-%d %H:%M %Z"),
@@ -214,10 +219,11 @@ def contents(
         scenarios={i: record["record_sha256"] for i, record in zip(scenarios, edited, strict=True)},
         maker=recipe.maker(),
         chosen={k: v.encode("utf-8", "backslashreplace").decode() for k, v in told.items() if v},
+        notes=pinned,
     )
 
     def page() -> str:
-        html = document(loaded, records, sheet, store, card.made, scenarios, chosen)
+        html = document(loaded, records, sheet, store, card.made, scenarios, chosen, pinned)
         line = card.sealed(content_of_page(pieces.pieces(html)))
         start, found, end = html.rpartition(_PLACE)
         return f"{start}{found[: -len(_END)]}{line}{_END}{end}"

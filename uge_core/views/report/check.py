@@ -262,6 +262,7 @@ def _figures(card: Recipe, store: RunStore, name: str, compare: Callable[[bytes]
             data=chosen.get("data", ""),
             policy=policy,
             sections=[k for k in chosen["sections"].split(",") if k != "runs"] if "sections" in chosen else None,
+            notes=card.notes,
         )
         differing = compare(made[name]())
     except _GONE as error:

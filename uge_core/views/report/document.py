@@ -37,6 +37,7 @@ def document(
     made: str,
     scenarios: Sequence[str] = (),
     chosen: Mapping[str, str] | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> str:
     """The HTML of a report; every number in it is of the records, which it holds.
 
@@ -51,6 +52,7 @@ def document(
         scenarios: ids of stored what-if scenarios.
         chosen: `before`, `after`, `attribute` and `data` of `summary.summary`; `sections`, of `SECTIONS` those of the
             appendix that are wanted, with commas between, "" for all.
+        notes: what is pinned to runs, by run id.
     """
     from jinja2 import Environment
     from markupsafe import Markup
@@ -102,6 +104,7 @@ def document(
             for row in rows
             for run in row.runs
         ],
+        notes=[(row.label, run.id, text) for row in rows for run in row.runs if (text := (notes or {}).get(run.id))],
         settings=appendix.settings(rows, kept) if "settings" in sections else None,
         datasets=list({r["dataset"]["fingerprint"]: r["dataset"] for r in records}.values()),
         scenarios=[_scenario(store, i, labels(runs)) for i in scenarios],

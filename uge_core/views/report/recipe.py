@@ -34,6 +34,7 @@ class Recipe:
         maker: what `maker` gave.
         chosen: what is set side by side and how: `before`, `after`, `attribute`, `data`, `policy` and `rules`, the
             policy's name and text.
+        notes: what was pinned to runs then, by run id.
     """
 
     made: str
@@ -42,6 +43,7 @@ class Recipe:
     scenarios: dict[str, str] = field(default_factory=dict)
     maker: str = ""
     chosen: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
 
     def sealed(self, content: str) -> str:
         """One line of ASCII; `content` is the SHA-256 of the rest of the file, as its format counts it."""
@@ -61,9 +63,10 @@ def read(text: str) -> tuple[Recipe, str, bool]:
         if record["schema"] != NAME:
             raise RecordError(f"schema {str(record['schema'])[:40]!r} is not allowed; allowed: {NAME!r}")
         # An earlier version had three texts, beside the rest.
-        known = {"sheet": {k: record[k] for k in _EARLIER if k in record}, "chosen": {}} | record
+        known = {"sheet": {k: record[k] for k in _EARLIER if k in record}, "chosen": {}, "notes": {}} | record
         told: dict[str, Any] = {k: _text(record[k]) for k in ("made", "maker")}
-        told |= {k: {_text(i): _text(v) for i, v in known[k].items()} for k in ("sheet", "runs", "scenarios", "chosen")}
+        by_name = ("sheet", "runs", "scenarios", "chosen", "notes")
+        told |= {k: {_text(i): _text(v) for i, v in known[k].items()} for k in by_name}
         return Recipe(**told), _text(record["content"]), record["sha256"] == digest(record)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise RecordError(
