@@ -11,18 +11,24 @@ import uge_core.dashboard as ui
 plain = ui.plain_text
 state = st.session_state
 WHATIF = Path(__file__).with_name("whatif.py")
-# Prose as wide as it is read; tables and pictures keep the page's width.
-PROSE = (
-    "<style>[data-testid=stMain] :is([data-testid=stMarkdownContainer], [data-testid=stCaptionContainer]) p "
-    "{ max-width: 75ch; }</style>"
-)
+# Prose as wide as it is read; columns below one another where the sidebar leaves them too little; labels whole.
+LOOK = """<style>
+[data-testid=stMain] :is([data-testid=stMarkdownContainer], [data-testid=stCaptionContainer]) p { max-width: 75ch; }
+@media (max-width: 1000px) {
+  [data-testid=stMain] [data-testid=stColumn] { min-width: 100%; }
+  [data-testid=stMain] [data-testid=stColumn] [data-testid=stColumn] { min-width: 8rem; }
+}
+:is([class*=st-key-projection_found]) button :is(div, span, p) {
+  white-space: normal; text-align: left; overflow: visible;
+}
+</style>"""
 ICONS = {
     "more than chance": "visibility",
     "not distinguishable from chance": "drag_handle",
     "not enough evidence": "question_mark",
 }
 
-st.html(PROSE)
+st.html(LOOK)
 st.title("Projection")
 st.write("What do the embeddings of two runs look like, and what holds beyond the look?")
 
@@ -204,14 +210,11 @@ def find() -> None:
 
 
 def person(view: Any) -> None:
-    """Somebody, with the people nearest to them in all dimensions of each run."""
-    st.header("Person")
-    st.markdown(plain(view.sentence))
-    if view.note:
-        st.caption(f":material/info: {plain(view.note)}")
+    """The people nearest to somebody in all dimensions of each run."""
+    st.header(f"Nearest to {plain(view.id)}")
     for (letter, side), column in zip(zip("AB", view.sides, strict=False), st.columns(2), strict=False):
         with column:
-            st.markdown(f"**{letter}: the {len(side.nodes)} nearest**")
+            st.markdown(f"**{letter}: {len(side.nodes)} nearest of all people**")
             # A plain table: whose value is what is not offered as a file.
             cells = ui.visible_cells(side.table).map(
                 lambda cell: f"{cell:.3f}" if isinstance(cell, float) else plain(str(cell))
@@ -221,10 +224,6 @@ def person(view: Any) -> None:
     if view.shared:
         st.markdown(plain(view.shared))
     st.caption("Rings in the pictures mark them. Nearness is no friendship, and the lists are not exported.")
-    with st.container(horizontal=True):
-        st.button("Forget the person", key="projection_unmark", icon=":material/close:", on_click=mark, args=(None,))
-        if st.button("Edit in What-if", key="projection_edit", icon=":material/edit_note:"):
-            send([view.id])
 
 
 @st.fragment
@@ -254,6 +253,14 @@ def pictures(view: ui.ProjectionView) -> None:
     shown = [side.run_id for side in sides.values() if side is not None]
     somebody = None if asked is None else ui.person_view(store, data, asked, shown)
     near = {} if somebody is None else {side.run_id: side.nodes for side in somebody.sides}
+    if somebody is not None:
+        st.markdown(f":material/person: {plain(somebody.sentence)}")
+        if somebody.note:
+            st.caption(f":material/info: {plain(somebody.note)}")
+        with st.container(horizontal=True):
+            st.button("Unmark", key="projection_unmark", icon=":material/close:", on_click=mark, args=(None,))
+            if st.button("Edit in What-if", key="projection_edit", icon=":material/edit_note:"):
+                send([somebody.id])
     for (letter, side), column in zip(sides.items(), st.columns(2), strict=True):
         with column:
             if side is None:

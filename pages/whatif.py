@@ -22,11 +22,17 @@ BADGES: dict[str, tuple[Any, str]] = {
     "re-train": ("orange", "model_training"),
 }
 MOST = 60
-# Prose as wide as it is read; tables and pictures keep the page's width.
-PROSE = (
-    "<style>[data-testid=stMain] :is([data-testid=stMarkdownContainer], [data-testid=stCaptionContainer]) p "
-    "{ max-width: 75ch; }</style>"
-)
+# Prose as wide as it is read; columns below one another where the sidebar leaves them too little; labels whole.
+LOOK = """<style>
+[data-testid=stMain] :is([data-testid=stMarkdownContainer], [data-testid=stCaptionContainer]) p { max-width: 75ch; }
+@media (max-width: 1000px) {
+  [data-testid=stMain] [data-testid=stColumn] { min-width: 100%; }
+  [data-testid=stMain] [data-testid=stColumn] [data-testid=stColumn] { min-width: 8rem; }
+}
+:is([class*=st-key-whatif_without], [class*=st-key-whatif_found]) button :is(div, span, p) {
+  white-space: normal; text-align: left; overflow: visible;
+}
+</style>"""
 
 plain = ui.plain_text
 state = st.session_state
@@ -159,7 +165,7 @@ def begin(data: str) -> None:
     state["whatif_nodes"] = [n for n in state.get("whatif_nodes", []) if isinstance(n, str)][:MOST]
 
 
-st.html(PROSE)
+st.html(LOOK)
 st.title("What-if")
 st.write("What would change if values, groups or edges were others? Your files stay as they are.")
 run, attribute = state["frame_before"], state["frame_attribute"]

@@ -514,7 +514,7 @@ class NearView:
     Attributes:
         run_id: the run.
         nodes: their node numbers, the nearest first.
-        table: one row each: place, id, values, how near, whether there is a link.
+        table: one row each, the nearest first: id, how near, values, whether there is a link.
         caption: by what they are near.
     """
 
@@ -582,14 +582,9 @@ def _near(run: StoredRun, graph: AttributedGraph, node: int, most: int) -> NearV
     heading = _NEAR_BY.get(kind, "Distance")
     linked = _linked(graph, node)
     rows = {
-        "Place": range(1, len(nodes) + 1),
         "id": graph.ids(nodes),
         heading: near,
-        **{
-            a.name: [a.labels[c] if c >= 0 else a.unknown_label for c in a.codes[nodes]]
-            for a in graph.audited
-            if a.name not in ("Place", "id", heading)
-        },
+        "Values": [", ".join(values_of(graph, n).values()) for n in nodes.tolist()],
         "Linked": ["yes" if n in linked else "no" for n in nodes.tolist()],
     }
     way = "the smallest is the nearest" if heading == "Distance" else "the largest is the nearest"

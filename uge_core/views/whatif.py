@@ -432,7 +432,7 @@ def ego_view(answer: Mapping[str, Any], attribute: str | None) -> EgoView:
         "edge; edges held out of training are dotted. Where somebody stands means nothing."
     )
     if len(there) < len(edges):
-        caption += f" {many(len(edges) - len(there), 'dropped edge')} in red."
+        caption += f" {many(len(edges) - len(there), 'dropped edge')} drawn dashed."
     if answer["left_out"]:
         caption += f" {answer['left_out']:,} more neighbours are not drawn."
     if answer["edges_left_out"]:
