@@ -141,7 +141,8 @@ def selection() -> None:
             st.caption(plain(state["projection_words"]))
     if not nodes:
         st.caption(
-            "Draw around people in a picture, with the lasso or the box above it, to compare them with everybody."
+            "Choose the lasso or the box above a picture and draw around people to compare them with everybody. "
+            "A click is about one person."
         )
         return
     view = ui.selection_view(data, nodes, attribute)

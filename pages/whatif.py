@@ -21,7 +21,8 @@ BADGES: dict[str, tuple[Any, str]] = {
     "re-encode": ("violet", "cached"),
     "re-train": ("orange", "model_training"),
 }
-MOST = 60
+MOST = 60  # people who are shown one by one
+LARGEST = 5_000  # people whom one edit names
 # Prose as wide as it is read; columns below one another where the sidebar leaves them too little; labels whole.
 LOOK = """<style>
 [data-testid=stMain] :is([data-testid=stMarkdownContainer], [data-testid=stCaptionContainer]) p { max-width: 75ch; }
@@ -105,8 +106,12 @@ def load_stored(stored: ui.Scenario) -> None:
 
 def look_at(people: list[str]) -> None:
     """These besides those that are looked at."""
-    state["whatif_nodes"] = list(dict.fromkeys([*state.get("whatif_nodes", []), *people]))[:MOST]
+    state["whatif_nodes"] = list(dict.fromkeys([*state.get("whatif_nodes", []), *people]))[:LARGEST]
     state["whatif_find"] = ""
+
+
+def forget() -> None:
+    state["whatif_nodes"] = []
 
 
 def keep_chosen(key: str) -> None:
@@ -160,9 +165,9 @@ def begin(data: str) -> None:
                 state["whatif_nodes"] = list(stored.nodes)
     if "nodes" in st.query_params:
         asked = [part.strip() for part in st.query_params["nodes"].split(",") if part.strip()]
-        state["whatif_nodes"] = asked[:MOST]
+        state["whatif_nodes"] = asked[:LARGEST]
         del st.query_params["nodes"]
-    state["whatif_nodes"] = [n for n in state.get("whatif_nodes", []) if isinstance(n, str)][:MOST]
+    state["whatif_nodes"] = [n for n in state.get("whatif_nodes", []) if isinstance(n, str)][:LARGEST]
 
 
 st.html(LOOK)
@@ -240,18 +245,22 @@ if (text or "").strip():
 picked: list[str] = []
 chosen = state["whatif_nodes"]
 if chosen:
-    key = f"whatif_chosen_{hash(tuple(chosen))}"
-    st.multiselect(
-        "Looked at", chosen, default=chosen, format_func=ui.visible, key=key, on_change=keep_chosen, args=(key,)
-    )
+    if len(chosen) <= MOST:
+        key = f"whatif_chosen_{hash(tuple(chosen))}"
+        st.multiselect(
+            "Looked at", chosen, default=chosen, format_func=ui.visible, key=key, on_change=keep_chosen, args=(key,)
+        )
+    else:
+        st.caption(f"{len(chosen):,} people are looked at; the first {MOST} stand below, an edit is about all of them.")
+        st.button("Look at nobody", key="whatif_nobody", icon=":material/close:", on_click=forget)
     try:
-        people = ui.whatif_people(store, run, chosen, state["whatif_draft"])
+        people = ui.whatif_people(store, run, chosen[:MOST], state["whatif_draft"])
     except ui.UgeError:
         # An edit does not fit any more, which is said where the edits are judged.
-        people = ui.whatif_people(store, run, chosen, ui.Scenario(graph.data))
+        people = ui.whatif_people(store, run, chosen[:MOST], ui.Scenario(graph.data))
     if people.error:
         st.error(plain(people.error), icon=":material/error:")
-    picked = list(people.ids)
+    picked = [*people.ids, *chosen[MOST:]]
     if picked:
         # A plain table, as the other kind offers its rows as a file.
         st.table(
@@ -425,7 +434,7 @@ def network() -> None:
         )
         return
     try:
-        ego = ui.whatif_ego(store, run, picked, draft, attribute)
+        ego = ui.whatif_ego(store, run, picked[:MOST], draft, attribute)
     except ui.UgeError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
@@ -455,7 +464,7 @@ def first_links() -> None:
     st.header("First predicted links")
     whose = picked[0]
     if len(picked) > 1:
-        whose = st.selectbox("Of", picked, format_func=ui.visible, key="whatif_whose")
+        whose = st.selectbox("Of", picked[:MOST], format_func=ui.visible, key="whatif_whose")
     try:
         other = ui.retrained(run, draft, store) if draft.edits else None
         links = ui.whatif_links(store, run, whose, draft, attribute, other)

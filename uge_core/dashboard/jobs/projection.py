@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from math import ceil, floor
 from typing import Any
 
 from uge_core.dashboard.jobs.like import data_of
@@ -107,5 +108,5 @@ def _ends(low: float, high: float) -> str:
     """A range of seconds; under ten minutes as exact as to ten seconds, as 80 s are not "1 min"."""
     if high >= 600:
         return between(low, high)
-    first, last = (max(10, 10 * round(end / 10)) for end in (low, high))
-    return f"{first} s" if first == last else f"{first} to {last} s"
+    first, last = 10 * floor(low / 10), 10 * ceil(high / 10)
+    return f"{first} to {last} s" if 0 < first < last else f"up to {last} s"

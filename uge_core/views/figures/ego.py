@@ -105,7 +105,7 @@ def _clicked(view: EgoView) -> go.Scatter:
         a, b = view.nodes[edge["a"]], view.nodes[edge["b"]]
         dropped = edge["part"] == "dropped"
         name = f"{a['id']} - {b['id']}" + ("" if dropped else f": weight {edge['weight']:.3f}")
-        words = f"{escape(name)}<br>{_broken(edge['why'])}<br><b>Click: {'have it again' if dropped else 'drop it'}</b>"
+        words = f"{escape(name)}<br>{_broken(edge['why'])}<br>Click: {'have it again' if dropped else 'drop it'}"
         for share in _CLICKED:
             points["x"].append(a["x"] + share * (b["x"] - a["x"]))
             points["y"].append(a["y"] + share * (b["y"] - a["y"]))

@@ -127,7 +127,8 @@ def projection_figure(
         "font": text,
         "height": 520,
         "margin": {"t": 10, "r": 10, "l": 10, "b": 10},
-        "dragmode": "lasso",
+        # With the lasso chosen Streamlit takes no click for a selection; it is a button above the picture.
+        "dragmode": "pan",
         "hovermode": "closest",
         "uirevision": "projection",
         "annotations": _names(data, side, said, person, color, dark),
