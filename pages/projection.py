@@ -250,9 +250,9 @@ def pictures(view: ui.ProjectionView) -> None:
             help="Moves B along its trained values. Arrow keys move it.",
         )
     sides = {"A": view.before, "B": view.after.get(lam)}
-    asked = state.get("projection_person")
+    looked_at = state.get("projection_person")
     shown = [side.run_id for side in sides.values() if side is not None]
-    somebody = None if asked is None else ui.person_view(store, data, asked, shown)
+    somebody = None if looked_at is None else ui.person_view(store, data, looked_at, shown)
     near = {} if somebody is None else {side.run_id: side.nodes for side in somebody.sides}
     if somebody is not None:
         st.markdown(f":material/person: {plain(somebody.sentence)}")
@@ -276,7 +276,7 @@ def pictures(view: ui.ProjectionView) -> None:
                     colours,
                     view.reach,
                     selected=state.get(f"projection_shown_{letter}", []),
-                    person=asked,
+                    person=looked_at,
                     near=near.get(side.run_id, ()),
                     density=density,
                     dark=dark,

@@ -123,8 +123,14 @@ def whatif_judge(
 ) -> JudgedView:
     """Before and after of a scenario; kept with the run where the scenario is stored."""
     view = judged_view(_judged(store, run, scenario, attribute, attackers))
-    tables = {name: on_screen(getattr(view, name)) for name in ("table", "groups", "weights", "cells", "moved")}
-    return replace(view, **tables)
+    return replace(
+        view,
+        table=on_screen(view.table),
+        groups=on_screen(view.groups),
+        weights=on_screen(view.weights),
+        cells=on_screen(view.cells),
+        moved=on_screen(view.moved),
+    )
 
 
 def whatif_compare(

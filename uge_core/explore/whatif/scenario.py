@@ -17,7 +17,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -256,15 +256,15 @@ class Scenarios:
                 return found
         return None
 
-    def drafts(self) -> list[Draft]:
+    def drafts(self) -> Sequence[Draft]:
         """All that can be read."""
-        found = []
+        readable = []
         for path in sorted(self.folder.glob(f"{_DRAFT}*.json")):
             with suppress(ConfigError, OSError, ValueError):
-                found.append(_read_draft(path))
-        return found
+                readable.append(_read_draft(path))
+        return readable
 
-    def drop_draft(self, token: str) -> list[str]:
+    def drop_draft(self, token: str) -> Sequence[str]:
         """Removes a draft, where there is one; says which file went."""
         path = self._draft_path(token)
         if not _is_token(token) or not path.exists():

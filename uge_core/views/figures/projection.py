@@ -186,7 +186,7 @@ def _marks(
     nodes = data.sample.nodes
     out = []
     for chosen, size, width in ((near, 13, 2), ([] if person is None else [person], 22, 3)):
-        at = np.nonzero(np.isin(nodes, list(chosen)))[0]
+        at = np.nonzero(np.isin(nodes, list(chosen)))[0].tolist()
         if not len(at):
             continue
         asked = size > 13
@@ -231,7 +231,7 @@ def _names(
             "standoff": 12,
             "captureevents": False,
         }
-        for i in np.nonzero(data.sample.nodes == person)[0]
+        for i in np.nonzero(data.sample.nodes == person)[0].tolist()
     ]
 
 
