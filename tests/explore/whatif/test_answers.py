@@ -436,6 +436,10 @@ def test_first_links_are_the_highest_scores_of_those_not_linked_in_training(
         assert view.table["Before"].str.contains("left").sum() == 1
     with pytest.raises(uge.UgeError, match="no node is called 'x'"):
         answers.links(run.id, "x")
+    # By a run that was trained on the edits, what is after is that run's own list.
+    other = run_of(store, backbone, "uge-w")
+    trained = answers.links(run.id, "p10", other=other.id)
+    assert trained["tier"] == "re-train" and trained["after"] == answers.links(other.id, "p10")["before"]
 
 
 def test_a_measure_in_the_chart_has_both_intervals_its_floor_and_its_own_scale(

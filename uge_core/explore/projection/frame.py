@@ -30,12 +30,12 @@ class Frame:
     @property
     def middle(self) -> npt.NDArray[np.float64]:
         """(2,) its centre."""
-        return (np.array(self.low) + np.array(self.high)) / 2
+        return np.add(self.low, self.high, dtype=np.float64) / 2
 
     @property
     def reach(self) -> npt.NDArray[np.float64]:
         """(2,) half width and half height."""
-        return (np.array(self.high) - np.array(self.low)) / 2
+        return np.subtract(self.high, self.low, dtype=np.float64) / 2
 
     def outside(self, coordinates: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
         """(n,) who of (n, 2) coordinates lies beyond it."""
