@@ -108,5 +108,5 @@ def _ends(low: float, high: float) -> str:
     """A range of seconds; under ten minutes as exact as to ten seconds, as 80 s are not "1 min"."""
     if high >= 600:
         return between(low, high)
-    first, last = 10 * floor(low / 10), 10 * ceil(high / 10)
+    first, last = 10 * floor(low / 10) or 5 * floor(low / 5), 10 * ceil(high / 10)
     return f"{first} to {last} s" if 0 < first < last else f"up to {last} s"

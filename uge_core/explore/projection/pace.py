@@ -18,7 +18,7 @@ from uge_core.runs.timing import Span, Timing, load_average, machine
 CONFIDENCE = "confidence"
 _NEWEST = 8  # that are looked at
 _SPREAD = 1.25  # between two pictures that are alike
-_RULE = 2.5  # what a rule of thumb may be wrong by, either way
+_RULE = 2.0  # what a rule of thumb may be wrong by, either way
 
 
 def kind(method: str, *, first: bool) -> str:
