@@ -11,12 +11,24 @@ import uge_core.dashboard as ui
 plain = ui.plain_text
 state = st.session_state
 WHATIF = Path(__file__).with_name("whatif.py")
+# Prose as wide as it is read; columns below one another where the sidebar leaves them too little; labels whole.
+LOOK = """<style>
+[data-testid=stMain] :is([data-testid=stMarkdownContainer], [data-testid=stCaptionContainer]) p { max-width: 75ch; }
+@media (max-width: 1000px) {
+  [data-testid=stMain] [data-testid=stColumn] { min-width: 100%; }
+  [data-testid=stMain] [data-testid=stColumn] [data-testid=stColumn] { min-width: 8rem; }
+}
+:is([class*=st-key-projection_found]) button :is(div, span, p) {
+  white-space: normal; text-align: left; overflow: visible;
+}
+</style>"""
 ICONS = {
     "more than chance": "visibility",
     "not distinguishable from chance": "drag_handle",
     "not enough evidence": "question_mark",
 }
 
+st.html(LOOK)
 st.title("Projection")
 st.write("What do the embeddings of two runs look like, and what holds beyond the look?")
 
@@ -49,9 +61,25 @@ def lifted_out() -> None:
 
 def take(letter: str, key: str) -> None:
     """Copies a lasso's people at once, as the chart forgets it when it is drawn anew."""
-    nodes = [int(p["customdata"]) for p in state[key]["selection"]["points"]]
-    if nodes:
+    nodes = list(dict.fromkeys(int(p["customdata"]) for p in state[key]["selection"]["points"]))
+    if len(nodes) == 1:
+        # A click is about one person; what was selected before stays.
+        mark(nodes[0])
+    elif nodes:
         select(nodes, letter)
+
+
+def mark(node: int | None) -> None:
+    """Somebody is looked at, or nobody any more."""
+    state["projection_person"] = node
+    lifted_out()
+
+
+def send(ids: list[str]) -> None:
+    """To What-if, with these people."""
+    state["whatif_nodes"] = ids
+    # With an address of its own: that of this page holds what its controls are bound to, which cannot be cleared.
+    st.switch_page(str(WHATIF), query_params={})
 
 
 def choose_groups() -> None:
@@ -113,7 +141,8 @@ def selection() -> None:
             st.caption(plain(state["projection_words"]))
     if not nodes:
         st.caption(
-            "Draw around people in a picture, with the lasso or the box above it, to compare them with everybody."
+            "Choose the lasso or the box above a picture and draw around people to compare them with everybody. "
+            "A click is about one person."
         )
         return
     view = ui.selection_view(data, nodes, attribute)
@@ -142,9 +171,60 @@ def selection() -> None:
     st.caption(f"{more} The list is not exported.")
     with st.container(horizontal=True):
         st.button("Clear the selection", key="projection_clear", icon=":material/close:", on_click=select, args=([],))
-        if WHATIF.exists() and st.button("Send to What-if", key="projection_send", icon=":material/arrow_forward:"):
-            state["whatif_nodes"] = list(view.ids)
-            st.switch_page(str(WHATIF))
+        if st.button("Send to What-if", key="projection_send", icon=":material/arrow_forward:"):
+            send(list(view.ids))
+
+
+def found(suggestion: Any) -> None:
+    """What was meant is marked or selected, and the list of suggestions closed."""
+    if suggestion.node is None:
+        select(list(suggestion.nodes))
+    else:
+        mark(suggestion.node)
+    state["projection_find"], state["projection_found"] = "", True
+
+
+@st.fragment
+def find() -> None:
+    """A person by id or by values, as they are typed."""
+    text = st.text_input(
+        "Find a person",
+        key="projection_find",
+        type="search",
+        live="300ms",
+        max_chars=200,
+        placeholder="an id, or values such as those of the legend",
+        help="A part of an id, or one or more values. The person is marked in both pictures. A click on a point does "
+        "the same.",
+    )
+    suggestions, words = ui.people_search(data, text or "")
+    with st.container(horizontal=True, gap="small"):
+        for number, suggestion in enumerate(suggestions):
+            icon = ":material/person:" if suggestion.node is not None else ":material/group:"
+            st.button(
+                plain(suggestion.label), key=f"projection_found_{number}", icon=icon, on_click=found, args=(suggestion,)
+            )
+    if words:
+        st.caption(plain(words))
+    if state.pop("projection_found", False):
+        st.rerun()
+
+
+def person(view: Any) -> None:
+    """The people nearest to somebody in all dimensions of each run."""
+    st.header(f"Nearest to {plain(view.id)}")
+    for (letter, side), column in zip(zip("AB", view.sides, strict=False), st.columns(2), strict=False):
+        with column:
+            st.markdown(f"**{letter}: {len(side.nodes)} nearest of all people**")
+            # A plain table: whose value is what is not offered as a file.
+            cells = ui.visible_cells(side.table).map(
+                lambda cell: f"{cell:.3f}" if isinstance(cell, float) else plain(str(cell))
+            )
+            st.table(cells, hide_index=True, alt=f"The people nearest to {ui.visible(view.id)} in run {letter}")
+            st.caption(plain(side.caption))
+    if view.shared:
+        st.markdown(plain(view.shared))
+    st.caption("Rings in the pictures mark them. Nearness is no friendship, and the lists are not exported.")
 
 
 @st.fragment
@@ -170,6 +250,18 @@ def pictures(view: ui.ProjectionView) -> None:
             help="Moves B along its trained values. Arrow keys move it.",
         )
     sides = {"A": view.before, "B": view.after.get(lam)}
+    looked_at = state.get("projection_person")
+    shown = [side.run_id for side in sides.values() if side is not None]
+    somebody = None if looked_at is None else ui.person_view(store, data, looked_at, shown)
+    near = {} if somebody is None else {side.run_id: side.nodes for side in somebody.sides}
+    if somebody is not None:
+        st.markdown(f":material/person: {plain(somebody.sentence)}")
+        if somebody.note:
+            st.caption(f":material/info: {plain(somebody.note)}")
+        with st.container(horizontal=True):
+            st.button("Unmark", key="projection_unmark", icon=":material/close:", on_click=mark, args=(None,))
+            if st.button("Edit in What-if", key="projection_edit", icon=":material/edit_note:"):
+                send([somebody.id])
     for (letter, side), column in zip(sides.items(), st.columns(2), strict=True):
         with column:
             if side is None:
@@ -184,6 +276,8 @@ def pictures(view: ui.ProjectionView) -> None:
                     colours,
                     view.reach,
                     selected=state.get(f"projection_shown_{letter}", []),
+                    person=looked_at,
+                    near=near.get(side.run_id, ()),
                     density=density,
                     dark=dark,
                 ),
@@ -191,7 +285,7 @@ def pictures(view: ui.ProjectionView) -> None:
                 alt=ui.projection_alt(data, side, colours),
                 key=key,
                 on_select=partial(take, letter, key),
-                selection_mode=("lasso", "box"),
+                selection_mode=("points", "lasso", "box"),
             )
             full_space(side)
     st.caption(plain(view.caption))
@@ -203,6 +297,8 @@ def pictures(view: ui.ProjectionView) -> None:
     st.caption(plain(view.limits))
     if color.startswith("confidence"):
         st.caption(plain(ui.CONFIDENCE_NOTE))
+    if somebody is not None:
+        person(somebody)
     selection()
 
 
@@ -257,24 +353,24 @@ attribute = color.partition(":")[2] or state["frame_attribute"]
 if state.get("projection_of") != (state["frame_data"], size):
     state["projection_of"] = (state["frame_data"], size)
     select([])
+    state["projection_person"] = None
 
 view = ui.projection_view(store, data, before=before, after=after, method=method)
 slow = ui.slow_projections()
 if method in slow and view.missing:
-    estimate = ui.projection_estimate(len(view.wanted), len(data.sample.nodes))
     of = f"{view.missing} of {len(view.wanted)} runs have no {slow[method]} of {data.sample.words} yet"
+    takes = ui.projection_estimate(store, graph, method, view.missing, len(data.sample.nodes))
     st.write(plain(f"{of} (A{', and each λ of B' if len(view.wanted) > 2 else ' and B' if after else ''})."))
     if st.button(
-        f"Make {' / '.join(slow.values())}",
+        f"Make {slow[method]}",
         key="projection_make",
         type="primary",
         icon=":material/play_arrow:",
         disabled=any(c.projects for c in ui.jobs_view(store).open),
-        help="About "
-        + ", ".join(f"{slow[name]} {words}" for name, words in estimate.items())
-        + ", in a process of its own.",
+        help="In a process of its own, which goes on when this page is closed.",
     ):
-        ui.enqueue_projection(store, view.wanted, list(slow), size)
+        ui.enqueue_projection(store, view.wanted, [method], size)
+    st.caption(f"Takes {takes}.")
 cards = [c.id for c in ui.jobs_view(store).open if c.projects]
 state["projection_jobs"] = cards
 if cards:
@@ -282,4 +378,5 @@ if cards:
 for words in view.unfit:
     st.warning(plain(words), icon=":material/warning:")
 if view.before or view.after:
+    find()
     pictures(view)

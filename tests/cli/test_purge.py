@@ -41,6 +41,7 @@ def filled(root: Path) -> uge.RunStore:
     save_upload("mine", [("edges.csv", io.BytesIO(b"source,target\n1,2\n"))], store)
     data = store.list()[0].dataset["fingerprint"]
     Scenarios(store).save(Scenario(data, (MergeValues("city", ("a", "b"), "ab"),), "together"))
+    Scenarios(store).keep_draft("", Scenario(data), ["1"])
     with store.writing() as db:
         for status in ("finished", "queued"):
             db.execute(
@@ -58,13 +59,21 @@ def test_everything_old_goes_and_what_waits_stays(store_copy: Path, capsys: pyte
     assert cli.run([*command, "1d"]) == 0 and capsys.readouterr().out == ""  # nothing is a day old
     assert cli.run([*command, "0d", "--dry-run"]) == 0
     listed = capsys.readouterr().out
-    for what in ("run ", "upload mine", "scenario together", "job 1 (finished)", "checkpoint left.npz"):
+    for what in (
+        "run ",
+        "upload mine",
+        "scenario together",
+        "unsaved edits ",
+        "job 1 (finished)",
+        "checkpoint left.npz",
+    ):
         assert what in listed
     assert "job 2" not in listed and len(store.list()) == 4  # nothing was removed yet
     assert cli.run([*command, "0d"]) == 0
     said = capsys.readouterr().out
     assert "embedding.npy" in said and "edges.csv" in said
     assert not store.list() and not list_uploads(store) and not Scenarios(store).list()
+    assert not Scenarios(store).drafts()
     assert not list(store.checkpoints.iterdir())
     with store.reading() as db:
         assert db is not None and [row["status"] for row in db.execute("SELECT status FROM jobs")] == ["queued"]

@@ -88,7 +88,7 @@ def test_an_edit_is_made_seen_and_undone(fresh: Callable[..., Any], visit: Visit
     expect(tab.get_by_text("Add an edit, and what it changes")).to_be_visible()
     expect(tab.locator(".js-plotly-plot")).to_have_count(1)
     tab.get_by_role("button", name="Add edit").click()
-    expect(tab.get_by_text("city of nodes p10, p11 becomes A")).to_be_visible()
+    expect(tab.get_by_role("button", name="city of nodes p10, p11 becomes A")).to_be_visible()
     expect(tab.get_by_text("city, how often the linear attacker")).to_be_visible()
     expect(tab.get_by_role("button", name="Download CSV")).to_be_visible()
     tab.get_by_role("button", name="Undo", exact=True).click()
@@ -103,7 +103,7 @@ def test_a_box_around_people_is_compared_with_everybody(server: Any, visit: Visi
     tab = visit(server, "projection?attribute=city", viewport={"width": 1400, "height": 1400})
     plots = tab.locator(".js-plotly-plot")
     expect(plots).to_have_count(2)
-    expect(tab.get_by_text("Draw around people")).to_be_visible()
+    expect(tab.get_by_text("draw around people")).to_be_visible()
     drawn = (
         "() => [...document.querySelectorAll('.js-plotly-plot')].map(g => (g._fullData || []).reduce((n, t) => "
         "n + t.x.length, 0))"
@@ -134,7 +134,7 @@ def test_a_box_around_people_is_compared_with_everybody(server: Any, visit: Visi
     expect(tab.get_by_test_id("stDataFrame")).to_have_count(1)
     expect(tab.get_by_test_id("stTable")).to_have_count(1)
     tab.get_by_role("button", name="Clear the selection").click()
-    expect(tab.get_by_text("Draw around people")).to_be_visible()
+    expect(tab.get_by_text("draw around people")).to_be_visible()
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 

@@ -180,7 +180,9 @@ def test_choices_turn_no_text_around(
             seen |= choices()
             next(s for s in app.selectbox if s.label == "Sides").set_value("column").run()
         if page == "whatif.py":
-            next(t for t in app.text_input if t.label == "Nodes").set_value("p1").run()
+            app.text_input(key="whatif_find").set_value("p1").run()
+            seen |= {b.label for b in app.button}
+            app.button(key="whatif_found_0").click().run()
             seen |= choices()
             app.selectbox(key="whatif_kind").set_value("merge").run()
         seen |= choices()

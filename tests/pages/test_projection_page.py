@@ -132,6 +132,7 @@ def test_a_selection_is_sent_to_whatif_as_the_users_own_ids(app: AppTest) -> Non
     assert len(found) == (ROOT / "pages" / "whatif.py").exists()
     if found:
         found[0].click().run()
+        assert not app.exception
         assert app.session_state["whatif_nodes"][: len(ids)] == ids
         assert [t.value for t in app.title] == ["What-if"]
 
@@ -141,23 +142,61 @@ def test_a_picture_that_takes_long_is_asked_of_a_job_and_shown_once_it_is_there(
     app.button_group(key="projection").set_value("t-sne").run()
     assert not app.exception and not app.get("plotly_chart")
     assert "2 of 2 runs have no t-SNE of all 200 people yet" in words(app)
+    # One estimate for what the button does, as a range, in sight and not in a tooltip.
+    assert re.search(r"Takes (\d+ to|up to) \d+ s, by a rule of thumb\.", words(app))
     app.button(key="projection_make").click().run()
     assert not app.exception
     store = RunStore(shared)
     (job,) = [j for j in Queue(store).list() if j.settings.get("kind") == "projection"]
-    assert (
-        job.settings["methods"] == ["t-sne", "umap"] and job.settings["size"] == 200 and len(job.settings["path"]) == 2
-    )
+    assert job.settings["methods"] == ["t-sne"] and job.settings["size"] == 200 and len(job.settings["path"]) == 2
     assert app.button(key=f"projection_cancel_{job.id}")
     app.button(key=f"projection_cancel_{job.id}").click().run()
     assert Queue(store).load(job.id).status == "cancelled"
     graph = ui.projection_graph(store, job.settings["path"][0])
     from uge_core.explore.projection.job import project
 
-    project(graph, [[store.load(i) for i in job.settings["path"]]], ["t-sne"], size=200)
+    project(graph, [[store.load(i) for i in job.settings["path"]]], ["t-sne"], size=200, on_timing=store.note_timing)
+    # What was measured is what is said the next time.
+    assert ui.projection_estimate(store, graph, "t-sne", 2, 200).endswith("by earlier pictures here")
     app.run()
     assert not app.exception and len(charts(app)) == 2
     assert "perplexity 30, seed 0" in words(app) and "scikit-learn" in words(app)
     # and the probe's confidence has become a colour
     app.selectbox(key="projection_color").set_value("confidence:city").run()
     assert not app.exception and "cross-fitted in 5 folds" in words(app)
+
+
+def test_a_person_is_found_marked_in_both_pictures_and_listed_with_the_nearest(app: AppTest) -> None:
+    app.text_input(key="projection_find").set_value("p17").run()
+    labels = [b.label for b in app.button if (b.key or "").startswith("projection_found")]
+    assert labels[0].startswith("p17\\: ") and all("p17" in label for label in labels)
+    app.button(key="projection_found_0").click().run()
+    assert not app.exception
+    marked = [[t for t in traces if t["name"] == "the person"] for traces in charts(app)]
+    assert [len(m) for m in marked] == [1, 1]
+    rings = [t for traces in charts(app) for t in traces if t["name"] == "nearest in all dimensions"]
+    assert len(rings) == 2 and all(t["marker"]["symbol"] == "circle-open" for t in rings)
+    tables = [t.value for t in app.table]
+    assert len(tables) == 2 and all(list(t.columns) == ["id", "Dot product", "Values", "Linked"] for t in tables)
+    assert all(len(t) == 10 and "p17" not in set(t["id"]) for t in tables)
+    assert "of the 10 nearest in A are among the nearest in B" in words(app)
+    # A person's neighbours are no file.
+    assert not app.dataframe and not app.get("download_button")
+    app.button(key="projection_unmark").click().run()
+    assert not app.table and not [t for traces in charts(app) for t in traces if t["name"] == "the person"]
+
+
+def test_a_value_that_is_typed_selects_who_has_it(app: AppTest) -> None:
+    app.text_input(key="projection_find").set_value("city b").run()
+    everybody = next(b for b in app.button if b.label.startswith("all of city B"))
+    everybody.click().run()
+    assert not app.exception and "people selected" in words(app)
+    assert set(next(t.value for t in app.table if "city" in t.value)["city"]) == {"B"}
+    app.text_input(key="projection_find").set_value("nobody at all").run()
+    assert "Nobody's id holds 'nobody at all'" in words(app)
+
+
+def test_every_point_says_its_id_and_values(app: AppTest) -> None:
+    for traces in charts(app):
+        said = [text for t in traces for text in t["hovertext"]]
+        assert len(said) == 200 and all(re.fullmatch(r"p\d+<br>city [ABC]<br>gender [fm]<br>age .+", t) for t in said)

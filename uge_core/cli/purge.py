@@ -79,6 +79,10 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
         yield Old(f"upload {upload.name}", now - upload.created, partial(remove_upload, upload.name, store))
     for stored in Scenarios(store).list():
         yield Old(f"scenario {stored.scenario.name}", now - stored.created, partial(_drop_scenario, stored, store))
+    for draft in Scenarios(store).drafts():
+        yield Old(
+            f"unsaved edits {draft.token}", now - draft.changed, partial(Scenarios(store).drop_draft, draft.token)
+        )
     for job in jobs:
         if job.status in OVER:
             yield Old(f"job {job.id} ({job.status})", now - (job.ended or job.created), partial(_drop_job, job, store))

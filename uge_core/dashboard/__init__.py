@@ -50,15 +50,20 @@ if TYPE_CHECKING:
     from uge_core.dashboard.web import web_routes as web_routes
     from uge_core.dashboard.whatif import whatif_compare as whatif_compare
     from uge_core.dashboard.whatif import whatif_delete as whatif_delete
+    from uge_core.dashboard.whatif import whatif_draft as whatif_draft
     from uge_core.dashboard.whatif import whatif_edit as whatif_edit
     from uge_core.dashboard.whatif import whatif_ego as whatif_ego
     from uge_core.dashboard.whatif import whatif_find as whatif_find
     from uge_core.dashboard.whatif import whatif_graph as whatif_graph
     from uge_core.dashboard.whatif import whatif_judge as whatif_judge
+    from uge_core.dashboard.whatif import whatif_keep as whatif_keep
+    from uge_core.dashboard.whatif import whatif_links as whatif_links
     from uge_core.dashboard.whatif import whatif_of_runs as whatif_of_runs
+    from uge_core.dashboard.whatif import whatif_people as whatif_people
     from uge_core.dashboard.whatif import whatif_retrained as whatif_retrained
     from uge_core.dashboard.whatif import whatif_save as whatif_save
     from uge_core.dashboard.whatif import whatif_stored as whatif_stored
+    from uge_core.dashboard.whatif import whatif_toggle as whatif_toggle
     from uge_core.dashboard.whatif import whatif_warm as whatif_warm
     from uge_core.datasets.mapping import ColumnValues as ColumnValues
     from uge_core.datasets.mapping import TableMap as TableMap
@@ -106,6 +111,8 @@ if TYPE_CHECKING:
     from uge_core.views.fairness import fairness_view as fairness_view
     from uge_core.views.fairness import gap_forms as gap_forms
     from uge_core.views.fairness import ranked_cells as ranked_cells
+    from uge_core.views.figures.changes import changes_alt as changes_alt
+    from uge_core.views.figures.changes import changes_figure as changes_figure
     from uge_core.views.figures.data import groups_figure as groups_figure
     from uge_core.views.figures.data import mixing_map as mixing_map
     from uge_core.views.figures.data import weights_figure as weights_figure
@@ -138,6 +145,8 @@ if TYPE_CHECKING:
     from uge_core.views.projection import colour_choices as colour_choices
     from uge_core.views.projection import colouring as colouring
     from uge_core.views.projection import full_space as full_space
+    from uge_core.views.projection import people_search as people_search
+    from uge_core.views.projection import person_view as person_view
     from uge_core.views.projection import projection_data as projection_data
     from uge_core.views.projection import projection_methods as projection_methods
     from uge_core.views.projection import projection_sizes as projection_sizes
@@ -158,6 +167,7 @@ if TYPE_CHECKING:
     from uge_core.views.tradeoff import lambda_view as lambda_view
     from uge_core.views.tradeoff import tradeoff_view as tradeoff_view
     from uge_core.views.verdicts import VERDICT_ICONS as VERDICT_ICONS
+    from uge_core.views.whatif import TIER_NAMES as TIER_NAMES
     from uge_core.views.whatif import TIER_WORDS as TIER_WORDS
     from uge_core.views.whatif import JudgedView as JudgedView
     from uge_core.views.whatif import whatif_attackers as whatif_attackers

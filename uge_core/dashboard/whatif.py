@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from uge_core.explore.whatif.client import ask, warm
 from uge_core.explore.whatif.edits import edit_from_json
-from uge_core.explore.whatif.scenario import Scenario, Scenarios, StoredScenario
+from uge_core.explore.whatif.scenario import Draft, Scenario, Scenarios, StoredScenario
 from uge_core.runs.store import RunStore
 from uge_core.views.whatif import (
     EgoView,
     JudgedView,
+    LinksView,
+    PeopleView,
     RetrainedView,
+    SearchView,
     compared_scenarios,
     ego_view,
     judged_view,
+    links_view,
+    on_screen,
+    people_view,
     retrained_view,
+    search_view,
 )
 
 
@@ -62,26 +69,68 @@ def whatif_graph(store: RunStore, run: str, attribute: str | None) -> WhatifGrap
     return WhatifGraph(**ask(store, "describe", run=run, attribute=attribute))
 
 
-def whatif_find(store: RunStore, run: str, text: str) -> list[str]:
-    """Ids of nodes that hold a text."""
-    nodes: list[str] = ask(store, "find", run=run, text=text)["nodes"]
-    return nodes
+def whatif_find(store: RunStore, run: str, text: str) -> SearchView:
+    """Whom a text may mean: a part of an id, values, or a list of ids."""
+    return search_view(ask(store, "find", run=run, text=text), text)
 
 
-def whatif_edit(scenario: Scenario, kind: str, **values: Any) -> Scenario:
-    """The scenario with one edit more.
+def whatif_people(store: RunStore, run: str, nodes: Sequence[str], scenario: Scenario) -> PeopleView:
+    """Values and links of some people as a table, with what a scenario makes of them."""
+    return people_view(ask(store, "people", run=run, nodes=list(nodes), scenario=scenario.to_json()))
+
+
+def whatif_edit(store: RunStore, run: str, scenario: Scenario, kind: str, **values: Any) -> Scenario:
+    """The scenario with one edit more, which fits the graph.
 
     Raises:
-        ConfigError: a value that is not allowed.
+        UgeError: a value that is not allowed, or an edit that does not fit.
     """
-    return scenario.with_edit(edit_from_json({"kind": kind} | values))
+    made = scenario.with_edit(edit_from_json({"kind": kind} | values))
+    ask(store, "check", run=run, scenario=made.to_json())
+    return made
+
+
+def whatif_toggle(store: RunStore, run: str, scenario: Scenario, edge: Sequence[str]) -> Scenario:
+    """Without an edge of the graph; with it again where the scenario drops it.
+
+    Raises:
+        UgeError: there is no such edge.
+    """
+    pair = tuple(sorted(edge))
+    for place, edit in enumerate(scenario.edits):
+        edges = getattr(edit, "edges", ())
+        if edit.kind == "drop-edges" and pair in edges:
+            rest = [e for e in edges if e != pair]
+            if not rest:
+                return scenario.without(place)
+            fewer = edit_from_json({"kind": "drop-edges", "edges": rest})
+            return replace(scenario, edits=(*scenario.edits[:place], fewer, *scenario.edits[place + 1 :]))
+    return whatif_edit(store, run, scenario, "drop-edges", edges=[list(pair)])
+
+
+def whatif_draft(store: RunStore, token: str, data: str) -> Draft | None:
+    """Edits of a graph that were not saved, by the token in the address; None where there are none."""
+    return Scenarios(store).draft(token, data)
+
+
+def whatif_keep(store: RunStore, token: str, scenario: Scenario, nodes: Sequence[str]) -> str:
+    """Keeps edits and chosen people, so that a reload finds them; returns the token, "" where there is nothing to keep."""
+    return Scenarios(store).keep_draft(token, scenario, nodes)
 
 
 def whatif_judge(
     store: RunStore, run: str, scenario: Scenario, attribute: str, attackers: Sequence[str] = ("linear",)
 ) -> JudgedView:
     """Before and after of a scenario; kept with the run where the scenario is stored."""
-    return judged_view(_judged(store, run, scenario, attribute, attackers))
+    view = judged_view(_judged(store, run, scenario, attribute, attackers))
+    return replace(
+        view,
+        table=on_screen(view.table),
+        groups=on_screen(view.groups),
+        weights=on_screen(view.weights),
+        cells=on_screen(view.cells),
+        moved=on_screen(view.moved),
+    )
 
 
 def whatif_compare(
@@ -89,7 +138,15 @@ def whatif_compare(
 ) -> Any:
     """Two scenarios side by side, as a table."""
     answers = [_judged(store, run, s, attribute, attackers) for s in (first, second)]
-    return compared_scenarios(answers[0], answers[1], (first.name, second.name))
+    return on_screen(compared_scenarios(answers[0], answers[1], (first.name, second.name)))
+
+
+def whatif_links(
+    store: RunStore, run: str, node: str, scenario: Scenario, attribute: str | None, other: str | None = None
+) -> LinksView:
+    """The ten first predicted links of somebody before and after; after by a run trained on the edits, if there is one."""
+    answer = ask(store, "links", run=run, node=node, scenario=scenario.to_json(), other=other)
+    return links_view(answer, node, attribute)
 
 
 def _judged(store: RunStore, run: str, scenario: Scenario, attribute: str, attackers: Sequence[str]) -> dict[str, Any]:
@@ -115,7 +172,8 @@ def whatif_ego(store: RunStore, run: str, nodes: Sequence[str], scenario: Scenar
 
 def whatif_retrained(store: RunStore, run: str, other: str) -> RetrainedView:
     """A run and the one that was trained on a scenario of its graph, compared in pairs."""
-    return retrained_view(ask(store, "compare", a=run, b=other))
+    view = retrained_view(ask(store, "compare", a=run, b=other))
+    return replace(view, table=on_screen(view.table))
 
 
 def whatif_save(store: RunStore, scenario: Scenario) -> str:

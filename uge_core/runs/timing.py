@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 from uge_core.graph.graph import AttributedGraph
 from uge_core.training.config import RunConfig
 
-What = Literal["train", "audit"]
+What = Literal["train", "audit", "project"]
 STEP = 1e-3
 """Seconds of a step besides what its numbers take."""
 # Rules of thumb, seconds per unit of work, on one core of a machine of 2024.
@@ -43,7 +43,7 @@ class Timing:
     """What one pass or audit took.
 
     Attributes:
-        what: train or audit.
+        what: train, audit or project.
         graph: its graph's fingerprint.
         kind: device, backbone and methods, with slashes between.
         machine: whose rate it is, as `machine()`.

@@ -14,23 +14,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from uge_core.arrays import IntArray
+from uge_core.arrays import BoolArray, IntArray
 from uge_core.audit.base import RowRecord
 from uge_core.audit.holm import holm
+from uge_core.explore.people import search, values_of
 from uge_core.explore.projection.align import align_path
 from uge_core.explore.projection.cache import Picture, alike, find_confidence, find_picture, picture, projections
 from uge_core.explore.projection.confidence import FOLDS
-from uge_core.explore.projection.neighbours import NEAREST
+from uge_core.explore.projection.frame import frame_of
+from uge_core.explore.projection.neighbours import NEAREST, closest
 from uge_core.explore.projection.path import lambda_path
 from uge_core.explore.projection.sample import MOST, Sample, draw_sample
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.suppression import FEWEST
+from uge_core.runs.audits import score_of
 from uge_core.runs.names import labels
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -42,9 +46,11 @@ LISTED = 200
 TOP = 7
 """Values of an attribute that get a colour of their own; the rest are Other."""
 _SIZES = (5_000, MOST)
-_REACH = 32_000  # the farthest coordinate sent, as a 16-bit whole number
+_REACH = 30_000  # half the frame's longer side, as a 16-bit whole number
+EDGE = 1.03
+"""Where those outside the frame stand, in its half width and half height."""
+_LABELLED = 4  # attributes whose values stand in a label
 _BINS = 6
-_OUTSIDE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +64,17 @@ class ProjectionData:
 
     graph: AttributedGraph
     sample: Sample
+
+    @cached_property
+    def said(self) -> tuple[str, ...]:
+        """Of each person drawn the id and the values, in the order of `Sample.nodes`; of very many the id alone."""
+        nodes = self.sample.nodes
+        parts = [self.graph.ids(nodes)]
+        if len(nodes) <= MOST:
+            for a in self.graph.audited[:_LABELLED]:
+                words = np.array([*a.labels, a.unknown_label, a.unknown_label], dtype=object)
+                parts.append([f"{a.name} {word}" for word in words[a.codes[nodes]]])
+        return tuple("\n".join(one) for one in zip(*parts, strict=True))
 
 
 def projection_data(graph: AttributedGraph, size: int) -> ProjectionData:
@@ -127,14 +144,16 @@ class Panel:
     Attributes:
         run_id: the run.
         label: its name.
-        coordinates: (n, 2) int16, in the order of `Sample.nodes`.
+        coordinates: (n, 2) int16, in the order of `Sample.nodes`; who is outside the frame stands at its edge.
         lam: its lambda, or None.
+        outside: (n,) who that is.
     """
 
     run_id: str
     label: str
     coordinates: npt.NDArray[np.int16]
     lam: float | None
+    outside: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,13 +223,14 @@ def projection_view(
     there = [(run, made[run.id]) for run in chain if made[run.id] is not None]
     names = labels([*chain])
     aligned = align_path([p.coordinates for _, p in there if p])
-    widest = [float(np.abs(c).max()) for c in aligned]
-    scale = _REACH / max([*widest, 1e-30])
-    sides = {
-        run.id: Panel(run.id, names[run.id], np.rint(c * scale).astype(np.int16), run.config.get("lambda"))
-        for (run, _), c in zip(there, aligned, strict=True)
-    }
-    reach, outside = _frame(list(sides.values()))
+    frame = frame_of(aligned)
+    scale = _REACH / float(frame.reach.max())
+    reach = (round(frame.reach[0] * scale), round(frame.reach[1] * scale))
+    sides = {}
+    for (run, _), c in zip(there, aligned, strict=True):
+        at = np.clip((c - frame.middle) / frame.reach, -EDGE, EDGE) * reach
+        outside = frame.outside(c)
+        sides[run.id] = Panel(run.id, names[run.id], np.rint(at).astype(np.int16), run.config.get("lambda"), outside)
     after_sides = {r.config.get("lambda"): sides[r.id] for r in path if r.id in sides}
     kind = projections()[method]
     return ProjectionView(
@@ -221,7 +241,7 @@ def projection_view(
         tuple(r.id for r in chain),
         len(chain) - len(there),
         reach,
-        _caption(method, data.sample, there, len(path), outside),
+        _caption(method, data.sample, there, len(path), _beyond(sides.get(a.id), after_sides)),
         f"{kind.sentence} A projection is an illustration; judge by the numbers of the full space under each picture.",
         tuple(_unfit(store, [run.id for run, _ in there], names)),
     )
@@ -241,21 +261,23 @@ def _picture(run: StoredRun, method: str, sample: Sample) -> Picture | None:
     return picture(run, method, sample) if projections()[method].at_once else find_picture(run, method, sample)
 
 
-def _frame(sides: Sequence[Panel]) -> tuple[tuple[int, int], int]:
-    """Half width and half height that hold all but the outermost 0.1 % of each picture.
-
-    How many are outside at most.
-    """
-    if not sides:
-        return (1, 1), 0
-    sizes = [np.abs(side.coordinates.astype(np.int32)) for side in sides]
-    reach = np.max([np.quantile(size, 1 - _OUTSIDE, axis=0, method="higher") for size in sizes], axis=0)
-    outside = max(int((size > 1.04 * reach).any(axis=1).sum()) for size in sizes)
-    return (int(reach[0]) or 1, int(reach[1]) or 1), outside
+def _beyond(before: Panel | None, after: Mapping[float | None, Panel]) -> str:
+    """How many people lie outside the frame, in words; empty where none does."""
+    first = 0 if before is None else int(before.outside.sum())
+    others = [int(side.outside.sum()) for side in after.values()]
+    most = max(others, default=0)
+    if not first and not most:
+        return ""
+    there = many(first, "person", "people")
+    if others:
+        up_to = "up to " if len(set(others)) > 1 else ""
+        there = f"{there} of A and {up_to}{most:,} of B"
+    lie = "lies" if first == 1 and not others else "lie"
+    return f"{there} {lie} outside the frame, drawn hollow at its edge"
 
 
 def _caption(
-    method: str, sample: Sample, there: Sequence[tuple[StoredRun, Picture | None]], steps: int, outside: int
+    method: str, sample: Sample, there: Sequence[tuple[StoredRun, Picture | None]], steps: int, beyond: str
 ) -> str:
     kind = projections()[method]
     first = next((p.about for _, p in there if p), {})
@@ -271,8 +293,8 @@ def _caption(
     if len(there) > 1:
         what = "each λ of B to the one before, the first to A," if steps > 1 else "B"
         parts.append(f"{what} turned, mirrored and scaled {'' if steps > 1 else 'to A '}(orthogonal Procrustes)")
-    if outside:
-        parts.append(f"up to {outside:,} outermost people lie outside the frame (autoscale shows them)")
+    if beyond:
+        parts.append(beyond)
     return "; ".join(filter(None, parts)) + ". Directions have no meaning, so the axes have no numbers."
 
 
@@ -414,7 +436,7 @@ def _measured(label: str, about: str, row: RowRecord | None, *, signed: bool) ->
     floors = {name: value for name, value in named.items() if value is not None}
     if row["metric"] == "auc":
         floors = {"a coin": 0.5} | {k: v for k, v in floors.items() if k == "random"}
-    exposure = {"unseen": "values not seen in training", "seen": "values may have been seen in training"}
+    exposure = {"unseen": "people hidden from training", "seen": "training may have seen their values"}
     words = ", ".join(
         filter(
             None,
@@ -435,6 +457,144 @@ def _measured(label: str, about: str, row: RowRecord | None, *, signed: bool) ->
             else "not distinguishable from chance"
         )
     return Fact(label, about, f"{shown['value']:.3f}", words, verdict)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Something that a text may mean.
+
+    Attributes:
+        label: an id with its values, or an attribute with one of them.
+        node: the person's node number, or None where it is a value.
+        nodes: those drawn who have the value.
+    """
+
+    label: str
+    node: int | None
+    nodes: tuple[int, ...] = ()
+
+
+def people_search(data: ProjectionData, text: str) -> tuple[tuple[Suggestion, ...], str]:
+    """Values and people that a text may mean, and how many people there are in words.
+
+    Args:
+        data: who is drawn; people who are not are found too.
+        text: what was typed: a part of an id, a value, or several of them.
+    """
+    if not text.strip():
+        return (), ""
+    found = search(data.graph, text, people=True)
+    suggestions = []
+    drawn = data.sample.nodes
+    for name, label in found.values:
+        a = data.graph.attribute(name)
+        inside = drawn[a.codes[drawn] == a.labels.index(label)]
+        size = f"{len(inside):,}" if len(inside) >= FEWEST else f"under {FEWEST}"
+        suggestions.append(Suggestion(f"all of {name} {label} ({size})", None, tuple(map(int, inside))))
+    for node in found.nodes.tolist():
+        suggestions.append(Suggestion(person_label(data.graph, node), node))
+    if not suggestions:
+        return (), f"Nobody's id holds {text.strip()!r}, and no value begins so."
+    if not len(found.nodes):
+        return tuple(suggestions), ""
+    more = found.total - len(found.nodes)
+    return tuple(suggestions), f"{more:,} more people fit; type more to narrow them down." if more else ""
+
+
+def person_label(graph: AttributedGraph, node: int) -> str:
+    """The id with the values, as in "p17: north, 34"."""
+    values = list(values_of(graph, node).values())[:_LABELLED]
+    return ": ".join(filter(None, (graph.ids([node])[0], ", ".join(values))))
+
+
+@dataclass(frozen=True, eq=False)
+class NearView:
+    """The people nearest to one in all dimensions of one run's embedding.
+
+    Attributes:
+        run_id: the run.
+        nodes: their node numbers, the nearest first.
+        table: one row each, the nearest first: id, how near, values, whether there is a link.
+        caption: by what they are near.
+    """
+
+    run_id: str
+    nodes: tuple[int, ...]
+    table: pd.DataFrame
+    caption: str
+
+
+@dataclass(frozen=True, eq=False)
+class PersonView:
+    """One person.
+
+    Attributes:
+        node: the node number.
+        id: the user's own id.
+        sentence: id, values and links.
+        note: that the person is not among those drawn, or empty.
+        sides: nearest people by run, run A's first.
+        shared: how many of them are near in both, in words; empty with one run.
+    """
+
+    node: int
+    id: str
+    sentence: str
+    note: str
+    sides: tuple[NearView, ...]
+    shared: str
+
+
+_NEAR_BY = {"dot": "Dot product", "cosine": "Cosine"}
+
+
+def person_view(
+    store: RunStore, data: ProjectionData, node: int, run_ids: Sequence[str], *, most: int = NEAREST
+) -> PersonView:
+    """A person with the nearest people in the full space of each run, by the score of the run.
+
+    Args:
+        store: the run store.
+        data: who is drawn; neighbours are looked for among all people.
+        node: a person's node number.
+        run_ids: run A and, where there is one, run B.
+        most: how many neighbours.
+    """
+    graph = data.graph
+    name = graph.ids([node])[0]
+    values = ", ".join(f"{k} {v}" for k, v in values_of(graph, node).items())
+    sides = tuple(_near(store.load(run_id), graph, node, most) for run_id in dict.fromkeys(run_ids))
+    shared = ""
+    if len(sides) > 1:
+        same = len(set(sides[0].nodes) & set(sides[1].nodes))
+        shared = f"{same} of the {len(sides[0].nodes)} nearest in A are among the nearest in B."
+    drawn = bool(np.isin(node, data.sample.nodes))
+    note = "" if drawn else f"{name} is not among the {len(data.sample.nodes):,} people drawn."
+    sentence = f"{name}: {values or 'no values'}; {many(int(graph.degree[node]), 'link')}."
+    return PersonView(node, name, sentence, note, sides, shared)
+
+
+def _near(run: StoredRun, graph: AttributedGraph, node: int, most: int) -> NearView:
+    score = score_of(run)
+    everybody = np.arange(graph.num_nodes)[graph.people]
+    nodes, near = closest(run.embedding, score, node, everybody, most=most)
+    kind = score.partition(":")[0]
+    heading = _NEAR_BY.get(kind, "Distance")
+    linked = _linked(graph, node)
+    rows = {
+        "id": graph.ids(nodes),
+        heading: near,
+        "Values": [", ".join(values_of(graph, n).values()) for n in nodes.tolist()],
+        "Linked": ["yes" if n in linked else "no" for n in nodes.tolist()],
+    }
+    way = "the smallest is the nearest" if heading == "Distance" else "the largest is the nearest"
+    caption = f"By {heading.lower()} in all {run.embedding.shape[1]} dimensions, as this run scores links; {way}."
+    return NearView(run.id, tuple(map(int, nodes)), pd.DataFrame(rows), caption)
+
+
+def _linked(graph: AttributedGraph, node: int) -> set[int]:
+    mine = graph.edges[:, (graph.edges == node).any(axis=0)]
+    return set(mine[mine != node].tolist())
 
 
 @dataclass(frozen=True, eq=False)

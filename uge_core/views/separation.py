@@ -80,7 +80,7 @@ def separation(store: RunStore | None, before: Sequence[Measured], after: Sequen
     common = [seed for seed in of_seed[0] if seed in of_seed[1]]
     matched = [(of_seed[0][s], of_seed[1][s]) for s in common] or [((first, x), (second, y))]
     paired = [p for (a, row), (b, _) in matched if (p := _in_pairs(store, a, b, row)) is not None]
-    differences = np.array([b[1]["value"] - a[1]["value"] for a, b in matched], dtype=float)
+    differences = np.array([_value(b) - _value(a) for a, b in matched], dtype=np.float64)
     mean = float(differences.mean())
     if len(matched) == 1 and paired:
         return paired[0]
@@ -98,6 +98,12 @@ def separation(store: RunStore | None, before: Sequence[Measured], after: Sequen
     return Separation("not shown", mean, "the 95 % intervals meet", _people(matched, mean))
 
 
+def _value(measured: Measured) -> float:
+    value = measured[1]["value"]
+    assert value is not None  # only known ones are compared
+    return value
+
+
 def _known(row: RowRecord | None) -> bool:
     return row is not None and row["value"] is not None and row["evidence"] == "ok"
 
@@ -107,8 +113,8 @@ def _in_pairs(store: RunStore | None, a: StoredRun, b: StoredRun, row: RowRecord
     record = None if store is None else paired_record(store, a, b)
     if record is None:
         return None
-    key = ("metric", "attribute", "attacker", "variant")
-    mine = [r for r in record["rows"] if all(r[k] == row[k] for k in key)]
+    key = (row["metric"], row["attribute"], row["attacker"], row["variant"])
+    mine = [r for r in record["rows"] if (r["metric"], r["attribute"], r["attacker"], r["variant"]) == key]
     ranked = sorted(mine, key=lambda r: r["exposure"] != row["exposure"])
     if not ranked or ranked[0]["value"] is None or ranked[0]["evidence"] != "ok":
         return None

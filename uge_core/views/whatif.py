@@ -21,18 +21,44 @@ from uge_core.views.rows import METRIC_LABELS, as_shown, attacker_labels, order,
 from uge_core.views.words import interval, many
 
 _UNDER = f"under {FEWEST}"
+TIER_NAMES: Mapping[str, str] = {"re-judge": "recomputed", "re-encode": "re-encoded", "re-train": "retrained"}
+"""What the tiers of records are called on screen."""
 TIER_WORDS: Mapping[str, str] = {
-    "re-judge": "the embedding stays as it is; values, groups and links are judged anew",
-    "re-encode": "one pass of the run's own parameters over the edited edges; nothing is trained",
-    "re-train": "a run of its own on the edited graph, compared in pairs",
+    "re-judge": "The embedding stays as it is; the measures are recomputed with the edited values, groups and links.",
+    "re-encode": "One pass of the run's own parameters over the edited edges; nothing is trained.",
+    "re-train": "A run of its own on the edited graph, compared with run A in pairs.",
 }
+_EXPOSED: Mapping[str, str] = {"unseen": "people hidden from training", "seen": "training may have seen their values"}
 _WHO = {"worst": "strongest attacker"}
 EMPTY = "Not enough evidence"
 _NO_TWIN = (
-    "No rows of unseen values: they are measured on the twin, whose parameters are not kept, so that it cannot be "
-    "re-encoded. "
+    "No rows of people hidden from training: they are measured on the twin, whose parameters are not kept, so that it "
+    "cannot be re-encoded. "
     "The run trained again has a twin of its own."
 )
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure before and after.
+
+    Attributes:
+        metric: its label, with the direction that is better.
+        of: attribute, attacker, whose values.
+        before: value, lower and upper end; None where there is none.
+        after: the same with the edits.
+        floor: what chance gives after, or None.
+        n: people, pairs or edges after.
+        shows: a change, none that is shown, or not enough evidence.
+    """
+
+    metric: str
+    of: str
+    before: tuple[float | None, float | None, float | None]
+    after: tuple[float | None, float | None, float | None]
+    floor: float | None
+    n: int
+    shows: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +76,7 @@ class JudgedView:
         remarks: what to know about single numbers.
         why_not: why the run was not re-encoded although edges changed, or "".
         seconds: how long the answer took.
+        measures: what the table says, for a chart.
     """
 
     tier: str
@@ -62,10 +89,17 @@ class JudgedView:
     remarks: tuple[str, ...]
     why_not: str
     seconds: float
+    measures: tuple[Measure, ...] = ()
 
     def csv(self) -> str:
         """The table as CSV."""
         return to_csv(self.table)
+
+
+def on_screen(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of these with the tiers' names on screen in place of those in records."""
+    made = [c for c in table.columns if c == "Made by" or c.endswith(", made by")]
+    return table.assign(**{c: table[c].map(lambda tier: TIER_NAMES.get(tier, tier)) for c in made})
 
 
 def whatif_attackers() -> dict[str, str]:
@@ -110,6 +144,25 @@ def judged_view(answer: Mapping[str, Any]) -> JudgedView:
         (*_notes(pairs), *remarks),
         answer["why_not"] or "",
         answer.get("seconds", 0.0),
+        tuple(map(_measure, shown)),
+    )
+
+
+_ARROWS = {"lower": "↓ ", "higher": "↑ "}
+
+
+def _measure(pair: Mapping[str, Any]) -> Measure:
+    """A row for the chart."""
+    before, after = pair["before"], pair["after"]
+    first, second = ((side["value"], side["ci_low"], side["ci_high"]) for side in (before, after))
+    return Measure(
+        f"{_ARROWS.get(after['direction'], '')}{_what(pair)}",
+        _of(before),
+        first,
+        second,
+        after["floor_random"],
+        after["n"],
+        _verdict(before, after),
     )
 
 
@@ -127,7 +180,8 @@ def _what(pair: Mapping[str, Any]) -> str:
 
 
 def _of(row: Mapping[str, Any]) -> str:
-    parts = [row["attribute"], _WHO.get(row["attacker"] or "", row["attacker"]), row["exposure"]]
+    exposed = _EXPOSED.get(row["exposure"] or "", row["exposure"])
+    parts = [row["attribute"], _WHO.get(row["attacker"] or "", row["attacker"]), exposed]
     return " · ".join(p for p in parts if p)
 
 
@@ -181,7 +235,7 @@ def _sentences(pairs: Sequence[Mapping[str, Any]]) -> Sequence[str]:
         if pair["thresholds"]:
             what += f" at a threshold of {pair['thresholds'][0]:g} before and {pair['thresholds'][1]:g} after"
         if before["metric"] == "auc" and before["exposure"]:
-            what += f", {before['exposure']} values"
+            what += f", {_EXPOSED.get(before['exposure'], before['exposure'])}"
         verdict = _verdict(before, after)
         if verdict == EMPTY:
             out.append(f"{before['attribute']}, {what}: not enough evidence.")
@@ -314,7 +368,7 @@ class EgoView:
 
     Attributes:
         nodes: `id`, `x`, `y`, `degree`, `centre`, `group` (its value of the attribute), `values` in words.
-        edges: `a`, `b` (positions), `weight`, `part`, `why` in words.
+        edges: `a`, `b` (positions), `weight`, `part`, `why` in words; a dropped one has the part "dropped".
         table: one row an edge.
         groups: the values drawn, in order.
         attribute: what colours the nodes, or None.
@@ -357,34 +411,35 @@ def ego_view(answer: Mapping[str, Any], attribute: str | None) -> EgoView:
                 "Cell": "; ".join(f"{r['a']} with {r['b']}" for r in raw["reasons"]) or "a value is missing",
                 "Edges observed": _told(reason, "observed", ",.0f"),
                 "Edges expected": _told(reason, "expected", ",.1f"),
-                "Edge": edge["part"],
+                "Edge": _PARTS.get(edge["part"], edge["part"]),
                 "Why": edge["why"],
             }
         )
     centres = [n["id"] for n in nodes if n["centre"]]
     groups = tuple(dict.fromkeys(sorted(n["group"] for n in nodes)))
     treated = ", ".join(answer["sensitive"])
-    who = centres[0] if len(centres) == 1 else f"{len(centres)} nodes"
-    lightest, heaviest = (pick(edges, key=lambda e: e["weight"]) for pick in (min, max)) if edges else (None, None)
+    who = centres[0] if len(centres) == 1 else f"{len(centres)} people"
+    there = [e for e in edges if e["part"] != "dropped"]
+    lightest, heaviest = (pick(there, key=lambda e: e["weight"]) for pick in (min, max)) if there else (None, None)
     title = f"{who}: no edge"
     if lightest and heaviest:
         title = f"Edges of {who} weigh {lightest['weight']:.2f} to {heaviest['weight']:.2f}"
         if lightest["weight"] == heaviest["weight"]:
             title = f"All edges of {who} weigh {lightest['weight']:.2f}"
     caption = (
-        f"{many(len(nodes), 'node')} and {many(len(edges), 'edge')}; larger markers are the chosen nodes. Width: "
-        "the weight, R~/R over its mean,"
-        f"{f' of {treated}' if treated else ''}, which is 1 for the average edge; held-out "
-        "edges are dotted. "
-        "Where a node stands means nothing."
+        f"{many(len(nodes), 'person', 'people')} and {many(len(there), 'edge')}; larger markers are those chosen above. "
+        f"Width: the weight, R~/R over its mean,{f' of {treated}' if treated else ''}, which is 1 for the average "
+        "edge; edges held out of training are dotted. Where somebody stands means nothing."
     )
+    if len(there) < len(edges):
+        caption += f" {many(len(edges) - len(there), 'dropped edge')} drawn dashed."
     if answer["left_out"]:
         caption += f" {answer['left_out']:,} more neighbours are not drawn."
     if answer["edges_left_out"]:
         caption += f" {answer['edges_left_out']:,} more edges between the neighbours are not drawn."
     if answer["note"]:
         caption += f" {answer['note'][0].upper()}{answer['note'][1:]}."
-    alt = f"{title}. {len(nodes)} nodes, {len(edges)} edges; the table beside it lists each edge with its reason."
+    alt = f"{title}. {len(nodes)} people, {len(there)} edges; the table beside it lists each edge with its reason."
     return EgoView(tuple(nodes), tuple(edges), pd.DataFrame(rows), groups, attribute, title, caption, alt)
 
 
@@ -397,7 +452,12 @@ def _told(reason: Mapping[str, Any], name: str, form: str) -> str:
     return "none" if reason[name] is None else format(reason[name], form)
 
 
+_PARTS = {"training": "in training", "held out": "held out of training"}
+
+
 def _why(edge: Mapping[str, Any]) -> str:
+    if edge["part"] == "dropped":
+        return "dropped by your edits"
     if not edge["reasons"]:
         return "a value is missing, so the edge keeps weight 1"
     parts = []
@@ -416,6 +476,135 @@ def _why(edge: Mapping[str, Any]) -> str:
 
 def _ratio(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
+
+
+@dataclass(frozen=True)
+class SearchView:
+    """Whom a text may mean.
+
+    Attributes:
+        people: label by id: the id with its values.
+        named: the ids of a list that there are.
+        note: how many more fit, or that nobody does.
+        error: ids of a list that nobody has, in words, or empty.
+    """
+
+    people: Mapping[str, str]
+    named: tuple[str, ...]
+    note: str
+    error: str
+
+
+_NAMED = 3  # ids and values in words
+
+
+def search_view(answer: Mapping[str, Any], text: str) -> SearchView:
+    """An answer to `find` as suggestions."""
+    people = {
+        name: ": ".join(filter(None, (name, ", ".join([*values.values()][:_NAMED]))))
+        for name, values in zip(answer["nodes"], answer["values"], strict=True)
+    }
+    more = answer["total"] - len(people)
+    note, error = "", ""
+    if answer["missing"]:
+        error = _nobody(answer["missing"])
+    elif not people and not answer["named"]:
+        error = f"There is nobody called {text.strip()!r}, nor is there such a value; ids are those of the node table."
+    elif more and not answer["named"]:
+        note = f"{more:,} more people fit; type more to narrow them down."
+    return SearchView(people, tuple(answer["named"]), note, error)
+
+
+def _nobody(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"There is nobody called {', '.join(map(repr, names[:_NAMED]))}{rest}; ids are those of the node table."
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleView:
+    """Some people.
+
+    Attributes:
+        ids: those there are.
+        table: a row each: id, values with what edits made of them, links.
+        error: the ids that nobody has, in words, or empty.
+    """
+
+    ids: tuple[str, ...]
+    table: pd.DataFrame
+    error: str
+
+
+def people_view(answer: Mapping[str, Any]) -> PeopleView:
+    """An answer to `people` as a table."""
+    rows = []
+    for person in answer["people"]:
+        row = {"id": person["id"]}
+        for name in dict.fromkeys([*person["before"], *person["after"]]):
+            first, second = (person[side].get(name, "no group") for side in ("before", "after"))
+            row[name] = first if first == second else f"{second} (was {first})"
+        before, after = person["links"]
+        row["Links"] = f"{after:,}" if before == after else f"{after:,} (was {before:,})"
+        rows.append(row)
+    error = _nobody(answer["missing"]) if answer["missing"] else ""
+    return PeopleView(tuple(p["id"] for p in answer["people"]), pd.DataFrame(rows).fillna(""), error)
+
+
+@dataclass(frozen=True, eq=False)
+class LinksView:
+    """The ten first predicted links of somebody before and after.
+
+    Attributes:
+        tier: which tier made those after.
+        table: a row a place: who stands there before and after, and what became of them.
+        sentence: who entered and who left.
+        note: why little can change, or empty.
+    """
+
+    tier: str
+    table: pd.DataFrame
+    sentence: str
+    note: str
+
+
+def links_view(answer: Mapping[str, Any], node: str, attribute: str | None) -> LinksView:
+    """An answer to `links` side by side.
+
+    Args:
+        answer: the answer.
+        node: whose lists.
+        attribute: whose values stand beside the ids.
+    """
+    before, after = answer["before"], answer["after"]
+    first, second = ([one["id"] for one in side] for side in (before, after))
+    entered, left = [i for i in second if i not in first], [i for i in first if i not in second]
+
+    def words(side: Sequence[Mapping[str, Any]], place: int, others: Sequence[str], mark: str) -> str:
+        if place >= len(side):
+            return ""
+        one = side[place]
+        value = one["values"].get(attribute or "")
+        return f"{one['id']}{f' ({value})' if value else ''}{'' if one['id'] in others else f' - {mark}'}"
+
+    table = pd.DataFrame(
+        {
+            "Place": [place + 1 for place in range(max(len(first), len(second)))],
+            "Before": [words(before, place, second, "left") for place in range(max(len(first), len(second)))],
+            "After": [words(after, place, first, "entered") for place in range(max(len(first), len(second)))],
+        }
+    )
+    if not entered and not left:
+        moved = first != second
+        sentence = f"The same {len(first)} people{', in another order' if moved else ' in the same order'}."
+    else:
+        sentence = f"Entered: {', '.join(entered) or 'nobody'}. Left: {', '.join(left) or 'nobody'}."
+    note = ""
+    if answer["tier"] == "re-judge":
+        note = (
+            "The embedding stays as it is, so that only the end of a dropped link can enter and that of an added one "
+            "leave. Retraining moves the vectors."
+        )
+    return LinksView(answer["tier"], table, f"{node}: {sentence}", note)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,22 +20,28 @@ import uge_core as uge
 import uge_core.dashboard as ui
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError, StoreError
+from uge_core.explore.people import search
 from uge_core.explore.projection.align import align, align_path
 from uge_core.explore.projection.cache import alike, confidence, find_confidence, find_picture, picture
 from uge_core.explore.projection.confidence import probe_confidence
+from uge_core.explore.projection.frame import frame_of
 from uge_core.explore.projection.job import project
 from uge_core.explore.projection.methods.pca import PCA
-from uge_core.explore.projection.neighbours import nearest, same_group_share
+from uge_core.explore.projection.neighbours import closest, nearest, same_group_share
+from uge_core.explore.projection.pace import expected, work
+from uge_core.explore.projection.pace import kind as kept_under
 from uge_core.explore.projection.path import chains, lambda_path
 from uge_core.explore.projection.sample import draw_sample
 from uge_core.explore.whatif.edits import DropEdges
 from uge_core.explore.whatif.scenario import Scenario
 from uge_core.explore.whatif.source import scenario_graph
+from uge_core.files import digest, sealed
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph, simple_edges
 from uge_core.graph.suppression import FEWEST
 from uge_core.registry import find, names
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
+from uge_core.runs.timing import Timing, machine
 from uge_core.views.figures.projection import projection_figure
 from uge_core.views.projection import _row
 
@@ -144,6 +150,97 @@ def test_aligning_keeps_the_spread_of_a_picture_that_resembles_nothing() -> None
         np.linalg.norm(fixed - fixed.mean(axis=0)), rel=1e-4
     )
     assert align(np.zeros((9, 2)), fixed[:9]).shape == (9, 2)
+
+
+def test_an_outlier_squashes_nobody_and_stands_at_the_frames_edge() -> None:
+    """The kind: few, far and on any side; of many people or of few."""
+    rng = np.random.default_rng(8)
+    for n, far in ((20, 1), (200, 3), (2_000, 30)):
+        cloud = rng.normal(size=(n, 2))
+        plain = frame_of([cloud])
+        odd = cloud.copy()
+        odd[:far] = 1_000 * rng.normal(size=(far, 2)) + 5_000
+        frame = frame_of([odd])
+        assert (frame.reach < 3 * plain.reach).all(), "people fill the frame as they would without the outlier"
+        outside = frame.outside(odd)
+        assert outside[:far].all() and outside[far:].sum() <= max(1, 0.02 * n)
+    # Groups that stand apart are no outliers.
+    groups = np.concatenate([rng.normal(size=(900, 2)), rng.normal(size=(100, 2)) + 40])
+    assert not frame_of([groups]).outside(groups)[900:].any()
+    # One frame holds both pictures, and one that holds nothing is a frame too.
+    both = frame_of([cloud, 3 * cloud + 7])
+    for each in (frame_of([cloud]), frame_of([3 * cloud + 7])):
+        assert (np.array(both.low) <= np.array(each.low) + 1e-9).all()
+        assert (np.array(both.high) >= np.array(each.high) - 1e-9).all()
+    for nothing in (np.zeros((5, 2)), np.zeros((0, 2)), np.zeros((1, 2))):
+        assert (frame_of([nothing]).reach > 0).all()
+
+
+def test_an_outlier_turns_and_shrinks_no_picture() -> None:
+    rng = np.random.default_rng(9)
+    shape = (rng.normal(size=(300, 2)) * [4, 1]).astype(np.float32)
+    turned = shape @ np.array([[0.0, 1.0], [-1.0, 0.0]], dtype=np.float32) * 2 + 3
+    turned[0] = (900, -700)
+    first, second = align_path([shape, turned])
+    assert np.abs(second[1:] - first[1:]).max() < 0.2
+
+
+def test_the_nearest_are_those_of_the_runs_own_score() -> None:
+    rng = np.random.default_rng(10)
+    z = rng.normal(size=(300, 6)).astype(np.float32) * rng.uniform(0.2, 3, size=(300, 1)).astype(np.float32)
+    among = np.arange(0, 300, 2)
+    unit = z / np.linalg.norm(z, axis=1, keepdims=True)
+    oracles = {
+        "dot": z.astype(np.float64) @ z[4],
+        "cosine": unit.astype(np.float64) @ unit[4],
+        "distance": -np.linalg.norm(z.astype(np.float64) - z[4], axis=1),
+    }
+    seen = set()
+    for score, near in oracles.items():
+        expected = sorted((int(n) for n in among if n != 4), key=lambda n: -near[n])[:10]
+        nodes, values = closest(z, score, 4, among)
+        assert nodes.tolist() == expected
+        np.testing.assert_allclose(values, np.abs(near[expected]) if score == "distance" else near[expected], rtol=1e-5)
+        seen.add(tuple(expected))
+    assert len(seen) == 3, "the three disagree here, so that the choice is seen"
+    assert len(closest(z, "dot", 0, np.arange(3))[0]) == 2
+
+
+def test_people_are_found_by_id_and_by_every_value_they_have(town_graph: AttributedGraph) -> None:
+    graph = replace(town_graph, node_ids=np.array([f"N{i}" for i in range(3000)], dtype=object))
+    city, sex = graph.attributes
+    assert graph.ids(search(graph, "n17").nodes)[:2] == ["N17", "N170"]
+    assert search(graph, "n17").total == sum("17" in str(i) and str(i).startswith("17") for i in range(3000))
+    found = search(graph, f"{city.labels[1]} {sex.labels[0]}", most=3000)
+    assert sorted(found.nodes) == np.nonzero((city.codes == 1) & (sex.codes == 0))[0].tolist()
+    one = search(graph, f"{city.name} {city.labels[1]}", most=5)
+    assert one.total == (city.codes == 1).sum() and one.values == ((city.name, city.labels[1]),)
+    assert len(one.nodes) == 5
+    assert search(graph, "  ").total == 0 and search(graph, "nobody").total == 0
+    # Ids that differ by case alone: the one typed is first.
+    odd = replace(graph, node_ids=np.array(["ab", "AB", *(f"x{i}" for i in range(2998))], dtype=object))
+    assert [odd.ids(search(odd, text).nodes)[0] for text in ("ab", "AB")] == ["ab", "AB"]
+
+
+def test_what_pictures_took_is_what_the_next_are_said_to_take() -> None:
+    def timing(method: str, first: bool, people: int, seconds: float) -> Timing:
+        units = work(method, people, first=first)
+        return Timing("project", "g", kept_under(method, first=first), machine(), units, seconds, 0.0)
+
+    rule = expected([], "t-sne", 2, 2_000, 2)
+    assert not rule.known and rule.low < rule.high and "rule of thumb" in rule.source
+    timings = [
+        timing("t-sne", True, 2_000, 50.0),
+        timing("t-sne", False, 2_000, 40.0),
+        timing("confidence", False, 2_000, 1.0),
+    ]
+    known = expected(timings, "t-sne", 3, 2_000, 1)
+    assert known.known and known.low <= 50 + 2 * 40 + 3 * 1 <= known.high
+    # More people take more than their share, and what another machine took says nothing.
+    assert expected(timings, "t-sne", 3, 20_000, 1).low > 10 * known.low
+    assert not expected([replace(t, machine="other") for t in timings], "t-sne", 3, 2_000, 1).known
+    # Loading and compiling is once a job.
+    assert expected([], "umap", 1, 2_000, 1).high > expected([], "umap", 3, 2_000, 1).high / 3
 
 
 def test_along_a_path_people_move_less_once_aligned() -> None:
@@ -405,6 +502,67 @@ def test_both_pictures_hold_the_same_people_in_one_frame(store: RunStore, town: 
         assert len({t.marker.symbol for t in figure.data}) == 3
     first, second = (projection_figure(data, s, colours, view.reach).layout.xaxis.range for s in sides)
     assert first == second
+
+
+def test_outliers_are_drawn_hollow_at_the_edge_of_one_frame_and_counted(store: RunStore, town: Path) -> None:
+    runs = [by_method(store, m) for m in ("none", "uge-c")]
+    data = ui.projection_data(uge.load(town), 200)
+    before = ui.projection_view(store, data, before=runs[0].id, after=runs[1].id, method="pca").before
+    view = _with_outliers(store, data, runs)
+    assert before is not None and view.before is not None
+    assert view.before.outside[:3].all()
+    assert re.search(r"; \d+ people of A and \d+ of B lie outside the frame, drawn hollow at its edge", view.caption)
+
+    def spread(side: Any) -> float:
+        return float(np.median(np.abs(side.coordinates[3:].astype(float)).max(axis=1)))
+
+    assert spread(view.before) > 0.3 * spread(before), "nobody is squashed"
+    colours = ui.colouring(data, "attribute:city", store.load(runs[0].id))
+    figure = projection_figure(data, view.before, colours, view.reach)
+    symbols = {int(n): s for t in figure.data for n, s in _symbols_of(t)}
+    hollow = [symbols[int(n)].endswith("-open") for n in data.sample.nodes]
+    assert hollow == view.before.outside.tolist()
+    ends = np.array([figure.layout.xaxis.range[1], figure.layout.yaxis.range[1]])
+    for side in (view.before, *view.after.values()):
+        assert (np.abs(side.coordinates) <= ends).all(), "everybody is in sight"
+
+
+def _with_outliers(own: RunStore, data: Any, runs: Any) -> Any:
+    """The view, where three people of run A's kept picture are a thousand times as far out as the others."""
+    run = own.load(runs[0].id)
+    kept = picture(run, "pca", data.sample)
+    far = np.array(kept.coordinates)
+    far[:3] *= 1_000 / np.abs(far[:3]).max() * np.abs(far).max()
+    about = dict(kept.about)
+    (path,) = [p for p in run.folder.glob("projection-pca-*.json") if kept.key in p.name]
+    np.save(path.with_suffix(".npy"), far.astype(np.float32))
+    path.write_bytes(sealed(about | {"numbers": digest(path.with_suffix(".npy"))}))
+    return ui.projection_view(own, data, before=runs[0].id, after=runs[1].id, method="pca")
+
+
+def _symbols_of(trace: Any) -> list[tuple[int, str]]:
+    symbols = trace.marker.symbol
+    symbols = [symbols] * len(trace.customdata) if isinstance(symbols, str) else list(symbols)
+    return list(zip(map(int, trace.customdata), symbols, strict=True))
+
+
+def test_a_marked_person_and_the_nearest_have_rings_and_a_name_as_it_is_written(store: RunStore, town: Path) -> None:
+    data, view = view_of(store, town)
+    node, near = int(data.sample.nodes[5]), tuple(map(int, data.sample.nodes[10:20]))
+    odd = replace(data.graph, node_ids=np.array([f"<b>{i}" for i in range(200)], dtype=object))
+    evil = ui.projection_data(odd, 150)
+    colours = ui.colouring(data, "attribute:city", store.load(view.wanted[0]))
+    figure = projection_figure(evil, view.before, colours, view.reach, person=node, near=near)
+    rings = {t.name: sorted(map(int, t.customdata)) for t in figure.data if t.marker.symbol == "circle-open"}
+    assert rings == {"the person": [node], "nearest in all dimensions": list(near)}
+    (name,) = figure.layout.annotations
+    assert name.text == f"<b>&lt;b&gt;{node}</b>"
+    assert not any("<b>" in words for t in figure.data for words in t.hovertext or ())
+    view_of_person = ui.person_view(store, data, node, view.wanted)
+    assert len(view_of_person.sides) == 2 and all(len(s.nodes) == 10 for s in view_of_person.sides)
+    # Whoever is not drawn is found all the same, and it is said.
+    left_out = next(n for n in range(200) if n not in set(data.sample.nodes.tolist()))
+    assert "is not among the 150 people drawn" in ui.person_view(store, data, left_out, view.wanted).note
 
 
 def test_selected_people_are_lifted_out_in_a_picture(store: RunStore, town: Path) -> None:

@@ -38,7 +38,15 @@ from uge_core.training.config import RunConfig
 from uge_core.training.encode import encode
 from uge_core.training.fit import fit
 from uge_core.training.weights import edge_weights
-from uge_core.views.whatif import compared_scenarios, ego_view, judged_view
+from uge_core.views.whatif import (
+    compared_scenarios,
+    ego_view,
+    judged_view,
+    links_view,
+    on_screen,
+    people_view,
+    search_view,
+)
 
 
 @pytest.fixture(scope="module")
@@ -357,9 +365,107 @@ def test_an_ego_view_is_one_record_for_picture_and_table(graph: Any, store: uge.
     figure = ego_figure(view)
     drawn = [t for t in figure.data if t.mode == "lines"]
     assert sum(len(t.x) for t in drawn) == 3 * len(view.edges)
-    assert {i for t in figure.data for i in (t.customdata if t.customdata is not None else ())} == {
-        n["id"] for n in view.nodes
-    }
+    clicked = [c for t in figure.data for c in (t.customdata if t.customdata is not None else ())]
+    assert sorted(c[1] for c in clicked if c[0] == "node") == sorted(n["id"] for n in view.nodes)
+    ends = {(view.nodes[e["a"]]["id"], view.nodes[e["b"]]["id"]) for e in view.edges}
+    assert {(c[1], c[2]) for c in clicked if c[0] == "edge"} == ends
+
+
+def test_a_dropped_edge_stays_in_the_picture_so_that_it_can_be_had_again(
+    graph: Any, store: uge.RunStore, answers: Answers
+) -> None:
+    run = run_of(store, "gcn")
+    first = ego_view(answers.ego(run.id, ["p10"], attribute="city"), "city")
+    edge = next(e for e in first.edges if first.nodes[e["a"]]["id"] == "p10" or first.nodes[e["b"]]["id"] == "p10")
+    ends = tuple(first.nodes[edge[end]]["id"] for end in ("a", "b"))
+    trial = scenario(graph, DropEdges((ends,)))
+    after = ego_view(answers.ego(run.id, ["p10"], scenario=trial, attribute="city"), "city")
+    gone = [tuple(after.nodes[e[end]]["id"] for end in ("a", "b")) for e in after.edges if e["part"] == "dropped"]
+    assert [set(pair) for pair in gone] == [set(ends)]
+    assert len(after.edges) == len(first.edges) and "1 dropped edge drawn dashed" in after.caption
+    assert "weigh 0.00" not in after.title, "a dropped edge has no weight to speak of"
+
+
+def test_people_are_found_by_id_by_value_and_in_lists(store: uge.RunStore, answers: Answers, graph: Any) -> None:
+    run = run_of(store, "gcn")
+    found = answers.find(run.id, "city b gender f")
+    city, gender = graph.attribute("city"), graph.attribute("gender")
+    both = (city.codes == city.labels.index("B")) & (gender.codes == gender.labels.index("f"))
+    assert found["total"] == both.sum() and all(v["city"] == "B" and v["gender"] == "f" for v in found["values"])
+    view = search_view(answers.find(run.id, "p3; p5, nobody"), "p3; p5, nobody")
+    assert view.named == ("p3", "p5") and "nobody called 'nobody'" in view.error
+    view = search_view(answers.find(run.id, "zzz"), "zzz")
+    assert not view.people and "nobody called 'zzz'" in view.error
+    many = search_view(answers.find(run.id, "p1"), "p1")
+    assert next(iter(many.people)) == "p1" and "more people fit" in many.note and not many.error
+
+
+def test_values_are_told_with_what_the_edits_made_of_them(answers: Answers, store: uge.RunStore, graph: Any) -> None:
+    run, old = run_of(store, "gcn"), graph.attribute("city")
+    other = next(v for v in old.labels if v != old.labels[old.codes[1]])
+    edits = scenario(graph, FlipValue("city", ("p1",), other), AddEdges((("p1", distant(graph, 1)),)))
+    view = people_view(answers.people(run.id, ["p1", "p2", "x"], edits))
+    row = view.table.set_index("id").loc["p1"]
+    assert row["city"] == f"{other} (was {old.labels[old.codes[1]]})"
+    assert row["Links"] == f"{graph.degree[1] + 1} (was {graph.degree[1]})"
+    assert view.ids == ("p1", "p2") and "nobody called 'x'" in view.error
+    assert "(was" not in " ".join(view.table.set_index("id").loc["p2", ["city", "gender", "age"]])
+
+
+@pytest.mark.parametrize("backbone", ["node2vec", "gcn"])
+def test_first_links_are_the_highest_scores_of_those_not_linked_in_training(
+    backbone: str, answers: Answers, store: uge.RunStore, graph: Any
+) -> None:
+    run, split = run_of(store, backbone), split_links(graph)
+    z = np.asarray(run.embedding, dtype=np.float64)
+    linked = {int(v) for e in split.train.T if 10 in e for v in e}
+    order = sorted(set(range(200)) - linked - {10}, key=lambda n: -float(z[n] @ z[10]))[:10]
+    answer = answers.links(run.id, "p10")
+    assert [one["id"] for one in answer["before"]] == [f"p{n}" for n in order] and answer["tier"] == "re-judge"
+    assert answer["before"] == answer["after"]
+    # The end of a dropped training link may be recommended again.
+    near = max(linked - {10}, key=lambda n: float(z[n] @ z[10]))
+    edits = scenario(graph, DropEdges((("p10", f"p{near}"),)))
+    after = answers.links(run.id, "p10", edits)
+    assert after["tier"] == ("re-encode" if backbone == "gcn" else "re-judge")
+    view = links_view(after, "p10", "city")
+    assert len(view.table) == 10 and view.sentence.startswith("p10: ")
+    if backbone == "node2vec" and float(z[near] @ z[10]) > float(z[order[-1]] @ z[10]):
+        assert f"Entered: p{near}. Left: p{order[-1]}." in view.sentence and "stays as it is" in view.note
+        assert view.table["After"].str.contains("entered").sum() == 1
+        assert view.table["Before"].str.contains("left").sum() == 1
+    with pytest.raises(uge.UgeError, match="no node is called 'x'"):
+        answers.links(run.id, "x")
+    # By a run that was trained on the edits, what is after is that run's own list.
+    other = run_of(store, backbone, "uge-w")
+    trained = answers.links(run.id, "p10", other=other.id)
+    assert trained["tier"] == "re-train" and trained["after"] == answers.links(other.id, "p10")["before"]
+
+
+def test_a_measure_in_the_chart_has_both_intervals_its_floor_and_its_own_scale(
+    answers: Answers, store: uge.RunStore, graph: Any
+) -> None:
+    from uge_core.views.figures.changes import changes_alt, changes_figure
+
+    edits = scenario(graph, FlipValue("city", ("p1", "p2", "p3"), "A"))
+    view = judged_view(answers.judge(run_of(store, "gcn").id, edits, "city"))
+    assert len(view.measures) == len(view.table)
+    figure = changes_figure(view.measures)
+    metrics = list(dict.fromkeys(m.metric for m in view.measures))
+    assert len([a for a in figure.layout if str(a).startswith("xaxis")]) == len(metrics)
+    points = {name: [t for t in figure.data if t.name == name] for name in ("before", "after", "chance")}
+    assert [x for t in points["before"] for x in t.x] == [m.before[0] for m in view.measures if m.before[0] is not None]
+    assert [x for t in points["chance"] for x in t.x] == [m.floor for m in view.measures if m.floor is not None]
+    first = view.measures[0]
+    ends = points["after"][0].error_x
+    assert first.after[0] + ends.array[0] == pytest.approx(first.after[2])
+    assert first.after[0] - ends.arrayminus[0] == pytest.approx(first.after[1])
+    assert all(m.metric[0] in "↓↑" for m in view.measures)
+    assert changes_alt(view.measures).count(" before, ") == len(view.measures)
+    # What the page calls them; a record's words stay.
+    assert {p["tier"] for p in answers.judge(run_of(store, "gcn").id, edits, "city")["rows"]} == {"re-judge"}
+    assert set(on_screen(view.table)["Made by"]) == {"recomputed"}
+    assert not {"seen", "unseen"} & {part for m in view.measures for part in m.of.split(" · ")}
 
 
 def test_hostile_names_are_escaped(graph: Any) -> None:
@@ -378,6 +484,12 @@ def test_hostile_names_are_escaped(graph: Any) -> None:
     text = ego_figure(ego_view(record, "city")).to_json()
     shown = [t for trace in ego_figure(ego_view(record, "city")).data for t in (trace.text or ())]
     assert "&lt;b&gt;10" in text and shown and not any("<b>" in t for t in shown)
+
+
+def distant(graph: Any, node: int) -> str:
+    """A stranger other than p2."""
+    linked: Iterable[int] = {int(v) for e in graph.edges.T if node in e for v in e}
+    return next(f"p{i}" for i in range(3, graph.num_nodes) if i not in linked)
 
 
 def stranger(graph: Any, node: int) -> str:

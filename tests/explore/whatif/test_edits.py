@@ -1,6 +1,7 @@
 """Edits and scenarios: what they make of a graph, and when two are the same."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,3 +218,43 @@ def test_an_edited_graph_is_split_as_its_base(graph: AttributedGraph) -> None:
     assert (split.test == base.test[:, 1:]).all() and (split.validation == base.validation).all()
     assert (split.train == base.train[:, 1:]).all()
     assert split.weights is not None and split.weights[0] == 2.0 and (split.weights[1:] == 1).all()
+
+
+def test_a_draft_is_kept_apart_from_scenarios_until_it_is_emptied_or_old(
+    store: RunStore, town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, kept = uge.load(town), Scenarios(RunStore(tmp_path / "store"))
+    assert kept.keep_draft("", Scenario(graph.fingerprint), ()) == "" and kept.drafts() == []
+    edited = Scenario(graph.fingerprint, (FlipValue("city", ("p1",), "B"),), "a *name*")
+    token = kept.keep_draft("", edited, ["p1", "a, b"])
+    found = kept.draft(token, graph.fingerprint)
+    assert found is not None and (found.scenario, found.nodes) == (edited, ("p1", "a, b"))
+    assert kept.list() == [] and kept.draft(token, "other data") is None
+    # The same name is written again, and nobody else's name leads anywhere.
+    assert kept.keep_draft(token, edited.undo(), ["p2"]) == token
+    assert [d.nodes for d in kept.drafts()] == [("p2",)]
+    outside = tmp_path / "draft-outside.json"
+    outside.write_text("{}")
+    for forged in ("../../draft-outside", "", "0" * 15, "G" * 16):
+        assert kept.draft(forged, graph.fingerprint) is None and not kept.drop_draft(forged)
+    assert outside.exists()
+    # What was changed since it was written is no draft.
+    path = next(kept.folder.glob("draft-*.json"))
+    path.write_text(path.read_text().replace("p2", "p3"))
+    assert kept.drafts() == [] and kept.draft(token, graph.fingerprint) is None
+    # A week later another change clears it away.
+    other = kept.keep_draft("", edited, ["p4"])
+    now = time.time()
+    monkeypatch.setattr("time.time", lambda: now + 8 * 86_400)
+    assert [d.token for d in kept.drafts()] == [other]
+    newest = kept.keep_draft("", edited, ["p5"])
+    assert [d.token for d in kept.drafts()] == [newest]
+    # It goes with its graph.
+    assert kept.store.drop_scenarios({graph.fingerprint}) and kept.drafts() == []
+
+
+def test_one_edit_of_several_is_taken_back() -> None:
+    edits = tuple(FlipValue("city", (name,), "B") for name in ("a", "b", "c"))
+    made = Scenario("data", edits)
+    assert made.without(1).edits == (edits[0], edits[2]) and made.without(9) == made
+    assert made.without(2) == made.undo()

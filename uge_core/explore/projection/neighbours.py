@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uge_core.arrays import FloatArray, IntArray
+from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.graph.graph import Attribute
+from uge_core.graph.scores import scorer
 
 NEAREST = 10
 ASKED = 1_000
@@ -58,6 +59,33 @@ def nearest(embedding: FloatArray, asked: IntArray, among: IntArray) -> IntArray
         gap[rows, mine] = np.where(among[mine] == asked[part], np.inf, gap[rows, mine])
         out[part] = among[np.argpartition(gap, k - 1, axis=1)[:, :k]]
     return out
+
+
+def closest(
+    embedding: FloatArray, score: str, node: int, among: IntArray, *, most: int = NEAREST
+) -> tuple[IntArray, Float64]:
+    """(k,) the people `among` nearest to one node by the score of the run, the nearest first, and (k,) how near.
+
+    By the dot product or the cosine the largest is the nearest; by a run that scores with distances, |z_u - z_v|, the
+    smallest. Of equal ones the first by number.
+
+    Args:
+        embedding: (N, d).
+        score: a name that `scores.scorer` knows.
+        node: whose neighbours.
+        among: (m,) node numbers; the node itself is left out.
+        most: k.
+    """
+    others = among[among != node]
+    z = np.asarray(embedding[np.append(others, node)], dtype=np.float32)
+    if score.startswith("distance"):
+        far = np.linalg.norm(z[:-1].astype(np.float64) - z[-1], axis=1)
+        order = np.argsort(far, kind="stable")[:most]
+        return others[order], far[order]
+    factors = scorer(score).factors(z)
+    near = factors.right[:-1].astype(np.float64) @ factors.left[-1].astype(np.float64)
+    order = np.argsort(-near, kind="stable")[:most]
+    return others[order], near[order]
 
 
 def same_group_share(attributes: Sequence[Attribute], asked: IntArray, near: IntArray, among: IntArray) -> list[Alike]:

@@ -5,6 +5,7 @@ Nothing here is written to disk but what `Scenarios` keeps. torch is loaded when
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -15,13 +16,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from uge_core.arrays import FloatArray
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
 from uge_core.audit.base import Audit, Row
 from uge_core.audit.metrics import ordered_metrics
 from uge_core.datasets.stamp import data_stamp
 from uge_core.errors import ConfigError
-from uge_core.explore.whatif.edits import Places
+from uge_core.explore.people import MOST_SUGGESTED, search, values_of
+from uge_core.explore.whatif.edits import DropEdges, Places
 from uge_core.explore.whatif.ego import ego_network, positions
+from uge_core.explore.whatif.links import first_links
 from uge_core.explore.whatif.paired import compare_runs
 from uge_core.explore.whatif.reencode import moved, reencode, refusal
 from uge_core.explore.whatif.rejudge import Subject, judge, judge_thresholds, touched_cells
@@ -39,7 +43,7 @@ from uge_core.runs.stored_run import StoredRun
 from uge_core.training.config import RunConfig
 
 _GRAPHS, _RUNS, _ANSWERS = 2, 4, 64
-_FOUND = 50  # nodes in an answer to a search
+_FOUND = 50  # nodes that a description names
 
 _Value = TypeVar("_Value")
 
@@ -105,6 +109,9 @@ class Answers:
             "hello": lambda: {},
             "describe": self.describe,
             "find": self.find,
+            "people": self.people,
+            "check": self.check,
+            "links": self.links,
             "ego": self.ego,
             "judge": self.judge,
             "compare": self.compare,
@@ -135,10 +142,84 @@ class Answers:
         }
 
     def find(self, run: str, text: str) -> dict[str, Any]:
-        """The nodes whose ids hold a text."""
+        """The nodes whose ids hold a text, or who have the values it names; of a list of ids, those there are.
+
+        `nodes` are ids, `values` their values in the same order, `total` how many fit; `named` are the ids of a list
+        with commas, semicolons or lines between them, and `missing` those of it that nobody has.
+        """
         opened = self._open(run)
-        nodes = opened.places.find(text, _FOUND)
-        return {"nodes": opened.graph.ids(nodes) if nodes else []}
+        found = search(opened.graph, text, most=MOST_SUGGESTED)
+        parts = [part for part in map(str.strip, re.split("[,;\n]", text)) if part]
+        named = [p for p in dict.fromkeys(parts) if p in opened.places] if len(parts) > 1 else []
+        return {
+            "nodes": opened.graph.ids(found.nodes),
+            "values": [values_of(opened.graph, int(n)) for n in found.nodes],
+            "total": found.total,
+            "named": named,
+            "missing": [p for p in dict.fromkeys(parts) if p not in named] if named else [],
+        }
+
+    def people(self, run: str, nodes: Sequence[str], scenario: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Values and links of some nodes as they are, and as a scenario makes them; and the ids that nobody has."""
+        opened = self._open(run)
+        graph, _ = self._edited(opened, _scenario(opened, scenario))
+        there = [name for name in nodes if name in opened.places]
+        at = opened.places.nodes(there)
+        return {
+            "missing": [name for name in nodes if name not in opened.places],
+            "people": [
+                {
+                    "id": name,
+                    "before": values_of(opened.graph, int(node)),
+                    "after": values_of(graph, int(node)),
+                    "links": [int(opened.graph.degree[node]), int(graph.degree[node])],
+                }
+                for name, node in zip(there, at, strict=True)
+            ],
+        }
+
+    def check(self, run: str, scenario: Mapping[str, Any]) -> dict[str, Any]:
+        """Nothing, where the edits fit the graph.
+
+        Raises:
+            ConfigError: one does not.
+        """
+        opened = self._open(run)
+        self._edited(opened, _scenario(opened, scenario))
+        return {}
+
+    def links(
+        self, run: str, node: str, scenario: Mapping[str, Any] | None = None, other: str | None = None
+    ) -> dict[str, Any]:
+        """The ten first predicted links of a node, as things are and as a scenario makes them.
+
+        Args:
+            run: the run.
+            node: a node's id.
+            scenario: the edits.
+            other: a run that was trained on them, whose embedding and graph then make what is after.
+        """
+        opened = self._open(run)
+        trial = _scenario(opened, scenario)
+        (at,) = opened.places.nodes([node]).tolist()
+        graph, split = self._edited(opened, trial)
+        before = first_links(opened.run.embedding, score_of(opened.run), opened.graph, opened.split, at)
+        why_not = refusal(opened.run) if trial.of_edges else None
+        if other is not None:
+            trained = self._open(other)
+            tier, why_not = "re-train", None
+            after = first_links(trained.run.embedding, score_of(trained.run), trained.graph, trained.split, at)
+        else:
+            z, tier = opened.run.embedding, "re-judge"
+            if trial.of_edges and why_not is None and split is not None:
+                z, tier = self._encoded(opened, trial), "re-encode"
+            after = first_links(z, score_of(opened.run), graph, split, at)
+        return {
+            "tier": tier,
+            "why_not": why_not,
+            "before": [_candidate(opened.graph, n, s) for n, s in before],
+            "after": [_candidate(graph, n, s) for n, s in after],
+        }
 
     def ego(
         self, run: str, nodes: Sequence[str], scenario: Mapping[str, Any] | None = None, attribute: str | None = None
@@ -149,7 +230,11 @@ class Answers:
         graph, split = self._edited(opened, trial)
         known = split if split is not None else split_links(graph, test_share=0.0)
         weights = self._weights(opened, trial, attribute)
-        network = ego_network(graph, known, weights, opened.places.nodes(nodes).tolist())
+        gone = [edge for e in trial.edits if isinstance(e, DropEdges) for edge in e.edges]
+        dropped = np.sort(np.stack([opened.places.nodes([e[i] for e in gone]) for i in (0, 1)]), axis=0)
+        n = np.int64(graph.num_nodes)
+        there = np.isin(dropped[0] * n + dropped[1], graph.edges[0] * n + graph.edges[1])
+        network = ego_network(graph, known, weights, opened.places.nodes(nodes).tolist(), dropped=dropped[:, ~there])
         ends = np.array([(e["a"], e["b"]) for e in network.edges], dtype=np.int64).reshape(-1, 2).T
         places = positions(len(network.nodes), ends, sum(n["centre"] for n in network.nodes))
         return asdict(network) | {
@@ -219,7 +304,7 @@ class Answers:
         far: list[dict[str, Any]] = []
         nodes = opened.places.nodes(scenario.nodes) if scenario.nodes else np.zeros(0, np.int64)
         if encoded and split is not None:
-            z = reencode(opened.run, graph, split, opened.split)
+            z = self._encoded(opened, scenario)
             # The twin has no parameters of its own, so what is said is about the exported embedding alone.
             after = Subject(z, None, {}, before.config, before.score)
             ends = np.concatenate([opened.graph.edges, graph.edges], axis=1)
@@ -253,6 +338,16 @@ class Answers:
                 "more": more,
             },
         }
+
+    def _encoded(self, opened: _Open, scenario: Scenario) -> FloatArray:
+        """What the run's encoder gives on the edited graph."""
+
+        def make() -> FloatArray:
+            graph, split = self._edited(opened, scenario)
+            assert split is not None
+            return reencode(opened.run, graph, split, opened.split)
+
+        return self._answers.get(("encoded", opened.key, scenario.hash), make)
 
     def _rows(
         self,
@@ -337,6 +432,10 @@ def _with_places(graph: AttributedGraph) -> tuple[AttributedGraph, Places]:
 
 def _scenario(opened: _Open, record: Mapping[str, Any] | None) -> Scenario:
     return Scenario.from_json(record) if record else Scenario(opened.graph.fingerprint)
+
+
+def _candidate(graph: AttributedGraph, node: int, score: float) -> dict[str, Any]:
+    return {"id": graph.ids([node])[0], "values": values_of(graph, node), "score": score}
 
 
 def _ends(edit: Any) -> list[str]:

@@ -61,8 +61,7 @@ class Places:
     def __init__(self, graph: AttributedGraph) -> None:
         """Of the graph and of all that edits make of it, which have the same nodes."""
         self._name = graph.name
-        self._ids = graph.ids(slice(None))
-        self._place = {name: i for i, name in enumerate(self._ids)}
+        self._place = {name: i for i, name in enumerate(graph.ids(slice(None)))}
 
     def nodes(self, ids: Iterable[str]) -> IntArray:
         """(n,) node numbers.
@@ -79,12 +78,9 @@ class Places:
             )
         return np.array([self._place[i] for i in ids], dtype=np.int64)
 
-    def find(self, text: str, most: int) -> list[int]:
-        """Numbers of the nodes whose ids begin with, then contain a text; the node called so exactly first."""
-        exact = [self._place[text]] if text in self._place else []
-        begins = [i for i, name in enumerate(self._ids) if name.startswith(text) and name != text]
-        inside = [i for i, name in enumerate(self._ids) if text in name and not name.startswith(text)]
-        return (exact + begins + inside)[:most]
+    def __contains__(self, node: str) -> bool:
+        """Whether a node is called so."""
+        return node in self._place
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from uge_core.arrays import IntArray
+from uge_core.explore.people import values_of
 from uge_core.explore.whatif.weights import Weights
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
@@ -23,8 +24,8 @@ class Ego:
 
     Attributes:
         nodes: `id`, `degree`, `values` by attribute, and whether it is the `centre`; the centres come first.
-        edges: `a`, `b` (positions in `nodes`), `weight` R~/R, `part` (training, held out), `own` weight or None, and
-            `reasons`.
+        edges: `a`, `b` (positions in `nodes`), `weight` R~/R, `part` (training, held out, dropped), `own` weight or
+            None, and `reasons`; those that a scenario drops have weight 0 and come last.
         left_out: neighbours that are not shown.
         edges_left_out: edges between the nodes shown that are not.
     """
@@ -36,7 +37,13 @@ class Ego:
 
 
 def ego_network(
-    graph: AttributedGraph, split: LinkSplit, weights: Weights | None, centres: Sequence[int], *, most: int = MOST_NODES
+    graph: AttributedGraph,
+    split: LinkSplit,
+    weights: Weights | None,
+    centres: Sequence[int],
+    *,
+    dropped: IntArray | None = None,
+    most: int = MOST_NODES,
 ) -> Ego:
     """The centres, their neighbours (those with the most edges to the nodes shown first), and the edges between them.
 
@@ -45,11 +52,13 @@ def ego_network(
         split: which of its edges train.
         weights: R~/R and the counts behind it; None draws edges alike.
         centres: node numbers, at least one; no more than `most` are taken.
+        dropped: (2, k) edges that a scenario took away, so that they can still be seen.
         most: how many nodes are shown.
     """
     kept = np.array(list(dict.fromkeys(centres))[:most], dtype=np.int64)
-    centre = np.isin(graph.edges, kept)
-    touching = graph.edges[:, centre.any(axis=0)]
+    gone = np.zeros((2, 0), dtype=np.int64) if dropped is None else dropped
+    either = np.concatenate([graph.edges, gone], axis=1)
+    touching = either[:, np.isin(either, kept).any(axis=0)]
     others = np.concatenate([touching[1, np.isin(touching[0], kept)], touching[0, np.isin(touching[1], kept)]])
     others, ties = np.unique(others[~np.isin(others, kept)], return_counts=True)
     order = np.lexsort((others, -graph.degree[others], -ties))
@@ -65,6 +74,7 @@ def ego_network(
     held = np.isin(edges[0] * n + edges[1], split.test[0] * n + split.test[1])
     drawn = edges[:, :_MOST_EDGES]
     weight = np.ones(drawn.shape[1]) if weights is None else weights.of(drawn)
+    gone = gone[:, np.isin(gone, shown).all(axis=0)]
     ids = graph.ids(shown)
     return Ego(
         tuple(
@@ -72,7 +82,7 @@ def ego_network(
                 "id": ids[i],
                 "degree": int(graph.degree[node]),
                 "centre": i < len(kept),
-                "values": _values(graph, int(node)),
+                "values": values_of(graph, int(node)),
             }
             for i, node in enumerate(shown)
         ),
@@ -86,20 +96,14 @@ def ego_network(
                 "reasons": [asdict(r) for r in weights.reasons(int(u), int(v))] if weights else [],
             }
             for i, (u, v) in enumerate(drawn.T)
+        )
+        + tuple(
+            {"a": place[int(u)], "b": place[int(v)], "weight": 0.0, "part": "dropped", "own": None, "reasons": []}
+            for u, v in gone.T
         ),
         max(0, len(others) - (len(shown) - len(kept))),
         edges.shape[1] - drawn.shape[1],
     )
-
-
-def _values(graph: AttributedGraph, node: int) -> dict[str, str]:
-    """A node's values, in words."""
-    values = {}
-    for a in graph.attributes:
-        code = int(a.codes[node])
-        if code >= -1:
-            values[a.name] = a.labels[code] if code >= 0 else a.unknown_label
-    return values
 
 
 def positions(num_nodes: int, edges: IntArray, centres: int) -> list[tuple[float, float]]:

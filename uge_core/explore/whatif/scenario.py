@@ -1,18 +1,23 @@
 """A scenario: a list of edits with a name and a hash, kept in the store; what was found with it lies with the run.
 
     STORE/scenarios/ID.json             the scenario; ID is the first twelve digits of the hash
+    STORE/scenarios/draft-TOKEN.json    edits that nobody has saved yet, so that a reload of the page keeps them
     STORE/runs/RUN_ID/whatif/ID.json    what one run gave, which goes when the run is deleted
 
 The hash is the SHA-256 of canonical JSON of the data's fingerprint and the edits in their order: what is
 done first can change what comes after. The name is no part of it. Inside an edit lists are sorted.
+
+A draft goes when it is emptied, a week after it was last changed, and with the data it edits.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +31,9 @@ from uge_core.runs.store import RunStore
 
 SCHEMA = "uge-scenario/1"
 MOST_EDITS = 100
+DRAFT_SECONDS = 7 * 86_400.0
+"""How long edits that nobody saved stay."""
+_DRAFT = "draft-"
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,10 @@ class Scenario:
         """One edit less; itself without any."""
         return replace(self, edits=self.edits[:-1])
 
+    def without(self, place: int) -> Scenario:
+        """Without the edit at a place, counted from 0; itself where there is none."""
+        return replace(self, edits=self.edits[:place] + self.edits[place + 1 :])
+
     def to_json(self) -> dict[str, Any]:
         """The scenario as a record; `from_json` is its inverse."""
         edits = [e.to_json() for e in self.edits]
@@ -111,6 +123,23 @@ class Scenario:
         if record.get("sha256") not in (None, made.hash):
             raise ConfigError(f"scenario {made.name!r} was changed since it was written: its SHA-256 does not fit")
         return made
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Edits that nobody has saved yet.
+
+    Attributes:
+        token: what it is known by.
+        scenario: the edits, and a name if one was typed.
+        nodes: ids of the people looked at.
+        changed: when it was last changed, seconds since 1970.
+    """
+
+    token: str
+    scenario: Scenario
+    nodes: tuple[str, ...]
+    changed: float
 
 
 @dataclass(frozen=True)
@@ -160,6 +189,8 @@ class Scenarios:
         """
         scenarios = []
         for path in self.folder.glob("*.json") if self.folder.is_dir() else ():
+            if path.name.startswith(_DRAFT):
+                continue
             with suppress(ConfigError, OSError, ValueError):
                 scenarios.append(_read(path))
         mine = [s for s in scenarios if data is None or s.scenario.data.startswith(data)]
@@ -188,6 +219,62 @@ class Scenarios:
                 path.unlink(missing_ok=True)
         self.store.forget_edits(lambda made: str(made.get("sha256")).startswith(scenario_id))
 
+    def keep_draft(self, token: str, scenario: Scenario, nodes: Iterable[str]) -> str:
+        """Keeps edits that nobody has saved, in place of what the same token had; empty ones are removed.
+
+        Drafts that nobody changed for a week go with it.
+
+        Args:
+            token: from an earlier call, or "" for a new one.
+            scenario: the edits.
+            nodes: ids of the people looked at.
+
+        Returns:
+            The token, or "" where there is nothing to keep.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        people = list(nodes)
+        with _guarded(self.folder, "written"):
+            for draft in self.drafts():
+                if time.time() - draft.changed > DRAFT_SECONDS:
+                    self.drop_draft(draft.token)
+            if not scenario.edits and not people:
+                self.drop_draft(token)
+                return ""
+            token = token if _is_token(token) else secrets.token_hex(8)
+            make_folder(self.folder)
+            record = scenario.to_json() | {"name": "unsaved edits", "title": scenario.name}
+            _write(self._draft_path(token), record | {"nodes": people, "changed": time.time()})
+        return token
+
+    def draft(self, token: str, data: str) -> Draft | None:
+        """The draft of a token; None where there is none of this graph that can be read."""
+        with suppress(ConfigError, OSError, ValueError):
+            if _is_token(token) and (found := _read_draft(self._draft_path(token))).scenario.data == data:
+                return found
+        return None
+
+    def drafts(self) -> Sequence[Draft]:
+        """All that can be read."""
+        readable = []
+        for path in sorted(self.folder.glob(f"{_DRAFT}*.json")):
+            with suppress(ConfigError, OSError, ValueError):
+                readable.append(_read_draft(path))
+        return readable
+
+    def drop_draft(self, token: str) -> Sequence[str]:
+        """Removes a draft, where there is one; says which file went."""
+        path = self._draft_path(token)
+        if not _is_token(token) or not path.exists():
+            return []
+        path.unlink(missing_ok=True)
+        return [str(path)]
+
+    def _draft_path(self, token: str) -> Path:
+        return self.folder / f"{_DRAFT}{_safe(token)}.json"
+
     def keep(self, scenario_id: str, run_id: str, outcome: Mapping[str, Any]) -> None:
         """Keeps what a run gave under a scenario, with the run; one that was deleted meanwhile gets no folder again."""
         folder = self.store.load(run_id).folder / "whatif"
@@ -211,6 +298,17 @@ class Scenarios:
 def _safe(scenario_id: str) -> str:
     """The id as a file's name; it comes out of an address."""
     return scenario_id if scenario_id.isalnum() else "none"
+
+
+def _is_token(token: str) -> bool:
+    return re.fullmatch("[0-9a-f]{16}", token) is not None
+
+
+def _read_draft(path: Path) -> Draft:
+    record = unsealed(path.read_bytes())
+    made = Scenario.from_json(record | {"name": str(record.get("title", ""))})
+    nodes = tuple(str(node) for node in record.get("nodes", ()))
+    return Draft(path.stem.removeprefix(_DRAFT), made, nodes, float(record.get("changed", 0.0)))
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

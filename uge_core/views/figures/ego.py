@@ -1,4 +1,8 @@
-"""A node with its neighbours: edge width is the weight R~/R, colour and symbol the value of one attribute."""
+"""A node with its neighbours: edge width is the weight R~/R, colour and symbol the value of one attribute.
+
+Nodes and edges can be clicked: `customdata` of a point is ["node", id] or ["edge", id, id], and lines have such points
+along their middle.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star", "hexagon", "cr
 _WIDTHS = (1.0, 2.0, 3.5, 5.5, 8.0)
 _LIMITS = (0.33, 0.67, 1.5, 3.0)  # weights between which the widths lie: about a third, less, alike, more, three times
 _LONGEST = 14
+_CLICKED = (0.3, 0.4, 0.5, 0.6, 0.7)  # where along an edge a click or a pointer finds it
+_DROPPED = "#D55E00"
 
 
 def ego_figure(view: EgoView, *, dark: bool = False) -> go.Figure:
@@ -29,27 +35,15 @@ def ego_figure(view: EgoView, *, dark: bool = False) -> go.Figure:
 
     color = ink(dark)
     figure = go.Figure()
-    for held in (False, True):
-        for width, mine in _by_width(view, held):
-            figure.add_trace(_lines(view, mine, width, held, color))
-    middles: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
-    for edge in view.edges:
-        a, b = view.nodes[edge["a"]], view.nodes[edge["b"]]
-        middles["x"].append((a["x"] + b["x"]) / 2)
-        middles["y"].append((a["y"] + b["y"]) / 2)
-        middles["text"].append(
-            escape(f"{a['id']} - {b['id']}: weight {edge['weight']:.3f}") + "<br>" + _broken(edge["why"])
-        )
-    figure.add_trace(
-        go.Scatter(
-            **middles,
-            mode="markers",
-            name="why",
-            showlegend=False,
-            hovertemplate="%{text}<extra></extra>",
-            marker={"size": 12, "opacity": 0},
-        )
-    )
+    for part in ("training", "held out"):
+        for width, mine in _by_width(view, part):
+            figure.add_trace(_lines(view, mine, width, part == "held out", color))
+    gone = [edge for edge in view.edges if edge["part"] == "dropped"]
+    if gone:
+        line = {"width": 2, "color": _DROPPED, "dash": "dash"}
+        xs, ys = _ends(view, gone)
+        figure.add_trace(go.Scatter(x=xs, y=ys, mode="lines", hoverinfo="skip", name="dropped", line=line))
+    figure.add_trace(_clicked(view))
     named = len(view.nodes) <= 40
     top = [*view.groups[: len(_COLORS)]]
     for i, group in enumerate([*top, None] if len(view.groups) > len(top) else top):
@@ -61,10 +55,16 @@ def ego_figure(view: EgoView, *, dark: bool = False) -> go.Figure:
                 name=escape(group if group is not None else "other values"),
                 mode="markers+text" if named else "markers",
                 text=[escape(_short(n["id"])) for n in rows],
-                customdata=[n["id"] for n in rows],
+                customdata=[["node", n["id"]] for n in rows],
+                selected={"marker": {"opacity": 1}},
+                unselected={"marker": {"opacity": 1}, "textfont": {"color": color}},
                 textposition="top center",
                 textfont={"size": 12, "color": color},
-                hovertext=[escape(f"{n['id']}: {n['values']}, {n['degree']:,} edges") for n in rows],
+                hovertext=[
+                    escape(f"{n['id']}: {n['values']}, {n['degree']:,} edges")
+                    + ("" if n["centre"] else "<br>Click: look at this one too")
+                    for n in rows
+                ],
                 hovertemplate="%{hovertext}<extra></extra>",
                 marker={
                     "size": [24 if n["centre"] else 13 for n in rows],
@@ -84,6 +84,7 @@ def ego_figure(view: EgoView, *, dark: bool = False) -> go.Figure:
         margin={"t": 10, "r": 10, "l": 10, "b": 10},
         plot_bgcolor=paper(dark),
         hovermode="closest",
+        dragmode="pan",
         legend={
             "orientation": "h",
             "y": -0.02,
@@ -95,11 +96,38 @@ def ego_figure(view: EgoView, *, dark: bool = False) -> go.Figure:
     return figure
 
 
-def _by_width(view: EgoView, held: bool) -> Sequence[tuple[float, list[dict[str, Any]]]]:
+def _clicked(view: EgoView) -> go.Scatter:
+    """Points that are not seen along the middle of each edge, for pointers and clicks."""
+    import plotly.graph_objects as go
+
+    points: dict[str, list[Any]] = {"x": [], "y": [], "text": [], "customdata": []}
+    for edge in view.edges:
+        a, b = view.nodes[edge["a"]], view.nodes[edge["b"]]
+        dropped = edge["part"] == "dropped"
+        name = f"{a['id']} - {b['id']}" + ("" if dropped else f": weight {edge['weight']:.3f}")
+        words = f"{escape(name)}<br>{_broken(edge['why'])}<br>Click: {'have it again' if dropped else 'drop it'}"
+        for share in _CLICKED:
+            points["x"].append(a["x"] + share * (b["x"] - a["x"]))
+            points["y"].append(a["y"] + share * (b["y"] - a["y"]))
+            points["text"].append(words)
+            points["customdata"].append(["edge", a["id"], b["id"]])
+    return go.Scatter(
+        **points,
+        mode="markers",
+        name="why",
+        showlegend=False,
+        hovertemplate="%{text}<extra></extra>",
+        marker={"size": 12, "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+    )
+
+
+def _by_width(view: EgoView, part: str) -> Sequence[tuple[float, list[dict[str, Any]]]]:
     """Edges of one line width each, as a trace has one."""
     by_width: dict[float, list[dict[str, Any]]] = {}
     for edge in view.edges:
-        if (edge["part"] == "held out") == held:
+        if edge["part"] == part:
             by_width.setdefault(_WIDTHS[sum(edge["weight"] >= limit for limit in _LIMITS)], []).append(edge)
     return sorted(by_width.items())
 
@@ -107,12 +135,7 @@ def _by_width(view: EgoView, held: bool) -> Sequence[tuple[float, list[dict[str,
 def _lines(view: EgoView, edges: Sequence[dict[str, Any]], width: float, held: bool, color: str) -> go.Scatter:
     import plotly.graph_objects as go
 
-    xs: list[float | None] = []
-    ys: list[float | None] = []
-    for edge in edges:
-        a, b = view.nodes[edge["a"]], view.nodes[edge["b"]]
-        xs += [a["x"], b["x"], None]
-        ys += [a["y"], b["y"], None]
+    xs, ys = _ends(view, edges)
     place = _WIDTHS.index(width)
     low, high = (*(0.0, *_LIMITS)[place : place + 1], *(*_LIMITS, float("inf"))[place : place + 1])
     words = f"from {low:g}" if high == float("inf") else f"{low:g} to {high:g}"
@@ -121,10 +144,21 @@ def _lines(view: EgoView, edges: Sequence[dict[str, Any]], width: float, held: b
         y=ys,
         mode="lines",
         hoverinfo="skip",
-        name=f"weight {words}{', held out' if held else ''}",
+        name=f"weight {words}{', held out of training' if held else ''}",
         line={"width": width, "color": faded(color, 0.45), "dash": "dot" if held else "solid"},
         connectgaps=False,
     )
+
+
+def _ends(view: EgoView, edges: Sequence[dict[str, Any]]) -> tuple[list[float | None], list[float | None]]:
+    """Lines from end to end, with gaps between them."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for edge in edges:
+        a, b = view.nodes[edge["a"]], view.nodes[edge["b"]]
+        xs += [a["x"], b["x"], None]
+        ys += [a["y"], b["y"], None]
+    return xs, ys
 
 
 def _broken(text: str) -> str:

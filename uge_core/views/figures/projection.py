@@ -5,14 +5,15 @@ Coordinates are sent as 16-bit whole numbers, as no number is read off the axes;
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uge_core.arrays import BoolArray
 from uge_core.graph.suppression import FEWEST
-from uge_core.views.figures.look import ink, named
-from uge_core.views.projection import TOP, Colouring, Group, Panel, ProjectionData
+from uge_core.views.figures.look import ink, named, paper
+from uge_core.views.projection import EDGE, TOP, Colouring, Group, Panel, ProjectionData
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -36,6 +37,7 @@ _VIRIDIS = {
     True: ("#35608D", "#29798E", "#1F948C", "#2EB37C", "#67CC5C", "#B0DD2F", "#FDE725"),
 }
 _SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
+_FRAME = 2 * EDGE - 1.0  # half of what is drawn, in half the frame: as much beyond its edge as the edge is beyond it
 _GREY = {False: "#8A8A8A", True: "#8F8F8F"}
 
 
@@ -46,6 +48,8 @@ def projection_figure(
     reach: tuple[int, int],
     *,
     selected: Collection[int] = (),
+    person: int | None = None,
+    near: Sequence[int] = (),
     density: bool = False,
     dark: bool = False,
 ) -> go.Figure:
@@ -57,6 +61,8 @@ def projection_figure(
         colours: who gets which colour.
         reach: half width and half height of the frame.
         selected: node numbers that are lifted out; none leaves all alike.
+        person: node number of somebody who is marked.
+        near: node numbers of the people nearest to them, who get a ring.
         density: contours of where people are dense lie over the points.
         dark: the page is dark.
     """
@@ -66,6 +72,7 @@ def projection_figure(
     n = len(nodes)
     chosen = np.isin(nodes, list(selected)) if len(selected) else None
     shades, symbols = _shades(colours, dark), _symbols(colours)
+    said = [named(words).replace("\n", "<br>") for words in data.said]
     traces = []
     # The largest first, so that small groups are not buried.
     for i in sorted(range(len(colours.groups)), key=lambda i: -len(colours.groups[i].members)):
@@ -80,12 +87,13 @@ def projection_figure(
                 name=label,
                 legendrank=i,
                 customdata=nodes[group.members].astype(np.int32),
-                hovertemplate=f"{label}<br>node %{{customdata}}<extra></extra>",
+                hovertext=[said[i] for i in group.members],
+                hovertemplate="%{hovertext}<extra></extra>",
                 marker={
                     "size": 3 if n > 5_000 else 5,
                     "opacity": 0.6 if n > 5_000 else 0.85,
                     "color": shades[i],
-                    "symbol": symbols[i],
+                    "symbol": _hollow(symbols[i], side.outside[group.members]),
                 },
                 selectedpoints=None if chosen is None else np.nonzero(chosen[group.members])[0].tolist(),
                 selected={"marker": {"opacity": 1.0}},
@@ -95,6 +103,7 @@ def projection_figure(
     color = ink(dark)
     if density:
         traces.append(_contours(go, side, reach, color))
+    traces += _marks(go, data, side, said, person, near, color)
     axis = {
         "showticklabels": False,
         "ticks": "",
@@ -107,14 +116,22 @@ def projection_figure(
     text = {"size": 13, "color": color}
     # In one go: each update of a layout takes plotly tens of milliseconds, and a lasso waits for both pictures.
     layout = {
-        "xaxis": axis | {"range": [-1.04 * reach[0], 1.04 * reach[0]]},
-        "yaxis": axis | {"range": [-1.04 * reach[1], 1.04 * reach[1]], "scaleanchor": "x", "scaleratio": 1},
+        "xaxis": axis | {"range": [-_FRAME * reach[0], _FRAME * reach[0]], "constrain": "domain"},
+        "yaxis": axis
+        | {
+            "range": [-_FRAME * reach[1], _FRAME * reach[1]],
+            "scaleanchor": "x",
+            "scaleratio": 1,
+            "constrain": "domain",
+        },
         "font": text,
         "height": 520,
         "margin": {"t": 10, "r": 10, "l": 10, "b": 10},
-        "dragmode": "lasso",
+        # With the lasso chosen Streamlit takes no click for a selection; it is a button above the picture.
+        "dragmode": "pan",
         "hovermode": "closest",
         "uirevision": "projection",
+        "annotations": _names(data, side, said, person, color, dark),
         "newselection": {"line": {"color": color, "width": 2}},
         "legend": {
             "orientation": "h",
@@ -136,7 +153,7 @@ _SPREAD = 1.5  # cells, the Gaussian that people are smoothed with
 
 def _contours(go: Any, side: Panel, reach: tuple[int, int], color: str) -> Any:
     """Lines of equal density, from a tenth of the highest on: a histogram of the frame, smoothed by a Gaussian."""
-    edges = [np.linspace(-1.04 * r, 1.04 * r, _GRID + 1) for r in reach]
+    edges = [np.linspace(-_FRAME * r, _FRAME * r, _GRID + 1) for r in reach]
     count, _, _ = np.histogram2d(side.coordinates[:, 0], side.coordinates[:, 1], bins=edges)
     step = np.arange(_GRID)
     kernel = np.exp(-0.5 * ((step[:, None] - step) / _SPREAD) ** 2)
@@ -155,6 +172,67 @@ def _contours(go: Any, side: Panel, reach: tuple[int, int], color: str) -> Any:
         line={"color": color, "width": 1.5},
         contours={"coloring": "none", "start": 0.1, "end": 0.9, "size": 0.16},
     )
+
+
+def _hollow(symbol: str, outside: BoolArray) -> str | list[str]:
+    """Those outside the frame have the hollow form of their group's symbol."""
+    return [f"{symbol}-open" if out else symbol for out in outside] if outside.any() else symbol
+
+
+def _marks(
+    go: Any, data: ProjectionData, side: Panel, said: Sequence[str], person: int | None, near: Sequence[int], color: str
+) -> list[Any]:
+    """A ring around each near person, and a large one with the id around the one who was asked for."""
+    nodes = data.sample.nodes
+    out = []
+    for chosen, size, width in ((near, 13, 2), ([] if person is None else [person], 22, 3)):
+        at = np.nonzero(np.isin(nodes, list(chosen)))[0].tolist()
+        if not len(at):
+            continue
+        asked = size > 13
+        out.append(
+            go.Scattergl(
+                x=np.ascontiguousarray(side.coordinates[at, 0]),
+                y=np.ascontiguousarray(side.coordinates[at, 1]),
+                mode="markers",
+                name="the person" if asked else "nearest in all dimensions",
+                customdata=nodes[at].astype(np.int32),
+                hovertext=[said[i] for i in at],
+                hovertemplate="%{hovertext}<extra></extra>",
+                marker={
+                    "size": size,
+                    "color": color,
+                    "symbol": "circle-open",
+                    "line": {"width": width, "color": color},
+                },
+                selected={"marker": {"opacity": 1.0}},
+                unselected={"marker": {"opacity": 1.0}},
+            )
+        )
+    return out
+
+
+def _names(
+    data: ProjectionData, side: Panel, said: Sequence[str], person: int | None, color: str, dark: bool
+) -> list[dict[str, Any]]:
+    """The id beside the person who was asked for."""
+    return [
+        {
+            "x": int(side.coordinates[i, 0]),
+            "y": int(side.coordinates[i, 1]),
+            "text": f"<b>{said[i].partition('<br>')[0]}</b>",
+            "font": {"size": 14, "color": color},
+            "bgcolor": paper(dark),
+            "bordercolor": color,
+            "borderpad": 2,
+            "arrowcolor": color,
+            "ax": 0,
+            "ay": -38,
+            "standoff": 12,
+            "captureevents": False,
+        }
+        for i in np.nonzero(data.sample.nodes == person)[0].tolist()
+    ]
 
 
 def _shades(colours: Colouring, dark: bool) -> list[str]:

@@ -72,6 +72,7 @@ def document(
     beside = [row for row in (first.before, first.now) if row]
     held = json.dumps(list(records), ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
     verdicts = [(row.label, appendix.verdict(row)) for row in rows]
+    pinned = notes or {}
     return template.render(
         sheet=sheet,
         made=made,
@@ -104,7 +105,7 @@ def document(
             for row in rows
             for run in row.runs
         ],
-        notes=[(row.label, run.id, text) for row in rows for run in row.runs if (text := (notes or {}).get(run.id))],
+        notes=[(row.label, run.id, pinned[run.id]) for row in rows for run in row.runs if run.id in pinned],
         settings=appendix.settings(rows, kept) if "settings" in sections else None,
         datasets=list({r["dataset"]["fingerprint"]: r["dataset"] for r in records}.values()),
         scenarios=[_scenario(store, i, labels(runs)) for i in scenarios],

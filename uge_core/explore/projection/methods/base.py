@@ -20,7 +20,8 @@ class Projection(ABC):
         at_once: quick enough for a page; else a job makes it.
         packages: whose versions its result depends on.
         sentence: what it shows, and what it does not.
-        pace: microseconds a person it takes on one core at 20,000 people, roughly.
+        pace: microseconds a person it takes on two cores at 20,000 people, roughly; fewer people take less each.
+        starts: seconds that the first picture of a process takes besides, to load and compile.
     """
 
     name: ClassVar[str]
@@ -29,6 +30,7 @@ class Projection(ABC):
     packages: ClassVar[tuple[str, ...]] = ("numpy",)
     sentence: ClassVar[str] = ""
     pace: ClassVar[float] = 0.0
+    starts: ClassVar[float] = 0.0
 
     def settings(self, n: int) -> dict[str, Any]:
         """What it is run with for `n` people, by the names of the field."""

@@ -22,7 +22,8 @@ class TSNE(Projection):
     sentence: ClassVar[str] = (
         "Keeps near people near; distances between clusters, their sizes and their density mean nothing."
     )
-    pace: ClassVar[float] = 20_000.0
+    pace: ClassVar[float] = 10_000.0
+    starts: ClassVar[float] = 1.0
 
     def settings(self, n: int) -> dict[str, Any]:
         """Perplexity 30, less for fewer than 91 people."""

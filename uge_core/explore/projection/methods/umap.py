@@ -23,7 +23,8 @@ class UMAP(Projection):
     sentence: ClassVar[str] = (
         "Keeps near people near; distances between clusters, and how tight they look, mean little."
     )
-    pace: ClassVar[float] = 3_500.0
+    pace: ClassVar[float] = 5_000.0
+    starts: ClassVar[float] = 25.0
 
     def settings(self, n: int) -> dict[str, Any]:
         """15 neighbours, less for fewer than 16 people; minimum distance 0.1."""
