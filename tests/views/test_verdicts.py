@@ -212,10 +212,46 @@ def test_a_comparison_in_pairs_decides(store: RunStore) -> None:
     path.write_bytes(sealed(record))
     found = separation(store, a, b)
     assert (found.state, found.how) == ("lower", "measured in pairs, p = 0.03 after Holm")
+    assert (found.low, found.high) == (-0.09, -0.01)
     assert separation(store, b, a).state == "higher"
     path.write_bytes(sealed(record | {"rows": [pair | {"p_holm": 0.2, "ci_low": -0.03, "ci_high": 0.13}]}))
     found = separation(store, a, b)
     assert found.state == "not shown" and found.enough == "about 1,100 in place of 400"  # (.08 / .05)^2 = 2.56
+
+
+def test_no_lucky_seed_decides_and_no_tiny_difference_is_chased(store: RunStore) -> None:
+    a = seeds(store, "a", [0.80], half=0.01)
+    b = seeds(store, "b", [0.60, 0.79], half=0.01, method="uge-w", sensitive=["city"])
+    assert separation(store, a, b[:1]).state == "lower" and separation(store, a, b).state == "not shown"
+    same = seeds(store, "c", [0.7999], half=0.05, method="uge-c", sensitive=["city"])
+    assert separation(store, a, same).enough == ""
+
+
+def test_seeds_of_other_splits_are_no_pairs(store: RunStore) -> None:
+    a = seeds(store, "a", [0.80, 0.81, 0.82])
+    b = seeds(store, "b", [0.75, 0.76, 0.77], method="uge-w", sensitive=["city"], split_seed=1)
+    assert separation(store, a, b).state == "not shown"
+
+
+def test_two_seeds_of_one_embedding_are_not_compared(store: RunStore) -> None:
+    for seed in (0, 1):
+        add(store, f"a{seed}", [leak(0.9, None), check()], seed=seed)
+    (card,) = cards(store, "a0", "a1")
+    assert card.before is None and card.now.auc.seeds == 2
+
+
+def test_a_difference_is_told_with_its_interval_and_a_rise_in_the_headline(store: RunStore) -> None:
+    card = both(store, leak(0.7, None), leak(0.9))
+    assert card.headline == "city leaks, more than before"
+    assert "AUC, after against before: higher by 0.200 [0.100, 0.300] (the 95 % intervals do not meet)." in card.details
+
+
+def test_who_takes_the_best_of_several_is_told_so(store: RunStore) -> None:
+    both(store, leak(0.9, None), leak(0.7))
+    add(store, "c", [leak(0.8), check()], method="uge-r", sensitive=["city"])
+    add(store, "d", [leak(0.8), check()], method="uge-r", sensitive=["age"])
+    (card,) = cards(store, "a", "b")
+    assert any("one of 2 embeddings that were trained to hide city" in words for words in card.details)
 
 
 @pytest.mark.parametrize("case", ["nodes", "seeds"])

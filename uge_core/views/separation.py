@@ -7,7 +7,7 @@ In this order:
    d +- t(0.975; k - 1) * s / sqrt(k), on the same people.
 3. By intervals: the two 95 % intervals over people do not meet. This holds whatever the two have in common: if
    |a - b| > h_a + h_b, then |a - b| > 1.96 sd(a - b), as sd(a - b) <= sd(a) + sd(b). Of several seeds all must be so,
-   on one side.
+   on one side: each against the other's of the same seed, or against all of the other's where they differ in seeds.
 
 Where nothing is shown, `enough` says how many people, or seeds, would show a difference as large as the one measured:
 an interval's half-width h shrinks with the square root of n, so n * (h / d)^2 of them.
@@ -28,9 +28,10 @@ from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.views.points import ENOUGH_SEEDS
 from uge_core.views.rows import as_shown, attackers_tried, bounds, order, pair_as_shown
-from uge_core.views.words import rough
+from uge_core.views.words import interval, rough
 
 _LARGEST = 1e7  # people: beyond, a difference is none that anybody will show
+_LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,18 @@ class Separation:
         difference: after - before, the mean over seeds that both have; None where it is not comparable.
         how: the test in words, or why there is none.
         enough: how many people or seeds would show the difference that was measured, in words; "" where it is shown,
-            or too small to say.
+            or under a hundredth, which is no finding that anybody should go after.
+        low: lower end of the difference's 95 % interval by that test, or None. Of two intervals over people it reaches
+            from the one's end to the other's, so that it covers whatever the two have in common.
+        high: its upper end.
     """
 
     state: Literal["lower", "higher", "not shown", "not comparable"]
     difference: float | None
     how: str
     enough: str = ""
+    low: float | None = None
+    high: float | None = None
 
     @property
     def shown(self) -> bool:
@@ -71,31 +77,43 @@ def separation(store: RunStore | None, before: Sequence[Measured], after: Sequen
     told = [[(run, as_shown(row, signed=run.signed)) for run, row in side if _known(row)] for side in (before, after)]
     if not all(told):
         return Separation("not comparable", None, "not measured of both")
-    (first, x), (second, y) = told[0][0], told[1][0]
+    (first, x), (second, _) = told[0][0], told[1][0]
     if x["attacker"] == "worst":
         tried = {attackers_tried(run, str(row["attribute"])) for side in told for run, row in side} - {""}
         if len(tried) > 1:
             return Separation("not comparable", None, "the strongest attackers were chosen among different ones")
+    # Runs of another split are tested on other people.
+    alike = first.config.get("split_seed") == second.config.get("split_seed")
     of_seed = [{run.config.get("seed"): (run, row) for run, row in side} for side in told]
-    common = [seed for seed in of_seed[0] if seed in of_seed[1]]
-    matched = [(of_seed[0][s], of_seed[1][s]) for s in common] or [((first, x), (second, y))]
-    paired = [p for (a, row), (b, _) in matched if (p := _in_pairs(store, a, b, row)) is not None]
-    differences = np.array([_value(b) - _value(a) for a, b in matched], dtype=np.float64)
-    mean = float(differences.mean())
-    if len(matched) == 1 and paired:
-        return paired[0]
-    seeds = _over_seeds(differences) if len(common) >= ENOUGH_SEEDS else None
-    if seeds is not None and seeds.shown:
-        return seeds
-    apart = {order(a[1], b[1]) for a, b in matched}
+    common = [seed for seed in of_seed[0] if seed in of_seed[1]] if alike else []
+    if len(told[0]) == len(told[1]) == 1 and (paired := _in_pairs(store, first, second, x)) is not None:
+        return paired
+    by_seeds = None
+    if len(common) >= ENOUGH_SEEDS:
+        by_seeds = _over_seeds(np.array([_value(of_seed[1][s]) - _value(of_seed[0][s]) for s in common]))
+        if by_seeds.shown:
+            return by_seeds
+    # Each seed against its own, or against all of the other's where they have few in common: no lucky one decides.
+    pairs = [(of_seed[0][s], of_seed[1][s]) for s in common]
+    if len(common) < max(len(told[0]), len(told[1])):
+        pairs = [(a, b) for a in told[0] for b in told[1]]
+    mean = sum(_value(b) - _value(a) for a, b in pairs) / len(pairs)
+    apart = {order(a[1], b[1]) for a, b in pairs}
     if len(apart) == 1 and (one := apart.pop()) in ("lower", "higher"):
-        each = f" of each of {len(matched)} seeds" if len(matched) > 1 else ""
-        return Separation(one, mean, f"the 95 % intervals{each} do not meet")
-    if seeds is not None:
-        return seeds
-    if any(bounds(row) is None for pair in matched for _, row in pair):
+        each = " of each of its seeds" if len(pairs) > 1 else ""
+        return Separation(one, mean, f"the 95 % intervals{each} do not meet", "", *_reach(pairs))
+    if by_seeds is not None:
+        return by_seeds
+    if any(bounds(row) is None for pair in pairs for _, row in pair):
         return Separation("not comparable", mean, "no interval was measured")
-    return Separation("not shown", mean, "the 95 % intervals meet", _people(matched, mean))
+    return Separation("not shown", mean, "the 95 % intervals meet", _people(pairs, mean), *_reach(pairs))
+
+
+def _reach(matched: Sequence[tuple[Measured, Measured]]) -> tuple[float | None, float | None]:
+    """From the lowest to the highest difference that the intervals over people allow."""
+    ends = [(bounds(a), bounds(b)) for (_, a), (_, b) in matched]
+    both = [(y[0] - x[1], y[1] - x[0]) for x, y in ends if x and y]
+    return (min(low for low, _ in both), max(high for _, high in both)) if both else (None, None)
 
 
 def _value(measured: Measured) -> float:
@@ -123,10 +141,11 @@ def _in_pairs(store: RunStore | None, a: StoredRun, b: StoredRun, row: RowRecord
         return None
     difference = -float(pair["value"])  # a row is A - B
     how = f"measured in pairs, p = {pair['p_holm']:.2g} after Holm"
+    ends = -float(pair["ci_high"]), -float(pair["ci_low"])
     if pair["p_holm"] < 0.05:
-        return Separation("lower" if difference < 0 else "higher", difference, how)
-    half = (pair["ci_high"] - pair["ci_low"]) / 2
-    return Separation("not shown", difference, how, _of_people(row["n"], half, difference))
+        return Separation("lower" if difference < 0 else "higher", difference, how, "", *ends)
+    half = (ends[1] - ends[0]) / 2
+    return Separation("not shown", difference, how, _of_people(row["n"], half, difference), *ends)
 
 
 def _over_seeds(differences: np.ndarray[Any, np.dtype[np.float64]]) -> Separation:
@@ -135,10 +154,11 @@ def _over_seeds(differences: np.ndarray[Any, np.dtype[np.float64]]) -> Separatio
     k, mean = len(differences), float(differences.mean())
     half = float(stdtrit(k - 1, 0.975) * differences.std(ddof=1) / math.sqrt(k))
     how = f"over {k} seeds, on the same people"
+    ends = mean - half, mean + half
     if abs(mean) > half:
-        return Separation("lower" if mean < 0 else "higher", mean, how)
-    need = k * (half / abs(mean)) ** 2 if mean else math.inf
-    return Separation("not shown", mean, how, f"about {rough(need)} seeds" if need <= 100 else "")
+        return Separation("lower" if mean < 0 else "higher", mean, how, "", *ends)
+    need = k * (half / abs(mean)) ** 2 if abs(mean) >= _LEAST else math.inf
+    return Separation("not shown", mean, how, f"about {rough(need)} seeds" if need <= 100 else "", *ends)
 
 
 def _people(matched: Sequence[tuple[Measured, Measured]], difference: float) -> str:
@@ -149,7 +169,7 @@ def _people(matched: Sequence[tuple[Measured, Measured]], difference: float) -> 
 
 
 def _of_people(n: int | None, half: float, difference: float) -> str:
-    if n is None or not difference:
+    if n is None or abs(difference) < _LEAST:
         return ""
     need = n * (half / abs(difference)) ** 2
     return f"about {rough(need)} in place of {n:,}" if n < need <= _LARGEST else ""
@@ -165,8 +185,18 @@ def difference_words(found: Separation, unit: str, what: Mapping[str, str] | Non
     """
     if found.state == "not comparable":
         return f"not compared: {found.how}"
+    by = "" if found.difference is None else f" by {abs(found.difference):.3f}{interval(*_sizes(found))}"
     if found.shown:
-        return f"{(what or {}).get(found.state, found.state)} ({found.how})"
+        return f"{(what or {}).get(found.state, found.state)}{by} ({found.how})"
+    between = "" if found.low is None or found.high is None else f", from {found.low:+.3f} to {found.high:+.3f}"
     counted = f"{found.enough} {unit}" if "in place" in found.enough else found.enough
     more = f"; {counted} would show a difference of this size" if counted else ""
-    return f"no difference is shown ({found.how}{more})"
+    return f"no difference is shown{between} ({found.how}{more})"
+
+
+def _sizes(found: Separation) -> tuple[float | None, float | None]:
+    """The ends of a shown difference's size."""
+    if found.low is None or found.high is None:
+        return None, None
+    low, high = sorted((abs(found.low), abs(found.high)))
+    return low, high

@@ -19,7 +19,8 @@ over seeds and the mean of the ends over people, to the higher of the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -27,7 +28,7 @@ from uge_core.audit.base import RowRecord
 from uge_core.runs.names import method_class
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
-from uge_core.views.points import COMPARED, Fold, Reading, folded, reading
+from uge_core.views.points import COMPARED, Fold, Reading, folded, folds, reading
 from uge_core.views.rows import (
     Verdict,
     as_shown,
@@ -150,27 +151,42 @@ def cards(
     asked = [store.load(i) for i in ids]
     data = {run.dataset["fingerprint"] for run in asked}
     light = [r for r in store.list(audits=False) if r.audited and r.dataset["fingerprint"] in data]
-    sides = [fold for i in ids if (fold := folded(light + [r for r in asked if r.id not in {x.id for x in light}], i))]
-    whole = {run.id: run for run in store.list(only=[i for fold in sides for i in fold.ids])}
-    sides = [Fold(f.label, tuple(whole.get(r.id, r) for r in f.runs)) for f in sides]
-    return (
-        judged(store, sides[0] if len(sides) > 1 else None, sides[-1], margin=margin, attributes=attributes)
-        if sides
-        else ()
-    )
+    there = light + [r for r in asked if r.id not in {x.id for x in light}]
+    found = {fold.key: fold for i in ids if (fold := folded(there, i))}  # two seeds of one embedding are one
+    whole = {run.id: run for run in store.list(only=[i for fold in found.values() for i in fold.ids])}
+    sides = [Fold(f.label, tuple(whole.get(r.id, r) for r in f.runs)) for f in found.values()]
+    if not sides:
+        return ()
+    first = sides[0] if len(sides) > 1 else None
+    return judged(store, first, sides[-1], margin=margin, attributes=attributes, tried=tried(folds(light)))
+
+
+def tried(rows: Iterable[Fold]) -> Mapping[str, int]:
+    """How many embeddings were trained to hide each attribute."""
+    return Counter(name for row in rows for name in row.runs[0].config["sensitive"])
 
 
 def judged(
-    store: RunStore | None, before: Fold | None, now: Fold, *, margin: float = MARGIN, attributes: Sequence[str] = ()
+    store: RunStore | None,
+    before: Fold | None,
+    now: Fold,
+    *,
+    margin: float = MARGIN,
+    attributes: Sequence[str] = (),
+    tried: Mapping[str, int] | None = None,
 ) -> tuple[Card, ...]:
-    """The same of runs that are at hand, with their rows; without a store by these rows alone."""
+    """The same of runs that are at hand, with their rows; without a store by these rows alone.
+
+    `tried` is how many embeddings of the graph were trained to hide each attribute, of which this is one.
+    """
+    among = tried or {}
     treated = list(now.runs[0].config["sensitive"])
     found = dict.fromkeys(a for run in now.runs for a in audited_attributes(run))
     names = list(attributes) or sorted(found, key=lambda a: (a not in treated, treated.index(a) if a in treated else 0))
-    return tuple(_card(store, before, now, name, margin) for name in names)
+    return tuple(_card(store, before, now, name, margin, among.get(name, 1)) for name in names)
 
 
-def _card(store: RunStore | None, before: Fold | None, now: Fold, attribute: str, margin: float) -> Card:
+def _card(store: RunStore | None, before: Fold | None, now: Fold, attribute: str, margin: float, among: int) -> Card:
     rows = [_leak_rows(fold, attribute) if fold else [] for fold in (before, now)]
     first, second = _side(before, attribute, rows[0]), _side(now, attribute, rows[1])
     assert second is not None
@@ -186,10 +202,10 @@ def _card(store: RunStore | None, before: Fold | None, now: Fold, attribute: str
         treated,
         finding,
         still,
-        _headline(attribute, finding, still),
+        _headline(attribute, finding, still, leak),
         _sentence(attribute, first, second, leak, finding),
         _cost(first, second, leak if treated else None, quality, metric),
-        tuple(_details(attribute, second, leak, quality, metric, finding, margin, like)),
+        tuple(_details(attribute, second, leak, quality, metric, finding, margin, like, among if treated else 1)),
         first,
         second,
         margin,
@@ -278,9 +294,10 @@ def _finding(now: Side, leak: Separation | None, margin: float) -> tuple[Finding
     return ("too few people" if auc.high - auc.low > WIDEST else "not shown"), False
 
 
-def _headline(attribute: str, finding: Finding, still: bool) -> str:
+def _headline(attribute: str, finding: Finding, still: bool, leak: Separation | None) -> str:
+    more = ", more than before" if leak is not None and leak.state == "higher" else ""
     return {
-        "leaks": f"{attribute} leaks",
+        "leaks": f"{attribute} leaks{more}",
         "reduced": f"{attribute}: reduced, {'still leaks' if still else 'no leak is shown any more'}",
         "not shown": f"{attribute}: no leak is shown",
         "too few people": f"{attribute}: too few people to tell",
@@ -333,12 +350,11 @@ def _details(
     finding: Finding,
     margin: float,
     like: bool,
+    among: int,
 ) -> Iterator[str]:
     """How sure it is, by which test, and what it does not say."""
-    if leak is not None and leak.state != "not comparable":
-        yield f"The attacker after and before: {difference_words(leak, 'people tested')}."
-    elif leak is not None:
-        yield f"The attacker after and before: {difference_words(leak, '')}."
+    if leak is not None:
+        yield f"AUC, after against before: {difference_words(leak, 'people tested')}."
     if now.auc is not None:
         over = "the people tested and the seeds" if now.auc.seeds > 1 else "the people tested, for one training seed"
         n = "" if now.auc.n is None else f"n = {now.auc.n:,}; "
@@ -347,6 +363,11 @@ def _details(
         yield "The people tested are not hidden from training, so that less of a leak would be no success."
     if finding in ("not shown", "reduced", "leaks"):
         yield f"A leak is a lower bound above {100 * (0.5 + margin):g} %. That none is shown is no proof that there is none."
+    if among > 1:
+        yield (
+            f"It is one of {among} embeddings that were trained to hide {attribute} and tested on the same people; who takes "
+            "the best of several is flattered by chance."
+        )
     if (
         finding == "too few people"
         and now.auc is not None
