@@ -10,7 +10,7 @@ import uge_core.dashboard as ui
 
 FRAME = ("data", "attribute", "before", "after")
 RUNS = ("before", "after")
-WIDTHS = {"data": 140, "attribute": 140, "before": 250, "after": 250, "seed": 84}
+WIDTHS = {"data": 120, "attribute": 130, "before": 225, "after": 225, "seed": 76}
 PICKERS = {
     "": "rows",
     "leakage": "rows",
@@ -90,7 +90,7 @@ def choose(store: ui.RunStore, drawn: str) -> None:
     if frame.seed is not None and drawn == "one":
         state["pick_seed"] = frame.seed
         row.selectbox(
-            "Seed shown",
+            "Seed",
             sorted({s for key in state["frame_rows"].values() for s in frame.seeds.get(key, ())}),
             key="pick_seed",
             on_change=lambda: state.update(frame_seed=state["pick_seed"]),

@@ -143,10 +143,11 @@ else:
         "Verdicts are of run B, beside run A, both chosen above. Low leakage under these attackers is no proof that "
         "nothing can be read."
     )
-    with st.expander(f"All {summary.num_runs:,} runs of this graph", icon=":material/table:"):
+    counted = "The one run" if summary.num_runs == 1 else f"All {summary.num_runs:,} runs"
+    with st.expander(f"{counted} of this graph", icon=":material/table:"):
         table_of_runs(summary.table)
 if len(summary.unfinished):
-    with st.expander(f"Not audited: {len(summary.unfinished):,}", icon=":material/pending:"):
+    with st.expander(f"Runs without an audit: {len(summary.unfinished):,}", icon=":material/pending:"):
         st.dataframe(
             ui.visible_cells(summary.unfinished), hide_index=True, alt="Runs without an audit, with the reason"
         )

@@ -334,6 +334,8 @@ def _cost(before: Side | None, now: Side, leak: Separation | None, quality: Sepa
         "not shown": "no difference is shown",
         "not comparable": "not compared",
     }[quality.state]
+    if quality.state == "not shown" and quality.low is not None and quality.low < 0:
+        change += f"; a loss of up to {-quality.low:.3f} is not ruled out"
     text = f"Link quality ({metric}) {before.quality.value:.3f} before, {now.quality.value:.3f} after: {change}."
     if leak is not None and leak.state in ("not shown", "higher") and quality.state == "lower":
         read = "more is read" if leak.state == "higher" else "no less is shown to be read"
