@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from background import end_processes
@@ -269,7 +270,8 @@ def several_seeds(plain_town: Path, tmp_path_factory: pytest.TempPathFactory) ->
     import uge_core as uge
 
     root = tmp_path_factory.mktemp("seeds") / "store"
-    graph, made = uge.load(plain_town), {"store": uge.RunStore(root), "epochs": 5, "device": "cpu"}
+    graph = uge.load(plain_town)
+    made: dict[str, Any] = {"store": uge.RunStore(root), "epochs": 5, "device": "cpu"}
     uge.sweep(graph, methods=["none"], seeds=[0, 1, 2], **made)
     uge.sweep(graph, sensitive="city", methods=["uge-c"], lams=[0.5], seeds=[1, 2], **made)
     return root

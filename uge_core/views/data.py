@@ -42,7 +42,7 @@ _ALL = 0.95  # of the edges, nearly all
 _MOST_THIN = 0.5  # of the edges, from which on weights as a whole are doubtful
 _UNDER = f"under {FEWEST}"
 _LARGER = (
-    "What to do: under Read the columns otherwise, give numbers bins or use columns as features, so that groups are larger; "
+    "What to do: under Read the columns otherwise, give numbers bins or take columns out of the attributes, so that groups are larger; "
     "or take One-attribute ratios, here and in training."
 )
 _COUNTED = {"small-groups": ": ", "probable-missing-code": ", "}  # messages whose examples end in a number of people
