@@ -15,9 +15,9 @@ from uge_core.runs.store import RunStore
 pytestmark = pytest.mark.browser
 
 MANY = 1000
-# Words and table are there; looked for at each frame, where Playwright's own checks are up to a second apart.
+# Words and table, or picture, are there; looked for at each frame, where Playwright's own checks are up to a second apart.
 DRAWN = """words => document.querySelector('[data-testid=stMain]')?.textContent.includes(words)
-  && document.querySelector('[data-testid=stMain] [data-testid=stDataFrame] canvas')"""
+  && document.querySelector('[data-testid=stMain] :is([data-testid=stDataFrame] canvas, .uge-gauge)')"""
 
 
 @pytest.fixture(scope="module")
