@@ -57,6 +57,8 @@ def test_from_nothing_to_a_report(
     expect(tab.get_by_text("Stop 3 of 5: Trade-off.")).to_have_count(0)
     tab.get_by_role("combobox", name="Method").click()
     tab.get_by_role("option", name="UGE-C", exact=True).click()
+    expect(tab).to_have_url(re.compile(r"lambda=0\.9(&|$)"))  # the nearest to run B's 1 that was trained
+    expect(tab.get_by_text("At λ 0.9 the strongest attacker").first).to_be_visible()
     # Keys alone: Tab reaches the slider, arrows move it, and numbers and ring go along.
     slider = tab.get_by_role("slider", name="λ")
     expect(slider).to_be_visible()
@@ -70,7 +72,7 @@ def test_from_nothing_to_a_report(
     numbers = tab.get_by_test_id("stMetricValue")
     expect(numbers).to_have_count(4)
     before = numbers.all_inner_texts()
-    for lam in LAMBDAS[2::-1]:  # from UGE-C's .9, the nearest to run B's 1
+    for lam in LAMBDAS[2::-1]:
         tab.keyboard.press("ArrowLeft")
         if lam != LAMBDAS[0]:  # the slider's first, which an address leaves out: run B says it
             expect(tab).to_have_url(re.compile(rf"lambda={lam}(&|$)"))

@@ -54,6 +54,7 @@ VERDICT_ICONS: Mapping[Finding, str] = {
     "not usable": "block",
 }
 """Of Material Symbols."""
+_MOST_POLICIES = 10
 _POLICY_ORDER = ("fail", "not enough evidence", "pass")
 
 
@@ -402,11 +403,11 @@ def _capital(text: str) -> str:
 
 
 def _policy(fold: Fold, attribute: str) -> tuple[str, str]:
-    """What its policy's rules about the attribute say, the worst of its seeds."""
+    """What its policy's rules about the attribute say, the worst of its seeds; of very many the first, as each is a file."""
     verdicts: list[str] = []
     broken: list[str] = []
     names: list[str] = []
-    for run in fold.runs:
+    for run in fold.runs[:_MOST_POLICIES]:
         block: Mapping[str, Any] = (run.audit or {}).get("policy") or {}
         rules = [
             r
@@ -421,7 +422,8 @@ def _policy(fold: Fold, attribute: str) -> tuple[str, str]:
     verdict = next(v for v in _POLICY_ORDER if v in verdicts)
     told = list(dict.fromkeys(broken))
     more = f" {told[0]}" + (f" (and {len(told) - 1} more)" if len(told) > 1 else "") if told else ""
-    return verdict, f"{', '.join(dict.fromkeys(names))}: {verdict}.{more}"
+    of = f" (of the first {_MOST_POLICIES} seeds)" if len(fold.runs) > _MOST_POLICIES else ""
+    return verdict, f"{', '.join(dict.fromkeys(names))}: {verdict}{of}.{more}"
 
 
 def _step(finding: Finding, still: bool, treated: bool, compared: bool) -> Step:
