@@ -40,10 +40,12 @@ runs = [i for row in rows for i in choices.runs[row]]
 with st.expander("Sign-off", icon=":material/signature:", expanded=True):
     st.caption("What is empty is a blank line in the report, to be written on by hand.")
     left, right = st.columns(2)
+    who = left.container()
+    by, on = left.columns([3, 2])
     typed = {
-        "title": left.text_input("Title", ui.Sheet.title, max_chars=200, key="report_title", persist_state="session"),
-        "author": left.text_input("Name of who made it", max_chars=200, key="report_author", persist_state="session"),
-        "role": left.text_input("Role", max_chars=200, key="report_role", persist_state="session"),
+        "title": who.text_input("Title", ui.Sheet.title, max_chars=200, key="report_title", persist_state="session"),
+        "author": who.text_input("Name of who made it", max_chars=200, key="report_author", persist_state="session"),
+        "role": who.text_input("Role", max_chars=200, key="report_role", persist_state="session"),
         "purpose": right.text_area(
             "Purpose and scope",
             max_chars=5000,
@@ -53,12 +55,15 @@ with st.expander("Sign-off", icon=":material/signature:", expanded=True):
             help="What the embedding is for, what the audit covers, and what it does not.",
         ),
         "remarks": right.text_area("Remarks", max_chars=5000, height=78, key="report_remarks", persist_state="session"),
-        "threshold_by": left.text_input(
+        "threshold_by": by.text_input(
             "Threshold set by",
             max_chars=200,
             key="report_threshold_by",
             persist_state="session",
             help="Who decided from where on a leak is one, or wrote the rules below.",
+        ),
+        "threshold_on": on.text_input(
+            "Set on", max_chars=100, placeholder="a date", key="report_threshold_on", persist_state="session"
         ),
         "threshold_when": left.segmented_control(
             "Set before or after seeing results",

@@ -56,7 +56,11 @@ def test_what_is_typed_is_signed_stays_on_a_change_of_page_and_is_in_every_file(
 
     server = fresh(sample_audit)
     tab = visit(server, "report")
-    for label, text in (("Name of who made it", "A. Uditor"), ("Purpose and scope", "Friend suggestions.")):
+    for label, text in (
+        ("Name of who made it", "A. Uditor"),
+        ("Purpose and scope", "Friend suggestions."),
+        ("Set on", "1 May"),
+    ):
         tab.get_by_role("textbox", name=label).fill(text)
         tab.get_by_role("textbox", name=label).blur()
     tab.get_by_role("link", name="Method").click()
@@ -64,13 +68,15 @@ def test_what_is_typed_is_signed_stays_on_a_change_of_page_and_is_in_every_file(
     tab.get_by_role("link", name="Report").click()
     expect(tab.get_by_role("textbox", name="Name of who made it")).to_have_value("A. Uditor")
     expect(tab.get_by_role("textbox", name="Purpose and scope")).to_have_value("Friend suggestions.")
+    expect(tab.get_by_role("textbox", name="Set on")).to_have_value("1 May")
     for name, file in (("HTML", "report.html"), ("JSON", "report.json"), ("CSV", "report.csv"), ("PDF", "report.pdf")):
         with tab.expect_download() as fetched:
             tab.get_by_role("button", name=name, exact=True).click()
         fetched.value.save_as(tmp_path / file)
         assert uge_command(["verify", str(tmp_path / file), "--quick", "--store", str(sample_audit)]) == 0
     assert (
-        "A. Uditor" in (tmp_path / "report.html").read_text()
+        "A. Uditor" in (page := (tmp_path / "report.html").read_text())
+        and "on 1 May, " in page
         and len(json.loads((tmp_path / "report.json").read_text())) == 27
     )
     with tab.expect_download() as fetched:

@@ -263,6 +263,22 @@ def expected(records, attribute, metric):
     return ([np.mean(values), *interval_of(values, rows)], rows[0]["n"], [np.mean(f) for f in floors if f])
 
 
+def differences(rows, attribute):
+    """After - before over the seeds that both have, of leakage and of link quality, with an interval over seeds (Student's
+    t) and people (both sides' half-widths), added as squares."""
+    sides = [next(of for label, of in rows.items() if label.startswith(name)) for name in ("No debiasing", "UGE-ORK")]
+    for metric in ("auc", "ndcg_at_10_matched"):
+        before, after = (
+            {r["config"]["seed"]: expected([r], attribute, metric)[0] for r in records} for records in sides
+        )
+        found = [after[seed][0] - before[seed][0] for seed in before]
+        people = [np.mean([(high - low) / 2 for _, low, high in side.values()]) for side in (before, after)]
+        half = np.hypot(
+            stats.t.ppf(0.975, len(found) - 1) * np.std(found, ddof=1) / len(found) ** 0.5, np.hypot(*people)
+        )
+        yield from (abs(v) for v in (np.mean(found), np.mean(found) - half, np.mean(found) + half))
+
+
 METRIC_HEADS = {
     "AUC": "auc",
     "Micro-F1": "micro_f1",
@@ -345,12 +361,15 @@ def test_every_number_of_the_tables_is_that_of_the_json(sample_audit):
         for f in ("value", "ci_low", "ci_high")
         if c[f] is not None
     ]
+    due += [v for attribute in ("region", "gender", "age", "club", "work") for v in differences(rows, attribute)]
+    due += [low for attribute in ("region", "age") for r in content for low in expected([r], attribute, "auc")[0][1:2]]
     shown = re.findall(r"(?<![\d.,])\d\.\d{3}(?!\d)", sheets)
     assert len(shown) > 60
     assert [x for x in shown if not any(printed_right(x, v) for v in due)] == []
     counts = {f"{r['n']:,}" for of in rows.values() for record in of for r in record["rows"] if r["n"]}
     counts |= {f"{c['n']:,}" for of in rows.values() for record in of for r in record["rows"] for c in r["cells"]}
     counts |= {f"{content[0]['dataset'][k]:,}" for k in ("num_nodes", "num_edges")}
+    counts.add(f"{content[0]['dataset']['num_nodes'] - 400:,}")  # all have a value; those not tested are learned from
     assert set(re.findall(r"\d{1,3}(?:,\d{3})+", sheets)) <= counts
     # A changed digit anywhere in the two pages is found.
     page = pieces.pieces(html)
@@ -368,16 +387,53 @@ QUESTIONS = {
     "how many people": ("2,000 people, 20,028 edges", "400 people tested", "4,006 links ranked"),
     "which attribute": ("region", "gender", "age", "club", "work"),
     "what leaked before and after": ("Before: No debiasing", "After: UGE-ORK", "REDUCED", "LEAKS", "NO LEAK SHOWN"),
+    "what got worse": (
+        "Besides, work leaks, more than before (0.757 before, 0.934 after); club leaks (1.000 before and after); "
+        "age leaks by one of its seeds (0.581 before, 0.588 after).",
+        "It leaks by one of its seeds, whose interval begins at 0.557.",
+        "LEAKS, MORE THAN BEFORE",
+    ),
+    "what is not ruled out": (
+        "A leak of up to 0.645 is not ruled out.",
+        "NO LEAK SHOWN, up to 0.618 not ruled out",
+        "a loss of up to 0.035 is not ruled out",
+        "that of region lies above a coin",
+    ),
+    "who chose": ("It is one of 8 embeddings", "B is the last treated one here, as none was named"),
+    "what did the method do": ("UGE-ORK (a method of this package): a share of UGE-O", "λ is how much", "Seed:"),
+    "is it about people": ("About made-up data: nobody in it is real",),
+    "who is in it": ("learned from 1,600 others", "nobody is left out for being in a small group"),
     "how sure": (
         "n = 400",
         "95 % intervals are over the people tested and the seeds",
         "The strongest of these attackers",
     ),
-    "what it cost": ("Link quality (matched NDCG@10)", "What less leakage cost", "a random order"),
+    "what it cost": (
+        "Link quality (matched NDCG@10)",
+        "What less leakage cost",
+        "a random order",
+        "training degree alone",
+        "leak above 0.55",
+        "as many pairs with a link as without are compared",
+    ),
     "what was not tested": ("What was not tested", "any other may be readable", "People who join later"),
-    "who set the threshold": ("above 0.55", "Threshold set by: The board", "before seeing results"),
-    "can I run it again": ("uge rerun report.json --data sample:town", "uge verify report.html", "SHA-256"),
-    "what must I not conclude": ("What must not be concluded", "is anonymous", "cannot be read", "lawful"),
+    "who set the threshold": (
+        "the lower end of the 95 % interval of the AUC above 0.55",
+        "Threshold set by: The board on 3 March, before seeing results. No policy file was given",
+    ),
+    "can I run it again": (
+        "uge rerun report.json --data sample:town",
+        "uge verify report.html",
+        "SHA-256",
+        "with uge_core 0.1.0",
+    ),
+    "what must I not conclude": (
+        "What must not be concluded",
+        "Two figures whose difference is not shown may differ",
+        "is anonymous",
+        "cannot be read",
+        "lawful",
+    ),
 }
 
 
@@ -391,11 +447,13 @@ def test_two_printed_pages_answer_what_a_reviewer_asks(sample_audit, chromium, m
         purpose="Friend suggestions.",
         threshold_by="The board",
         threshold_when="before",
+        threshold_on="3 March",
     )
     made = ui.contents(audited(store), store=store, sheet=sheet)
     pdf = made["pdf"]()
     pages = printed.pages(pdf)
     two = printed.letters("".join(line for page in pages[:2] for line in page))
+    assert not any(printed.letters(said) in two for said in ("(ours)", "It stays personal data", "No policy was given"))
     for question, answers in QUESTIONS.items():
         assert [a for a in answers if printed.letters(a) not in two] == [], question
     for page, ends in enumerate(("What was found", "What less leakage cost", "Appendix: all embeddings")):
@@ -433,7 +491,7 @@ def test_they_stay_two_pages_whatever_is_typed_and_named(seeded, sample_audit, t
             config = run.config | {"sensitive": [f"city {long * 2}"] if run.config["sensitive"] else []}
             data = run.audit["dataset"] | {"name": long * 3}
             store.save_audit(run.id, run.audit | {"rows": rows, "config": config, "dataset": data})
-        sheet = ui.Sheet(*[long * 8] * 5, "before", *[long * 8] * 3)
+        sheet = ui.Sheet(*[long * 8] * 5, "before", *[long * 8] * 4)
         rules = "- {metric: auc, attribute: '*', direction: at_most, number: 0.6}\n" * 9
     made = ui.contents(
         audited(store),
@@ -485,12 +543,18 @@ def test_what_is_typed_is_signed_for_and_what_is_not_is_a_blank_line(store):
         purpose="x" * 600,
         threshold_by="The board",
         threshold_when="after",
+        threshold_on="1 May",
         remarks="None.",
         source="a survey",
         licence="ours",
     )
     html = shown(ui.contents(ids, store=store, sheet=sheet))
-    for words in ("A. &lt;b&gt;, auditor", "Threshold set by: The board", "after seeing results", "a survey", "ours"):
+    for words in (
+        "A. &lt;b&gt;, auditor",
+        "Threshold set by: The board on 1 May, after seeing results",
+        "a survey",
+        "ours",
+    ):
         assert words in html
     assert "☐" not in html and 'class="line"' not in html
     # What the first pages have no room for stands in the appendix.
@@ -506,7 +570,7 @@ def test_a_policy_passes_or_fails_and_its_records_say_so(store, tmp_path):
     html, content = uge.report(ids, tmp_path / "made", formats=["html", "json"], store=store, policy=path)
     text, records = html.read_text(), json.loads(content.read_text())
     assert text.count('<strong class="verdict">') == 2 and "<code>rules.yaml</code>" in text
-    assert "No policy was given" not in text
+    assert "No policy file was given" not in text and "have limits of their own" in text
     assert all(r["policy"]["name"] == "rules.yaml" and r["sha256"] == digest(r) for r in records)
     for made in (html, content):
         assert uge_command(["verify", str(made), "--quick", "--store", str(store.root)]) == 0
@@ -548,9 +612,67 @@ def test_a_comparison_that_is_measured_later_changes_no_report(store, tmp_path):
     before = path.read_bytes()
     from uge_core.views import separation as tested
 
-    assert tested._in_pairs(None, store.load(ids[0]), store.load(ids[1]), store.load(ids[0]).rows[0]) is None
+    assert tested._in_pairs(None, store.load(ids[0]), store.load(ids[1]), store.load(ids[0]).rows[0], None) is None
     made = ui.contents(ids, store=store, made=re.search(r"Made (.*?)\. \d", before.decode())[1])["html"]()
     assert pieces.first_difference(pieces.pieces(made.decode()), pieces.pieces(before.decode())) is None
+
+
+def test_the_headline_tells_what_got_worse_what_still_leaks_and_what_is_not_ruled_out(seeded, tmp_path):
+    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock")))
+    runs = {r.config["method"]: r for r in store.list() if r.audited}
+    aucs = {  # value and interval, before and after
+        "city": ((0.9, 0.88, 0.92), (0.52, 0.49, 0.54)),
+        "gender": ((0.52, 0.5, 0.54), (0.8, 0.75, 0.85)),
+        "age": ((0.9, 0.88, 0.92), (0.7, 0.68, 0.72)),
+    }
+    for side, method in enumerate(("none", "uge-c")):
+        rows = []
+        for row in runs[method].audit["rows"]:
+            if (row["metric"], row["attacker"]) == ("auc", "worst") and row["attribute"] in aucs:
+                value, low, high = aucs[row["attribute"]][side]
+                exposure = "unseen" if side else None
+                row |= {"value": value, "ci_low": low, "ci_high": high, "evidence": "ok", "exposure": exposure}
+            rows.append(row)
+        store.save_audit(runs[method].id, runs[method].audit | {"rows": rows})
+    ids = {"before": runs["none"].id, "after": runs["uge-c"].id}
+    html = shown(ui.contents([*ids.values()], store=store, **ids))
+    badges = dict(re.findall(r'<h3>(\w+) <span class="badge">(.*?)</span>', html))
+    assert badges == {"city": "REDUCED", "gender": "LEAKS, MORE THAN BEFORE", "age": "REDUCED, STILL LEAKS"}
+    (lead,) = re.findall(r'<p class="lead">(.*?)</p>', html, re.DOTALL)
+    assert "city: reduced, no leak is shown any more." in lead and "A leak of up to" not in lead  # it ends at 0.54
+    assert (
+        "Besides, gender leaks, more than before (0.520 before, 0.800 after); age is reduced, still leaks "
+        "(0.900 before, 0.700 after)."
+    ) in lead
+    # Where a leak is not ruled out, and where the interval lies above a coin, it is said.
+    run = store.load(runs["uge-c"].id)
+    for row in (rows := [dict(r) for r in run.audit["rows"]]):
+        if (row["metric"], row["attacker"], row["attribute"]) == ("auc", "worst", "city"):
+            row |= {"ci_low": 0.505, "ci_high": 0.645}
+    store.save_audit(run.id, run.audit | {"rows": rows})
+    html = shown(ui.contents([*ids.values()], store=store, **ids))
+    assert "A leak of up to 0.645 is not ruled out." in html and "that of city lies above a coin" in html
+
+
+def test_data_of_people_stay_personal_and_a_choice_has_somebody_who_made_it(store, sample_audit):
+    html = shown(ui.contents(audited(store), store=store))
+    assert "It stays personal data of those in it." in html and "made-up data" not in html
+    sample = uge.RunStore(sample_audit)
+    ids = audited(sample)
+    after = next(r.id for r in sample.list(audits=False) if r.config["method"] == "uge-ok")
+    html = shown(ui.contents(ids, store=sample, after=after, sheet=ui.Sheet(author="A. Uditor"), sections=[]))
+    assert "It is one of 8 embeddings that were trained to hide region" in html
+    assert "B was chosen by who made this report (A. Uditor)." in html
+    sheets = html.partition('<section class="appendix">')[0]
+    assert "About made-up data: nobody in it is real" in sheets and "(ours)" not in html
+
+
+def test_the_date_of_a_threshold_is_typed_at_the_command_line(store, tmp_path):
+    path = tmp_path / "r.html"
+    words = ["report", audited(store)[0], "--out", str(path), "--store", str(store.root)]
+    assert uge_command([*words, "--threshold-by", "The board", "--threshold-on", "1 <b>May"]) == 0
+    assert "Threshold set by: The board on 1 &lt;b&gt;May, " in path.read_text()
+    assert uge_command(["verify", str(path), "--quick", "--store", str(store.root)]) == 0
 
 
 # Model card.

@@ -42,6 +42,7 @@ def add(parsers: Parsers) -> None:
     one.add_argument("--role", default="", help="the author's role")
     one.add_argument("--purpose", default="", help="what the embedding is for and what the audit covers")
     one.add_argument("--threshold-by", default="", metavar="NAME", help="who set the threshold")
+    one.add_argument("--threshold-on", default="", metavar="DATE", help="the date on which it was set, as a text")
     one.add_argument("--threshold-when", default="", choices=("before", "after"), help="before or after seeing results")
     one.add_argument("--remarks", default="", help="what else is to be known")
     one.add_argument("--source", default="", help="where the data are from (default: what their dataset.yaml says)")

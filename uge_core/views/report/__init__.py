@@ -52,6 +52,7 @@ class Sheet:
         remarks: what else is to be known.
         source: where the data are from; "" takes what their dataset.yaml says.
         licence: theirs, likewise.
+        threshold_on: the date on which it was set, or what else says when.
     """
 
     title: str = "Audit of graph embeddings"
@@ -63,6 +64,7 @@ class Sheet:
     remarks: str = ""
     source: str = ""
     licence: str = ""
+    threshold_on: str = ""
 
 
 def report(

@@ -214,7 +214,7 @@ def pair_tables(rows: Sequence[Fold], kept: Mapping[str, Mapping[str, Any]], att
             lines.append(PairLine(name, tuple(map(_cell, cells)), "too few, left out" if thin else ""))
         yield PairTable(
             METRICS[metric].label.removesuffix(" gap"),
-            tuple(row.label.partition(" · ")[0] if len(row.runs) == 1 else _first_seed(row) for row in rows),
+            tuple(row.label.partition("\u00a0· ")[0] if len(row.runs) == 1 else _first_seed(row) for row in rows),
             tuple(lines),
             len(pairs) - len(lines),
             SUPPRESSED_LEGEND if hidden else "",
@@ -222,7 +222,7 @@ def pair_tables(rows: Sequence[Fold], kept: Mapping[str, Mapping[str, Any]], att
 
 
 def _first_seed(row: Fold) -> str:
-    name = row.label.removesuffix(f" · {len(row.runs)} seeds")
+    name = row.label.removesuffix(f"\u00a0· {len(row.runs)}\u00a0seeds")
     return f"{name} · seed {row.runs[0].config.get('seed')}"
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from uge_core.errors import ConfigError
-from uge_core.runs.names import config_words, method_class
+from uge_core.runs.names import config_words
 from uge_core.views.points import Fold
 from uge_core.views.report import appendix, summary
+from uge_core.views.report.wording import method_name, method_words
 from uge_core.views.verdicts import judged
 from uge_core.views.words import plain_text
 
@@ -51,10 +52,10 @@ def model_card(
 def _lines(
     run: StoredRun, record: Mapping[str, Any], first: Fold | None, now: Fold, told: summary.Summary, sheet: Sheet
 ) -> Iterator[str]:
-    method = method_class(run.config["method"])
     yield f"# Model card: {plain_text(now.label)}, run {run.id}"
     yield ""
-    yield "An embedding of people: a vector of numbers for each. It is personal data of those in it."
+    whose = "Its data are made up: nobody in it is real." if told.made_up else "It is personal data of those in it."
+    yield f"An embedding of people: a vector of numbers for each. {whose}"
     yield ""
     yield "## Intended use"
     yield ""
@@ -72,7 +73,9 @@ def _lines(
     config = record["config"]
     treated = ", ".join(config["sensitive"]) or "no attribute"
     lam = "" if config["lambda"] is None else f", λ {config['lambda']:g}"
-    yield f"- Method: {plain_text(method.label)} (`{config['method']}`){lam}; treats {plain_text(treated)}"
+    yield f"- Method: {plain_text(method_name(config['method']))} (`{config['method']}`){lam}; treats {plain_text(treated)}"
+    for text in method_words([now]):
+        yield f"- {plain_text(text)}"
     yield f"- Settings: {plain_text(config_words(config, 'backbone', 'dim', 'epochs', 'split'))}"
     seeds = ", ".join(str(r.config.get("seed")) for r in now.runs)
     yield f"- Seed: {config.get('seed')}; {'measured over seeds ' + seeds if len(now.runs) > 1 else 'no other seed was measured'}"
@@ -91,10 +94,7 @@ def _lines(
     yield "|---|---|---|---|---|---|---|" + ("---|---|" if first else "")
     alone = {c.attribute: c.now for c in judged(None, None, Fold(run.id, (run,)))}
     for card in judged(None, first, now):
-        cells = [
-            plain_text(card.attribute),
-            summary.BADGES[card.finding] + (", STILL LEAKS" if card.still_leaks else ""),
-        ]
+        cells = [plain_text(card.attribute), told.told[card.attribute].badge]
         sides = [alone.get(card.attribute), card.now, *([card.before] if first else [])]
         for i, side in enumerate(sides):
             auc = side.auc if side else None
@@ -108,8 +108,8 @@ def _lines(
     yield "## What that cost"
     yield ""
     for card in judged(None, first, now):
-        if card.cost:
-            yield f"- {plain_text(card.attribute)}: {card.cost}"
+        if cost := told.told[card.attribute].cost:
+            yield f"- {plain_text(card.attribute)}: {cost}"
         elif card.now.quality:
             shown = appendix.figure(card.now.quality)
             yield f"- {plain_text(card.attribute)}: link quality {shown.value} ({shown.interval}), {shown.n}, {shown.floor}"

@@ -15,7 +15,8 @@ from uge_core.views.points import Reading
 from uge_core.views.report import appendix
 from uge_core.views.report.appendix import number
 from uge_core.views.report.scenarios import SENSITIVE
-from uge_core.views.report.summary import BADGES, SECTIONS, Summary, cut, digest_words, report_rows, summary
+from uge_core.views.report.summary import SECTIONS, Summary, digest_words, report_rows, summary
+from uge_core.views.report.wording import cut
 from uge_core.views.verdicts import Side
 from uge_core.views.whatif import JudgedView, judged_view
 from uge_core.visible import visible
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
     from uge_core.views.report import Sheet
 
 _TEMPLATE = "template.html"
-_TEXTS = {"title": "Title", "purpose": "Scope and purpose", "threshold_by": "Threshold set by", "remarks": "Remarks"}
+_TEXTS = {
+    "title": "Title",
+    "purpose": "Scope and purpose",
+    "threshold_by": "Threshold set by",
+    "threshold_on": "Threshold set on",
+    "remarks": "Remarks",
+}
 
 
 def document(
@@ -79,7 +86,6 @@ def document(
         s=first,
         chart=Markup(first.chart),
         rows=rows,
-        badges=BADGES,
         gauge_style=Markup(STYLE),
         tracks=lambda card: Markup(tracks(card)),
         cut=cut,
@@ -115,7 +121,7 @@ def document(
 
 def _cut(whole: str, first: Summary, field: str) -> bool:
     """Whether a text goes on beyond what the first pages have room for."""
-    return " ".join(whole.split()) != first.shortened[field]
+    return cut(whole, len(whole)) != first.shortened[field]
 
 
 def _reading(reading: Reading | None) -> str:

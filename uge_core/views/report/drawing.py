@@ -13,7 +13,8 @@ from uge_core.views.figures.look import escape, mixed, readable_on
 from uge_core.views.points import Reading
 
 _WIDTH, _HEIGHT = 350, 236
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 10, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 20, 40
+_LETTER = 4.9  # a letter's width on average, of labels
 _PALE, _DEEP = "#F4F7FA", "#0B4F82"
 
 
@@ -40,7 +41,7 @@ class Mark:
     usable: bool = True
 
 
-def tradeoff_drawing(marks: Sequence[Mark], *, across: str, up: str, coin: bool, alt: str) -> str:
+def tradeoff_drawing(marks: Sequence[Mark], *, across: str, up: str, coin: bool, leak: float, alt: str) -> str:
     """Leakage across, link quality up, each with its 95 % interval; letters stand for embeddings.
 
     Args:
@@ -48,9 +49,10 @@ def tradeoff_drawing(marks: Sequence[Mark], *, across: str, up: str, coin: bool,
         across: the title of the x axis.
         up: that of the y axis.
         coin: whether x is an area under the ROC curve, where 0.5 is chance.
+        leak: above this the lower end of a leak's interval lies; drawn beside the coin.
         alt: the chart in words.
     """
-    xs = _Axis.over([v for m in marks for v in _ends(m.x)] + ([0.5] if coin else []), _LEFT, _WIDTH - _RIGHT)
+    xs = _Axis.over([v for m in marks for v in _ends(m.x)] + ([0.5, leak] if coin else []), _LEFT, _WIDTH - _RIGHT)
     floors = [v for m in marks for v in (m.y.random, m.y.degree) if v is not None]
     ys = _Axis.over([v for m in marks for v in _ends(m.y)] + floors, _HEIGHT - _BOTTOM, _TOP)
     out = [
@@ -60,9 +62,10 @@ def tradeoff_drawing(marks: Sequence[Mark], *, across: str, up: str, coin: bool,
     ]
     if coin:
         out.append(_line(xs(0.5), _TOP, xs(0.5), _HEIGHT - _BOTTOM, "floor"))
-    for value in dict.fromkeys(_floor(marks, name) for name in ("random", "degree")):
-        if value is not None:
-            out.append(_line(_LEFT, ys(value), _WIDTH - _RIGHT, ys(value), "floor"))
+        out.append(_line(xs(leak), _TOP, xs(leak), _HEIGHT - _BOTTOM, "leak"))
+    under = {name: value for name in _FLOORS if (value := _floor(marks, name)) is not None}
+    for value in under.values():
+        out.append(_line(_LEFT, ys(value), _WIDTH - _RIGHT, ys(value), "floor"))
     for m in marks:
         x, y = xs(m.x.value), ys(m.y.value)
         if m.x.low is not None and m.x.high is not None:
@@ -77,13 +80,26 @@ def tradeoff_drawing(marks: Sequence[Mark], *, across: str, up: str, coin: bool,
     out += [_text(xs(t), _HEIGHT - _BOTTOM + 13, xs.say(t), "tick", "middle") for t in xs.ticks]
     out += [_text(_LEFT - 5, ys(t) + 3.5, ys.say(t), "tick", "end") for t in ys.ticks]
     out.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 8, across, "title", "middle"))
+    if coin:
+        out.append(_text(max(xs(0.5), _LEFT), _TOP - 5, "a coin", "tick", "middle"))
+        said = f"leak above {leak:g}"
+        fits = xs(leak) + _LETTER * len(said) < _WIDTH
+        out.append(_text(xs(leak) - 4 if fits else _WIDTH - 2, _TOP - 5, said, "tick", "start" if fits else "end"))
+    dots = [(xs(m.x.value), ys(m.y.value)) for m in marks]
+    taken: list[tuple[float, float, float]] = []
+    for name, value in sorted(under.items(), key=lambda u: -u[1]):
+        taken.append(_on_line(ys(value), _LETTER * len(_FLOORS[name]), dots, taken))
+        out.append(_text(taken[-1][0], taken[-1][2], _FLOORS[name], "tick", "start"))
     turned = f'transform="rotate(-90 11 {(_TOP + _HEIGHT - _BOTTOM) / 2:.0f})"'
     out.append(_text(11, (_TOP + _HEIGHT - _BOTTOM) / 2, up, "title", "middle", turned))
     out += [
         _text(x, y, m.letter, "letter", "middle")
-        for m, (x, y) in zip(marks, _beside([(xs(m.x.value), ys(m.y.value)) for m in marks]), strict=True)
+        for m, (x, y) in zip(marks, _beside(dots, taken, [xs(0.5), xs(leak)] if coin else []), strict=True)
     ]
     return "".join([*out, "</svg>"])
+
+
+_FLOORS = {"random": "a random order", "degree": "training degree alone"}
 
 
 def _ends(reading: Reading) -> list[float]:
@@ -141,8 +157,25 @@ def _text(x: float, y: float, text: str, kind: str, anchor: str, more: str = "")
 _PLACES = ((9, -6), (9, 12), (-9, -6), (-9, 12), (0, -10), (0, 18), (20, 4), (-20, 4), (20, -14), (-20, -14))
 
 
-def _beside(dots: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Where each dot's letter stands, clear of dots and of letters before it."""
+def _on_line(
+    y: float, width: float, dots: Sequence[tuple[float, float]], lines: Sequence[tuple[float, float, float]]
+) -> tuple[float, float, float]:
+    """Where a horizontal line's label begins and ends and its height: clear of dots and of other labels, right if it can."""
+    starts = (_WIDTH - _RIGHT - width - 2, _LEFT + 4, (_LEFT + _WIDTH - _RIGHT - width) / 2)
+    places = [(x, x + width, y + dy) for dy in (-3.5, 10) for x in starts if _TOP + 8 < y + dy < _HEIGHT - _BOTTOM - 1]
+    clear = (
+        (a, b, h)
+        for a, b, h in places
+        if not any(a - 7 < x < b + 7 and abs(h - 3 - v) < 10 for x, v in dots)
+        and not any(a < d and c < b and abs(h - g) < 10 for c, d, g in lines)
+    )
+    return next(clear, (places or [(starts[0], starts[0] + width, y - 3.5)])[0])
+
+
+def _beside(
+    dots: Sequence[tuple[float, float]], lines: Sequence[tuple[float, float, float]], uprights: Sequence[float]
+) -> Iterator[tuple[float, float]]:
+    """Where each dot's letter stands, clear of dots, of letters before it, of upright lines and of labels of others."""
     taken: list[tuple[float, float]] = []
     for x, y in dots:
         places = [(x + dx, y + dy) for dx, dy in _PLACES]
@@ -152,6 +185,8 @@ def _beside(dots: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]
             for p in inside
             if all(abs(p[0] - a) > 11 or abs(p[1] - b) > 11 for a, b in taken)
             and all(abs(p[0] - a) > 9 or abs(p[1] - 4 - b) > 8 for a, b in dots)
+            and all(abs(p[0] - v) > 5 for v in uprights)
+            and not any(a - 5 < p[0] < b + 5 and abs(p[1] - h) < 10 for a, b, h in lines)
         )
         taken.append(next(clear, (inside or places)[0]))
         yield taken[-1]

@@ -21,8 +21,10 @@ from uge_core.runs.stored_run import StoredRun
 from uge_core.views.fairness import GapSide, GapView, fairness_view
 from uge_core.views.points import Fold, folds, gap_row
 from uge_core.views.report.drawing import Mark, Square, square, tradeoff_drawing
+from uge_core.views.report.told import Told, besides, told
+from uge_core.views.report.wording import cut, listed, method_words, of_this_package, short, short_label
 from uge_core.views.rows import attacker_labels, attackers_tried, audited_attributes
-from uge_core.views.verdicts import Card, judged
+from uge_core.views.verdicts import Card, judged, tried
 from uge_core.views.words import interval, many, records
 
 if TYPE_CHECKING:
@@ -34,13 +36,6 @@ MOST_CARDS, MOST_LINES = 4, 3
 FEW_CARDS, MANY_LINES = 2, 7
 MOST_MARKS = 10
 MOST_GROUPS = 5
-BADGES: Mapping[str, str] = {
-    "leaks": "LEAKS",
-    "reduced": "REDUCED",
-    "not shown": "NO LEAK SHOWN",
-    "too few people": "TOO FEW PEOPLE",
-    "not usable": "NOT USABLE",
-}
 SECTIONS: Mapping[str, str] = {
     "embeddings": "All embeddings, a table for each attribute",
     "attackers": "What each attacker reads",
@@ -50,8 +45,17 @@ SECTIONS: Mapping[str, str] = {
     "settings": "Settings and versions",
 }
 """Parts of the appendix that may be left out; the runs with their hashes always stand there."""
-_LONGEST = {"title": 90, "author": 60, "role": 60, "purpose": 400, "remarks": 170, "threshold_by": 60}
+_LONGEST = {
+    "title": 90,
+    "author": 60,
+    "role": 60,
+    "purpose": 400,
+    "remarks": 170,
+    "threshold_by": 60,
+    "threshold_on": 30,
+}
 _ORDER = ("leaks", "not usable", "reduced", "too few people", "not shown")
+_MADE_UP = "nobody in it is real"  # as the package's samples say in their dataset.yaml
 _MISSING = {
     "exclude": "people without a value of an attribute are left out of that attribute",
     "level": "a missing value counts as a value of its own",
@@ -100,6 +104,11 @@ class Summary:
         before: the embedding that is compared with, or None.
         now: the embedding that the report is about.
         lead: the first attribute's card.
+        told: each attribute's badge, cost and what is not ruled out, by attribute.
+        besides: which other attributes leak, a sentence.
+        methods: what the methods do that are compared, a sentence each.
+        ours: which methods of the chart are this package's own, a sentence.
+        made_up: the data are of nobody.
         cards: those that are drawn.
         lines: further ones in a line each.
         more: how many attributes are in the appendix alone.
@@ -114,6 +123,7 @@ class Summary:
         untested: what was not tested.
         never: what must not be concluded.
         commands: how to run it again, a command and what it does.
+        version: of this package, by which the embedding was made; "" where that is not known.
         digest: SHA-256 of the record, or of the records' SHA-256 one after another.
         shortened: sign-off texts that go on in the appendix, by field.
         runs: how many.
@@ -124,6 +134,11 @@ class Summary:
     before: Fold | None
     now: Fold
     lead: Card
+    told: Mapping[str, Told]
+    besides: str
+    methods: tuple[str, ...]
+    ours: str
+    made_up: bool
     cards: tuple[Card, ...]
     lines: tuple[Card, ...]
     more: int
@@ -138,6 +153,7 @@ class Summary:
     untested: tuple[str, ...]
     never: tuple[str, ...]
     commands: tuple[tuple[str, str], ...]
+    version: str
     digest: str
     shortened: Mapping[str, str]
     runs: int
@@ -146,21 +162,35 @@ class Summary:
     @property
     def dense(self) -> bool:
         """There is so much to say that the two pages need smaller letters."""
-        words = sum(len(t) for t in (*self.shortened.values(), *(text for _, text in self.facts)))
-        words += sum(len(c.sentence + c.cost + "".join(c.details[:1]) + c.now.label) for c in self.cards)
+        words = sum(len(t) for t in (*self.shortened.values(), *(text for _, text in self.facts), *self.methods))
+        words += len(self.lead.sentence + self.besides)
+        in_cards = []
+        for i, c in enumerate(self.cards):
+            own = self.told[c.attribute]
+            more = [own.open, own.cost if c.treated else ""] if i else []  # the first one's stand above the cards
+            in_cards.append(sum(map(len, (*c.details[:1], c.now.label, *more))))
+        words += sum(2 * max(in_cards[i : i + 2]) for i in range(0, len(in_cards), 2))  # two stand side by side
+        words += len(self.told[self.lead.attribute].open + self.told[self.lead.attribute].cost)
         # About the height that the second page's tables take, in pixels.
         rules = sum(25 + 26 * min(3, len(j.rules)) for j in self.judgements[-1:])
         groups = max((len(m.lines) for m in self.maps), default=0)
         height = 14 * len(self.marks) + 32 * groups + rules + (26 if self.shortened["remarks"] else 0)
-        return words + 60 * len(self.lines) > 2200 or height > 300
+        beside = max(_lines(self.sure, 66), _lines(self.untested, 48))
+        under = _lines(self.never, 115) + _lines([" ".join(c) for c in self.commands], 115)
+        return words + 60 * len(self.lines) > 2200 or height + 14 * (beside + under) > 500
+
+
+def _lines(texts: Iterable[str], letters: int) -> int:
+    """How many lines texts take, of so many letters each."""
+    return sum(-(-len(text) // letters) for text in texts)
 
 
 def report_rows(runs: Sequence[StoredRun]) -> tuple[Fold, ...]:
     """The report's embeddings, a row for all seeds; a run that no row holds is a row of its own."""
-    rows = folds(runs)
+    rows = tuple(map(short, folds(runs)))
     held = {i for row in rows for i in row.ids}
     alone = [r for r in runs if r.id not in held]
-    return (*rows, *(Fold(labels([r])[r.id], (r,)) for r in alone))
+    return (*rows, *(short(Fold(labels([r])[r.id], (r,))) for r in alone))
 
 
 def compared(rows: Sequence[Fold], before: str = "", after: str = "") -> tuple[Fold | None, Fold]:
@@ -202,19 +232,26 @@ def summary(
         data: how the data are named in commands where everybody has them, as ``sample:town``.
     """
     first, now = compared(rows, before, after)
-    cards = judged(None, first, now)
+    here = [row for row in rows if row.runs[0].dataset["fingerprint"] == now.runs[0].dataset["fingerprint"]]
+    cards = judged(None, first, now, tried=tried(rows, now))
+    words = {card.attribute: told(card, first, now) for card in cards}
     # After those that were treated, what leaks comes first.
-    cards = tuple(sorted(cards, key=lambda c: (c.attribute != attribute, not c.treated, _ORDER.index(c.finding))))
+    cards = tuple(
+        sorted(
+            cards,
+            key=lambda c: (c.attribute != attribute, not c.treated, _ORDER.index(c.finding), *words[c.attribute].order),
+        )
+    )
     cards = tuple(map(_short, cards))
     lead = cards[0]
     drawn, lined = (MOST_CARDS, MOST_LINES) if len(cards) <= MOST_CARDS + MOST_LINES else (FEW_CARDS, MANY_LINES)
-    here = [row for row in rows if row.runs[0].dataset["fingerprint"] == now.runs[0].dataset["fingerprint"]]
     marks = tuple(_marks(here, first, now, lead.attribute))
     view = fairness_view(
         store, metric="dp", attribute=lead.attribute, before=(first or now).key, after=now.key if first else None
     )
     shown, caption = _maps(view, [row for row in (first, now) if row], kept)
     judgements, policy = _judgements([row for row in (first, now) if row], kept)
+    made_up = is_made_up(now, sheet)
     digest = _digest([str(r["sha256"]) for r in kept.values()])
     texts = {name: str(getattr(sheet, name)) for name in _LONGEST}
     quality = "matched NDCG@10" if any("matched" in c.cost for c in cards) or not first else "NDCG@10"
@@ -225,6 +262,7 @@ def summary(
             across=f"AUC, {cut(lead.attribute, 20)} (left is better)",
             up=f"{quality} (up is better)",
             coin=True,
+            leak=0.5 + lead.margin,
             alt=" ".join(f"{m.letter}, {m.label}: AUC {m.x.value:.3f}, link quality {m.y.value:.3f}." for m in marks),
         )
     return Summary(
@@ -232,6 +270,11 @@ def summary(
         first,
         now,
         lead,
+        words,
+        besides(lead, cards[1:], words),
+        tuple(method_words([row for row in (first, now) if row])),
+        of_this_package(here[:MOST_MARKS]),
+        made_up,
         cards[:drawn],
         cards[drawn : drawn + lined],
         max(0, len(cards) - drawn - lined),
@@ -242,10 +285,11 @@ def summary(
         caption,
         judgements,
         policy,
-        tuple(_sure(lead, now)),
+        tuple(_sure(lead, first, now, sheet, chosen=bool(after))),
         tuple(_untested(now, cards, here)),
-        tuple(_never(lead)),
-        tuple(_commands(now, kept, data)),
+        tuple(_never(lead, cards, made_up)),
+        tuple(_commands(data)),
+        str(now.runs[0].environment.get("uge_core") or ""),
         digest,
         {name: cut(text, _LONGEST[name]) for name, text in texts.items()},
         len(kept),
@@ -256,22 +300,18 @@ def summary(
 def _short(card: Card) -> Card:
     """The card with labels that leave room for figures."""
     before = None if card.before is None else replace(card.before, label=cut(card.before.label, 56))
+
+    def brief(text: str) -> str:
+        return text.replace(card.attribute, cut(card.attribute, 40)) if card.attribute[40:] else text
+
     return replace(
         card,
-        headline=cut(card.headline, 90),
-        sentence=cut(card.sentence, 300),
+        headline=cut(brief(card.headline), 110),
+        sentence=cut(brief(card.sentence), 300),
+        details=tuple(map(brief, card.details)),
         before=before,
         now=replace(card.now, label=cut(card.now.label, 56)),
     )
-
-
-def cut(text: str, most: int) -> str:
-    """The text's beginning where it is long, in whole words where there are some."""
-    text = " ".join(text.split())
-    if len(text) <= most:
-        return text
-    whole = text[: most - 1].rpartition(" ")[0]
-    return (whole if len(whole) > most / 2 else text[: most - 1]) + "…"
 
 
 def _marks(rows: Sequence[Fold], before: Fold | None, now: Fold, attribute: str) -> Iterator[Mark]:
@@ -320,7 +360,7 @@ def _maps(
         ]
         maps.append(
             HeatMap(
-                side.label,
+                short_label(side.label, side.method),
                 tuple(cut(g, 9) for g in shown) if several else (),
                 tuple(lines),
                 _gap_words(side, gap_row(kept[side.run_id]["rows"], view.attribute, view.metric, view.form)),
@@ -333,9 +373,14 @@ def _maps(
     left = (
         f" The {len(shown)} largest of {len(order)} groups; the others are in the CSV." if order[len(shown) :] else ""
     )
+    balanced = (
+        ", where as many pairs with a link as without are compared (no density of links)"
+        if view.form == "calibrated"
+        else ""
+    )
     pairs = "each pair of groups" if several else "each group"
     return tuple(maps), (
-        f"Demographic parity of {cut(view.attribute, 24)}: {view.what} of a link, {pairs}{n}{one}. Deeper is likelier; "
+        f"Heat maps: demographic parity of {cut(view.attribute, 24)}: {view.what} of a link{balanced}, {pairs}{n}{one}. Deeper is likelier; "
         f"both share one scale. Alike cells are better.{left}"
     )
 
@@ -370,6 +415,7 @@ def _digest(shas: Sequence[str]) -> str:
     return shas[0] if len(shas) == 1 else hashlib.sha256("".join(shas).encode()).hexdigest()
 
 
+_KNOWN = re.compile(r"permutation test \(Pillai's trace, (\d+) nodes")
 _LEFT_OUT = re.compile(r"([\d,]+) people are left out: ([^;]+)")
 
 
@@ -383,10 +429,31 @@ def _facts(now: Fold, kept: Mapping[str, Mapping[str, Any]], sheet: Sheet, lead:
     yield "Size", f"{data['num_nodes']:,} {nodes}, {data['num_edges']:,} edges"
     people = lead.now.auc.n if lead.now.auc else None
     links = lead.now.quality.n if lead.now.quality else None
-    held = [f"{people:,} people tested by attackers" if people else "", f"{links:,} links ranked" if links else ""]
+    learned = _learned_from(record, lead.attribute)
+    held = [
+        f"{people:,} people tested by attackers" if people else "",
+        f"who learned from {learned:,} others" if people and learned else "",
+        f"{links:,} links ranked" if links else "",
+    ]
     yield "Tested", ", ".join(filter(None, held)) or "not known"
-    yield "Fingerprint", str(data["fingerprint"])
+    yield "Fingerprint", f"{data['fingerprint']}, SHA-256 of the graph"
     yield "Left out", _left_out(record)
+
+
+def is_made_up(now: Fold, sheet: Sheet) -> bool:
+    """The data came with the package, or what is said of them says that nobody in them is real."""
+    data = now.runs[0].dataset
+    return bool(data.get("shipped")) or _MADE_UP in sheet.source
+
+
+def _learned_from(record: Mapping[str, Any], attribute: str) -> int | None:
+    """How many people attackers learned from: those whom the permutation test was over, but for those tested."""
+    for row in record["rows"]:
+        if (row["attribute"], row["attacker"], row["metric"]) == (attribute, "worst", "auc"):
+            found = _KNOWN.search(row["note"] or "") if row["exposure"] != "unseen" and row["n"] else None
+            if found and int(found[1]) > row["n"]:
+                return int(found[1]) - int(row["n"])
+    return None
 
 
 def _bipartite(record: Mapping[str, Any]) -> bool:
@@ -403,18 +470,25 @@ def _left_out(record: Mapping[str, Any]) -> str:
     groups = [f"{what} of {', '.join(cut(a, 24) for a in dict.fromkeys(whose))}" for what, whose in told.items()]
     missing = _MISSING.get(str(record["config"].get("unknown")), "")
     exact = "nobody: it was measured with --exact and is not to be passed on" if "disclosure" in record else ""
-    nobody = "nobody for being in a small group (under twelve people)"
+    nobody = "nobody is left out for being in a small group (under twelve people)"
     return cut("; ".join(filter(None, (exact or "; ".join(groups) or nobody, missing))), 260)
 
 
-def _sure(lead: Card, now: Fold) -> Iterator[str]:
+def _sure(lead: Card, first: Fold | None, now: Fold, sheet: Sheet, *, chosen: bool) -> Iterator[str]:
     """How sure the findings are."""
     tried = attackers_tried(now.runs[0], lead.attribute)
     names = attacker_labels(tried.split(", ")) if tried and "earlier" not in tried else {}
     if tried:
         yield f"The strongest of these attackers counts: {', '.join(names.values()) or tried}."
-    yield from lead.details[1:2]  # the first stands on its card, what a leak is beside the threshold
-    yield from (text for text in lead.details[2:] if not text.startswith("A leak is"))
+    # What changed stands on its card, what a leak is beside the threshold.
+    for text in lead.details[1 if first else 0 :]:
+        if text.startswith("It is one of"):
+            which = "B" if first else "The embedding"
+            who = f"was chosen by who made this report{f' ({cut(sheet.author, 30)})' if sheet.author else ''}"
+            by = who if chosen else "is the last treated one here, as none was named"
+            yield f"{text} {which} {by}. What is not in this report is not counted."
+        elif not text.startswith("A leak is"):
+            yield text
 
 
 def _untested(now: Fold, cards: Sequence[Card], rows: Sequence[Fold]) -> Iterator[str]:
@@ -432,18 +506,35 @@ def _untested(now: Fold, cards: Sequence[Card], rows: Sequence[Fold]) -> Iterato
     yield "People who join later, another graph, and what a program that uses the embedding decides."
 
 
-def _never(lead: Card) -> Iterator[str]:
+def _never(lead: Card, cards: Sequence[Card], made_up: bool) -> Iterator[str]:
     name = cut(lead.attribute, 24)
-    yield f"That {name} cannot be read. No leak shown means that these attackers, with these people, showed none."
-    yield "That the embedding is anonymous. It stays personal data of those in it."
+    unsure = [c for c in cards if c.finding == "not shown" or (c.finding == "reduced" and not c.still_leaks)]
+    read = [cut(c.attribute, 16) for c in unsure if c.now.auc and c.now.auc.low is not None and c.now.auc.low > 0.5]
+    whose = (
+        f"that of {read[0]} lies"
+        if len(read) == 1
+        else f"those of {listed([*read[:3], *(['others'] if read[3:] else [])])} lie"
+        if read
+        else ""
+    )
+    also = f"; {whose} above a coin" if read else ""
+    limit = f"{0.5 + lead.margin:g}"
+    yield f"That {name} cannot be read. No leak shown means that no interval lies above {limit}{also}."
+    if made_up:
+        yield "That an embedding of real people, made in the same way, is anonymous: it would be personal data of those in it."
+    else:
+        yield "That the embedding is anonymous. It stays personal data of those in it."
     yield "That decisions made with it are lawful or treat groups alike: these figures are of predicted links alone."
-    yield "That it holds after another training or on other data. Within their intervals two figures do not differ."
+    yield "That it holds after another training or on other data. Two figures whose difference is not shown may differ."
 
 
-def _commands(now: Fold, kept: Mapping[str, Mapping[str, Any]], data: str) -> Iterator[tuple[str, str]]:
+def _commands(data: str) -> Iterator[tuple[str, str]]:
     where = f" --data {data}" if data else " --data FOLDER"
     yield f"uge rerun report.json{where}", "trains and audits it again and says what moved beyond its interval"
-    yield "uge verify report.html", "checks that this file says what was measured"
+    yield (
+        "uge verify report.html",
+        "checks this file against the stored audits and the embeddings, where the store is at hand",
+    )
 
 
 def digest_words(number: int) -> str:
