@@ -53,6 +53,10 @@ def choose(store: ui.RunStore, drawn: str) -> None:
         # A picker of runs holds a row; which of its runs is shown stays as long as the row does.
         kept = shown if name in RUNS and picked == rows.get(name) else picked
         asked[name] = url if url is not None and url != shown else kept
+        if name in RUNS and picked != rows.get(name):
+            state.setdefault(
+                "frame_seed", state.get("frame_seed_shown")
+            )  # a row that is newly picked shows the same seed
     if written.get("data") not in (None, asked["data"]):
         # Attribute and runs of the data shown before mean nothing in others.
         asked |= {name: None for name in FRAME[1:] if asked[name] == written.get(name)}
@@ -91,7 +95,7 @@ def choose(store: ui.RunStore, drawn: str) -> None:
         state["pick_seed"] = frame.seed
         row.selectbox(
             "Seed",
-            sorted({s for key in state["frame_rows"].values() for s in frame.seeds.get(key, ())}),
+            seeds_shown(frame, state["frame_rows"]),
             key="pick_seed",
             on_change=lambda: state.update(frame_seed=state["pick_seed"]),
             help="Of runs that differ in their seed alone, the one that is shown here.",
@@ -100,6 +104,7 @@ def choose(store: ui.RunStore, drawn: str) -> None:
     if drawn and frame.data is not None:
         with row.container(width="content", key="copy-link"):
             link_button()(key="copy_link")
+    state["frame_seed_shown"] = frame.seed
     state["frame_written"] = chosen
     state["frame_runs"] = [i for of in frame.seeds.values() for i in of.values()]
     state["frame_messages"] = list(frame.messages)
@@ -110,6 +115,13 @@ def link_button() -> Any:
     """Registered once."""
     assets = ui.copy_link_assets()
     return st.components.v2.component("uge_copy_link", html=assets["html"], css=assets["css"], js=assets["js"])
+
+
+def seeds_shown(frame: Any, rows: Mapping[str, str | None]) -> list[int]:
+    """The seeds to choose from: those that both rows have, where both have several."""
+    several = [set(of) for key in dict.fromkeys(rows.values()) if len(of := frame.seeds.get(key, ())) > 1]
+    common = set.intersection(*several)
+    return sorted(common | {frame.seed})
 
 
 def _row(frame: Any, run_id: str | None) -> str | None:

@@ -82,7 +82,8 @@ def settle(view: ui.TradeoffView) -> None:
     state["tradeoff_runs"] = {(p.series, p.lam): p.runs[0].id for p in view.points}
     point = view.point_of(state["frame_after"])
     first = "tradeoff_of" not in state
-    if point and state.get("tradeoff_of") != state["frame_after"]:
+    # Another page forgets the method, which no address holds.
+    if point and (state.get("tradeoff_of") != state["frame_after"] or "method" not in state):
         state["method"] = point.series
         asked = st.query_params.get("lambda") if first else None
         lam = next((v for v in view.lambdas if asked is not None and str(v) == asked), point.lam)
@@ -299,6 +300,11 @@ for words in view.remarks if view.table.empty else ():
 if len(view.table):
     dark = st.context.theme.type == "dark"
     settle(view)
+    if state["frame_after"] and not view.point_of(state["frame_after"]):
+        st.caption(
+            ":material/info: Run B is not in this chart: it treats another attribute, has other settings, or was not "
+            "measured this way."
+        )
     explore(view, ui.tradeoff_figure(view, rings=True, dark=dark), dark)
     with st.expander("Show table", icon=":material/table:"):
         st.dataframe(ui.visible_cells(view.table), hide_index=True, alt=view.alt)

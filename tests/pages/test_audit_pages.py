@@ -208,3 +208,30 @@ def test_a_report_asks_about_scenarios_that_name_people_alone(
     for chosen, asked in (([nobody], False), ([nobody, named], True)):
         app.multiselect(key="report_scenarios").set_value(chosen).run()
         assert not app.exception and [c.key == "report_sensitive" for c in app.checkbox] == [True] * asked
+
+
+@pytest.fixture
+def sampled(sample_audit: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    """The sample audit, whose embeddings have three seeds each."""
+    monkeypatch.setenv("UGE_STORE", str(sample_audit))
+    return AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60)
+
+
+def test_both_runs_show_one_seed(sampled: AppTest, sample_audit: Path) -> None:
+    app = opened(sampled, "fairness.py")
+    runs = {r.id: r.config for r in uge.RunStore(sample_audit).list(audits=False)}
+
+    def shown() -> list[int]:
+        return [runs[str(app.session_state[f"frame_{name}"])]["seed"] for name in ("before", "after")]
+
+    assert app.selectbox(key="pick_seed").options == ["0", "1", "2"] and shown() == [0, 0]
+    app.selectbox(key="pick_seed").set_value(2).run()
+    assert shown() == [2, 2]
+    other = next(i for i, c in runs.items() if (c["method"], c["lambda"], c["seed"]) == ("uge-c", 0.9, 0))
+    app.selectbox(key="pick_after").set_value(other).run()
+    assert shown() == [2, 2] and runs[str(app.session_state["frame_after"])]["lambda"] == 0.9
+    opened(app, "tradeoff.py")
+    assert (app.selectbox(key="method").value, app.select_slider(key="lambda").value) == ("UGE-C", 0.9)
+    opened(app, "method.py")
+    opened(app, "tradeoff.py")  # which has forgotten its widgets
+    assert (app.selectbox(key="method").value, app.select_slider(key="lambda").value) == ("UGE-C", 0.9)

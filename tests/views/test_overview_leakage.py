@@ -140,7 +140,7 @@ def test_an_auc_whose_attacker_learned_its_sign_stays_as_it_is(store: RunStore) 
     (record,) = view(store).table.to_dict("records")
     assert (record["value"], record["random"], record["turned"]) == (0.30, 0.45, False)
     (card,) = overview(store, before="a1").cards
-    assert card.finding == "not shown" and card.now.auc and card.now.auc.value == 0.30
+    assert card.finding == "too few people" and card.now.auc and card.now.auc.value == 0.30  # attackers did not try
 
 
 def test_unseen_rows_lead_and_missing_ones_are_said(store: RunStore) -> None:
@@ -335,7 +335,8 @@ def test_of_an_embedding_from_elsewhere_nobody_knows_what_training_saw(store: Ru
     assert set(overview(store).table["Exposure"]) == {"not known"}
     assert any("nobody here knows" in r for r in view(store).remarks)
     (card,) = overview(store, before="e0", after="e1").cards
-    assert card.finding == "reduced" and not card.treated
+    # Nobody here knows whose values its training saw, so that less of a leak is no success.
+    assert card.finding == "too few people" and "the fall is shown" in card.sentence and not card.treated
 
 
 def test_paired_aucs_below_a_coin_are_turned() -> None:

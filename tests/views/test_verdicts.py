@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
 from uge_core.explore.comparison import paired_path
 from uge_core.files import sealed
 from uge_core.runs.store import RunStore
@@ -20,7 +21,7 @@ from uge_core.views.separation import separation
 from uge_core.views.verdicts import cards, over_people_and_seeds
 from uge_core.views.words import rough
 
-NOTE = "worst attacker: links, of linear, links; the interval holds for the choice of the largest"
+NOTE = f"worst attacker: links, of {', '.join(DEFAULT_ATTACKERS)}; the interval holds for the choice of the largest"
 
 
 def row(metric: str, value: float | None, half: float | None = 0.05, **given: Any) -> dict[str, Any]:
@@ -100,11 +101,57 @@ def both(store: RunStore, before: dict[str, Any], after: dict[str, Any], *more: 
         (leak(0.9, None), leak(0.7, "seen"), "leaks", False),  # less on people whose values training saw is no success
         (leak(0.9, None), leak(0.5, "seen"), "not shown", False),
         (leak(0.6, None), leak(0.9), "leaks", False),
+        (leak(0.9, None), leak(0.6, half=0.2), "too few people", False),  # less, but how much is left cannot be told
+        (leak(0.9, None), leak(0.55, note="worst attacker: linear"), "too few people", False),
+        (leak(0.9, None), leak(0.8, note="worst attacker: linear"), "leaks", False),
     ],
 )
 def test_five_verdicts(store: RunStore, before: Any, after: Any, finding: str, still: bool) -> None:
     card = both(store, before, after)
     assert (card.finding, card.still_leaks) == (finding, still)
+
+
+def test_what_the_evidence_lacks_is_said(store: RunStore) -> None:
+    add(store, "a", [leak(0.55, None, note="worst attacker: linear"), check()])
+    (card,) = cards(store, "a", None)
+    assert card.headline == "city: too few attackers to tell" and any("audit it again" in d for d in card.details)
+    add(store, "b", [leak(0.55, None), row("usable", None, None, variant=None, note="too few lists")])
+    (card,) = cards(store, "b", None)
+    assert card.headline == "city: it is not known whether the embedding is usable"
+    for seed, value in enumerate((0.52, 0.70, 0.50)):
+        add(store, f"c{seed}", [leak(value, half=0.04), check()], method="uge-w", sensitive=["city"], seed=seed)
+    (card,) = cards(store, "c0", None)
+    assert card.finding == "leaks"  # one of the seeds does, and one of them is handed out
+    for seed, value in enumerate((0.50, 0.58, 0.45)):
+        add(store, f"d{seed}", [leak(value, half=0.04), check()], method="uge-c", sensitive=["city"], seed=seed)
+    (card,) = cards(store, "d0", None)
+    assert card.headline == "city: too few seeds to tell" and any("seeds differ too much" in d for d in card.details)
+
+
+def test_an_attribute_that_only_one_side_was_audited_for_is_no_crash(store: RunStore) -> None:
+    add(store, "a", [leak(0.9, None, attribute="age"), quality(0.4, None), check()])
+    add(store, "b", [leak(0.7), quality(0.4), check()], method="uge-w", sensitive=["city"])
+    (card,) = cards(store, "a", "b")
+    assert card.attribute == "city" and card.finding == "leaks" and "not measured of both" in card.details[0]
+
+
+def test_link_quality_before_and_after_is_of_one_metric(store: RunStore) -> None:
+    usual = {"metric": "ndcg_at_10", "attribute": None, "variant": "held-out"}
+    add(store, "a", [leak(0.9, None), quality(0.3, None), quality(0.5, None) | usual, check()])
+    add(store, "b", [leak(0.7), quality(0.6) | usual, check()], method="uge-w", sensitive=["city"])
+    (card,) = cards(store, "a", "b")
+    assert card.cost == "Link quality (NDCG@10) 0.500 before, 0.600 after: the rise is shown."
+
+
+def test_archived_seeds_and_other_settings_are_told(store: RunStore) -> None:
+    add(store, "a", [leak(0.9, None), check()])
+    for seed, value in enumerate((0.70, 0.71, 0.95)):
+        add(store, f"b{seed}", [leak(value), check()], method="uge-w", sensitive=["city"], seed=seed, epochs=7)
+    with store.writing() as db:
+        db.execute("UPDATE runs SET archived = 1.0 WHERE id = 'b2'")
+    (card,) = cards(store, "a", "b0")
+    assert "1 seed of it is archived and not counted." in card.details
+    assert "Before (with another epochs) it was 90.0 %" in card.sentence
 
 
 def test_an_embedding_that_says_nothing_is_no_success(store: RunStore) -> None:
@@ -161,6 +208,8 @@ def test_the_interval_of_several_seeds_covers_people_too() -> None:
     assert found and found.low == pytest.approx(0.65, abs=0.001) and found.high == pytest.approx(0.75, abs=0.001)
     apart = over_people_and_seeds([leak(0.6, half=0.001), leak(0.7, half=0.001), leak(0.8, half=0.001)])  # type: ignore[arg-type]
     assert apart and apart.low == pytest.approx(0.7 - 4.303 * 0.1 / 3**0.5, abs=0.001)
+    none = over_people_and_seeds([leak(v, half=None) for v in (0.50, 0.51, 0.50)])  # type: ignore[arg-type]
+    assert none and none.low is None and none.high is None  # seeds alone say nothing about people
 
 
 def test_a_policy_has_its_word_on_the_card(store: RunStore) -> None:
@@ -182,15 +231,57 @@ def seeds(store: RunStore, name: str, values: list[float], half: float = 0.2, **
 
 
 def test_seeds_separate_what_the_intervals_over_people_do_not(store: RunStore) -> None:
-    a = seeds(store, "a", [0.80, 0.82, 0.81])
-    b = seeds(store, "b", [0.75, 0.771, 0.76], method="uge-w", sensitive=["city"])
+    a = seeds(store, "a", [0.80, 0.82, 0.81], half=0.03)
+    b = seeds(store, "b", [0.75, 0.771, 0.76], half=0.03, method="uge-w", sensitive=["city"])
     found = separation(store, a, b)
-    assert (found.state, found.how) == ("lower", "over 3 seeds, on the same people")
+    # d = -.0497 with s = .0006 over seeds, and .03 * sqrt(2) = .0424 over people
+    assert (found.state, found.how) == ("lower", "over 3 seeds and the people tested")
+    assert found.low == pytest.approx(-0.0497 - 0.0424, abs=2e-4) and found.high == pytest.approx(-0.0072, abs=2e-4)
     assert separation(store, b, a).state == "higher"
-    near = seeds(store, "c", [0.85, 0.78, 0.80], method="uge-c", sensitive=["city"])
+    few = [(run, leak(row["value"], half=0.04)) for run, row in a]
+    assert separation(store, few, [(r, leak(x["value"], half=0.04)) for r, x in b]).state == "not shown"  # type: ignore[arg-type]
+    near = seeds(store, "c", [0.85, 0.78, 0.80], half=0.03, method="uge-c", sensitive=["city"])
     found = separation(store, a, near)
     # d = 0, .04 up and .04 down: no number of seeds shows nothing
     assert found.state == "not shown" and found.enough == ""
+
+
+def test_equal_and_tiny_differences_over_seeds_are_none(store: RunStore) -> None:
+    a = seeds(store, "a", [0.70, 0.70, 0.70], half=0.05)
+    for name, values in (("b", [0.699] * 3), ("c", [0.66] * 3)):
+        other = seeds(store, name, values, half=0.05, method=f"uge-{name}", sensitive=["city"])
+        assert separation(store, a, other).state == "not shown"
+
+
+def test_seeds_that_only_one_side_has_are_not_left_out(store: RunStore) -> None:
+    a = seeds(store, "a", [0.80, 0.81, 0.80], half=0.005)
+    b = seeds(store, "b", [0.78, 0.785, 0.78, 0.95, 0.95], half=0.005, method="uge-w", sensitive=["city"])
+    assert separation(store, a, b[:3]).state == "lower" and separation(store, a, b).state == "not shown"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("unknown", "level", "different policies for missing values (exclude and level)"),
+        ("test_share", 0.2, "different shares of held-out links (0.1 and 0.2)"),
+    ],
+)
+def test_other_people_are_not_compared(store: RunStore, field: str, value: Any, says: str) -> None:
+    a = seeds(store, "a", [0.90], unknown="exclude", test_share=0.1)
+    b = seeds(store, "b", [0.30], **{"unknown": "exclude", "test_share": 0.1, field: value})
+    found = separation(store, a, b)
+    assert found.state == "not comparable" and says in found.how
+
+
+def test_runs_of_other_graphs_and_of_people_training_saw_are_not_compared(store: RunStore) -> None:
+    add(store, "a", [leak(0.9, "seen"), check()], method="uge-r", sensitive=["city"])
+    add(store, "b", [leak(0.6), check()], method="uge-w", sensitive=["city"])
+    (card,) = cards(store, "a", "b")
+    assert card.finding == "too few people" or card.finding == "not shown"
+    assert "hidden from training" in card.details[0] and "not compared" in card.sentence
+    store.refresh("a", {"name": "village", "fingerprint": "e" * 64})
+    (card,) = cards(store, "a", "b")
+    assert "different graphs" in card.details[0] and card.finding != "reduced"
 
 
 def test_how_many_people_would_show_it(store: RunStore) -> None:
@@ -269,7 +360,7 @@ def test_chance_separates_two_alike_in_at_most_one_of_twenty(store: RunStore, ca
         else:
             of = rng.normal(0.7, 0.03, (2, 3))
             x, y = (
-                [(_seeded(run, i), leak(v, half=0.4)) for i, v in enumerate(values)]
+                [(_seeded(run, i), leak(v, half=0.001)) for i, v in enumerate(values)]
                 for (run, _), values in zip((a, b), of, strict=True)
             )
         found += separation(store, x, y).shown  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -278,15 +278,23 @@ def why_no_pairs(a: StoredRun, b: StoredRun) -> str:
             return (
                 f"Run {run.id} was trained in Python on a graph without a place on disk, so it cannot be loaded again."
             )
+    return other_people(a, b)
+
+
+_SAME = {
+    "split_seed": "seeds of the split",
+    "test_share": "shares of held-out links",
+    "unknown": "policies for missing values",
+}
+
+
+def other_people(a: StoredRun, b: StoredRun, *, but: Collection[str] = ()) -> str:
+    """Why two runs are not measured on the same people and links, or ""; settings named in `but` may differ."""
     if a.dataset["fingerprint"] != b.dataset["fingerprint"] and not edited_of(a, b):
         return "They were trained on different graphs, so the people and links are not the same."
-    for name, words in (
-        ("split_seed", "seeds of the split"),
-        ("test_share", "shares of held-out links"),
-        ("unknown", "policies for missing values"),
-    ):
+    for name, words in _SAME.items():
         first, second = a.config.get(name), b.config.get(name)
-        if first is not None and second is not None and first != second:
+        if name not in but and first is not None and second is not None and first != second:
             return f"They have different {words} ({first} and {second}), so the people and links are not the same."
     return ""
 

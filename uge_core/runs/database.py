@@ -44,8 +44,10 @@ CREATE TABLE rates (
 CREATE TABLE told (
   people TEXT NOT NULL, attribute TEXT NOT NULL, sizes TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT
 );
-CREATE TABLE notes (run TEXT PRIMARY KEY, text TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT)
+CREATE TABLE IF NOT EXISTS notes (run TEXT PRIMARY KEY, text TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT)
 """
+NOTES = SCHEMA.rpartition(";")[2]
+"""The table of notes, which the first stores of this format lack."""
 UPGRADE = """
 CREATE TABLE told (
   people TEXT NOT NULL, attribute TEXT NOT NULL, sizes TEXT NOT NULL, at REAL NOT NULL, sha256 TEXT

@@ -22,7 +22,9 @@ def notes_of(store: RunStore, run_ids: Iterable[str]) -> Mapping[str, str]:
     wanted = set(run_ids)
     found = {}
     with store.reading() as db:
-        for row in db.execute("SELECT * FROM notes").fetchall() if db else ():
+        # The first stores of this format have no table of notes until they are written to.
+        kept = db is not None and db.execute("SELECT 1 FROM sqlite_master WHERE name = 'notes'").fetchone()
+        for row in db.execute("SELECT * FROM notes").fetchall() if db and kept else ():
             if row["run"] not in wanted:
                 continue
             if not fits("notes", row):

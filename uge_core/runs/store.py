@@ -62,6 +62,7 @@ from uge_core.runs import upgrade
 from uge_core.runs.database import (
     BEFORE,
     LEAD_HEAD,
+    NOTES,
     PATIENCE,
     RUN_COLUMNS,
     SCHEMA,
@@ -800,6 +801,8 @@ class RunStore:
                         for statement in SCHEMA.split(";"):
                             db.execute(statement)
                         db.execute(f"PRAGMA user_version = {VERSION}")
+                    else:
+                        db.execute(NOTES)
                     keep_sealed(db)
                     yield db
                     db.execute("COMMIT")

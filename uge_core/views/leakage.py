@@ -28,7 +28,6 @@ from uge_core.views.rows import (
     exposure_words,
     matching_row,
     of_one_set,
-    usable,
 )
 from uge_core.views.separation import Measured, separation
 from uge_core.views.verdicts import over_people_and_seeds
@@ -232,8 +231,7 @@ def _leakage_record(fold: Fold, attribute: str, measured: Sequence[Measured]) ->
     together = over_people_and_seeds(rows)
     floors = [f for f in (together.majority, together.random) if f is not None] if together else []
     low = together.low if together else None
-    verdicts = [usable(run) for run in fold.runs]
-    verdict = min(verdicts, key=lambda v: ("not usable", "not known", "usable").index(v.state))
+    verdict = fold.verdict
     first = measured[0][1]
     return {
         "attribute": attribute,

@@ -24,7 +24,6 @@ from uge_core.views.rows import (
     lead_of,
     matched_row,
     matching_row,
-    usable,
 )
 from uge_core.views.verdicts import Card, cards, over_people_and_seeds
 
@@ -124,8 +123,7 @@ _USABLE = {"usable": "yes", "not usable": "no", "not known": "not known"}
 
 def _overview_rows(fold: Fold) -> Iterable[dict[str, Any]]:
     grouped = [_grouped(run) for run in fold.runs]
-    verdicts = [usable(run) for run in fold.runs]
-    verdict = min(verdicts, key=lambda v: ("not usable", "not known", "usable").index(v.state))
+    verdict = fold.verdict
     first = fold.runs[0]
     for attribute in dict.fromkeys(a for run in fold.runs for a in audited_attributes(run)):
         rows = [list(_figures(run, rows, attribute)) for run, rows in zip(fold.runs, grouped, strict=True)]

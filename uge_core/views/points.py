@@ -238,6 +238,12 @@ class Fold:
         """Of all its runs."""
         return tuple(run.id for run in self.runs)
 
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it says anything about links: the worst of its runs."""
+        verdicts = [usable(run) for run in self.runs]
+        return min(verdicts, key=lambda v: ("not usable", "not known", "usable").index(v.state))
+
 
 def folds(runs: Iterable[StoredRun]) -> tuple[Fold, ...]:
     """The runs by what they share but for the seed, in the order of lists.

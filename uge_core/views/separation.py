@@ -2,12 +2,19 @@
 
 In this order:
 
-1. In pairs: a stored comparison measured both on the same people or links (`explore.comparison`), with Holm's p-values.
-2. Over seeds: of k >= 3 training seeds that both have, the mean difference d with Student's t interval,
-   d +- t(0.975; k - 1) * s / sqrt(k), on the same people.
+1. In pairs: of one run beside one run, a stored comparison measured both on the same people or links
+   (`explore.comparison`), with Holm's p-values.
+2. Over seeds: where both have the same k >= 3 training seeds and the same people, the mean difference d is beyond
+   sqrt(t(0.975; k - 1)^2 s^2 / k + h_a^2 + h_b^2), with s the differences' standard deviation over seeds and h the mean
+   half-width of the 95 % intervals over people: as if the two had nothing in common, so that what is shown holds for other
+   seeds and other people. Differences under a hundredth are not shown by it, nor such as do not vary at all.
 3. By intervals: the two 95 % intervals over people do not meet. This holds whatever the two have in common: if
    |a - b| > h_a + h_b, then |a - b| > 1.96 sd(a - b), as sd(a - b) <= sd(a) + sd(b). Of several seeds all must be so,
    on one side: each against the other's of the same seed, or against all of the other's where they differ in seeds.
+
+Two are not compared where they are of different graphs, held out other shares of links or treat missing values
+otherwise; where one was measured on people whose values training saw and the other was not; or where their strongest
+attackers were chosen among different ones.
 
 Where nothing is shown, `enough` says how many people, or seeds, would show a difference as large as the one measured:
 an interval's half-width h shrinks with the square root of n, so n * (h / d)^2 of them.
@@ -18,12 +25,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from uge_core.audit.base import RowRecord
-from uge_core.explore.comparison import paired_record
+from uge_core.explore.comparison import other_people, paired_record
+from uge_core.runs.names import EXTERNAL
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.views.points import ENOUGH_SEEDS
@@ -32,6 +40,7 @@ from uge_core.views.words import interval, rough
 
 _LARGEST = 1e7  # people: beyond, a difference is none that anybody will show
 _LEAST = 0.01
+_NO_SPREAD = 1e-9
 
 
 @dataclass(frozen=True)
@@ -77,21 +86,27 @@ def separation(store: RunStore | None, before: Sequence[Measured], after: Sequen
     told = [[(run, as_shown(row, signed=run.signed)) for run, row in side if _known(row)] for side in (before, after)]
     if not all(told):
         return Separation("not comparable", None, "not measured of both")
-    (first, x), (second, _) = told[0][0], told[1][0]
+    (first, x), (second, y) = told[0][0], told[1][0]
+    if why := other_people(first, second, but=("split_seed",)):
+        return Separation("not comparable", None, f"{why[0].lower()}{why[1:].rstrip('.')}")
+    if x["attacker"] is not None and len({_exposure(run, row) for side in told for run, row in side} - {"both"}) > 1:
+        return Separation("not comparable", None, "not both were measured on people hidden from training")
     if x["attacker"] == "worst":
         tried = {attackers_tried(run, str(row["attribute"])) for side in told for run, row in side} - {""}
         if len(tried) > 1:
             return Separation("not comparable", None, "the strongest attackers were chosen among different ones")
     # Runs of another split are tested on other people.
-    alike = first.config.get("split_seed") == second.config.get("split_seed")
+    alike = not other_people(first, second)
     of_seed = [{run.config.get("seed"): (run, row) for run, row in side} for side in told]
     common = [seed for seed in of_seed[0] if seed in of_seed[1]] if alike else []
-    if len(told[0]) == len(told[1]) == 1 and (paired := _in_pairs(store, first, second, x)) is not None:
+    if (
+        len(told[0]) == len(told[1]) == 1
+        and (paired := _in_pairs(store, first, second, x, x["exposure"] or y["exposure"])) is not None
+    ):
         return paired
-    by_seeds = None
-    if len(common) >= ENOUGH_SEEDS:
-        by_seeds = _over_seeds(np.array([_value(of_seed[1][s]) - _value(of_seed[0][s]) for s in common]))
-        if by_seeds.shown:
+    if ENOUGH_SEEDS <= len(common) == len(told[0]) == len(told[1]):
+        by_seeds = _over_seeds([(of_seed[0][s], of_seed[1][s]) for s in common])
+        if by_seeds is not None:  # else all seeds on one side, a coin's three heads, would show a difference
             return by_seeds
     # Each seed against its own, or against all of the other's where they have few in common: no lucky one decides.
     pairs = [(of_seed[0][s], of_seed[1][s]) for s in common]
@@ -102,8 +117,6 @@ def separation(store: RunStore | None, before: Sequence[Measured], after: Sequen
     if len(apart) == 1 and (one := apart.pop()) in ("lower", "higher"):
         each = " of each of its seeds" if len(pairs) > 1 else ""
         return Separation(one, mean, f"the 95 % intervals{each} do not meet", "", *_reach(pairs))
-    if by_seeds is not None:
-        return by_seeds
     if any(bounds(row) is None for pair in pairs for _, row in pair):
         return Separation("not comparable", mean, "no interval was measured")
     return Separation("not shown", mean, "the 95 % intervals meet", _people(pairs, mean), *_reach(pairs))
@@ -126,17 +139,19 @@ def _known(row: RowRecord | None) -> bool:
     return row is not None and row["value"] is not None and row["evidence"] == "ok"
 
 
-def _in_pairs(store: RunStore | None, a: StoredRun, b: StoredRun, row: RowRecord) -> Separation | None:
-    """What a comparison in pairs shows of this row, None where there is none."""
+def _in_pairs(
+    store: RunStore | None, a: StoredRun, b: StoredRun, row: RowRecord, exposure: str | None
+) -> Separation | None:
+    """What a comparison in pairs shows of this row on people of that exposure, None where there is none."""
     record = None if store is None else paired_record(store, a, b)
     if record is None:
         return None
     key = (row["metric"], row["attribute"], row["attacker"], row["variant"])
     mine = [r for r in record["rows"] if (r["metric"], r["attribute"], r["attacker"], r["variant"]) == key]
-    ranked = sorted(mine, key=lambda r: r["exposure"] != row["exposure"])
-    if not ranked or ranked[0]["value"] is None or ranked[0]["evidence"] != "ok":
+    found = next((r for r in mine if r["exposure"] in (exposure, None)), None)
+    if found is None or found["value"] is None or found["evidence"] != "ok":
         return None
-    pair = pair_as_shown(ranked[0], signed=record.get("audit_version", 0) > 2)
+    pair = pair_as_shown(found, signed=record.get("audit_version", 0) > 2)
     if pair["p_holm"] is None or pair["ci_low"] is None:
         return None
     difference = -float(pair["value"])  # a row is A - B
@@ -148,17 +163,35 @@ def _in_pairs(store: RunStore | None, a: StoredRun, b: StoredRun, row: RowRecord
     return Separation("not shown", difference, how, _of_people(row["n"], half, difference), *ends)
 
 
-def _over_seeds(differences: np.ndarray[Any, np.dtype[np.float64]]) -> Separation:
+def _exposure(run: StoredRun, row: RowRecord) -> str:
+    """What training saw of the tested people's values; "both" where it reads none."""
+    return row["exposure"] or ("not known" if run.config["method"] == EXTERNAL else "both")
+
+
+def _over_seeds(pairs: Sequence[tuple[Measured, Measured]]) -> Separation | None:
+    """None where there is no interval over people, or the differences do not vary."""
     from scipy.special import stdtrit
 
-    k, mean = len(differences), float(differences.mean())
-    half = float(stdtrit(k - 1, 0.975) * differences.std(ddof=1) / math.sqrt(k))
-    how = f"over {k} seeds, on the same people"
-    ends = mean - half, mean + half
-    if abs(mean) > half:
-        return Separation("lower" if mean < 0 else "higher", mean, how, "", *ends)
-    need = k * (half / abs(mean)) ** 2 if abs(mean) >= _LEAST else math.inf
-    return Separation("not shown", mean, how, f"about {rough(need)} seeds" if need <= 100 else "", *ends)
+    ends = [(bounds(a), bounds(b)) for (_, a), (_, b) in pairs]
+    halves = [((x[1] - x[0]) / 2, (y[1] - y[0]) / 2) for x, y in ends if x and y]
+    differences = np.array([_value(b) - _value(a) for a, b in pairs])
+    k, mean, spread = len(pairs), float(differences.mean()), float(differences.std(ddof=1))
+    if len(halves) < k or spread < _NO_SPREAD:
+        return None
+    of_seeds = float(stdtrit(k - 1, 0.975)) * spread / math.sqrt(k)
+    of_people = math.hypot(*np.mean(halves, axis=0))
+    half = math.hypot(of_seeds, of_people)
+    how = f"over {k} seeds and the people tested"
+    ends_of_difference = mean - half, mean + half
+    if abs(mean) > max(half, _LEAST):
+        return Separation("lower" if mean < 0 else "higher", mean, how, "", *ends_of_difference)
+    enough = ""
+    if abs(mean) >= _LEAST and of_seeds > of_people:
+        need = k * (half / abs(mean)) ** 2
+        enough = f"about {rough(need)} seeds" if need <= 100 else ""
+    elif abs(mean) >= _LEAST:
+        enough = _of_people(pairs[0][0][1]["n"], half, mean)
+    return Separation("not shown", mean, how, enough, *ends_of_difference)
 
 
 def _people(matched: Sequence[tuple[Measured, Measured]], difference: float) -> str:
