@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
+from uge_core.errors import ConfigError
 from uge_core.graph.suppression import SUPPRESSED
 from uge_core.runs.names import labels, method_class
 from uge_core.runs.stored_run import StoredRun
@@ -164,18 +165,45 @@ def report_rows(runs: Sequence[StoredRun]) -> tuple[Fold, ...]:
 
 
 def compared(rows: Sequence[Fold], before: str = "", after: str = "") -> tuple[Fold | None, Fold]:
-    """The two that a report sets side by side: those named by a run's id, else an untreated one and the last treated one."""
+    """The two that a report sets side by side: those named by a run's id, else an untreated one and the last treated one.
+
+    Raises:
+        ConfigError: they are of two graphs.
+    """
     by_id = {i: row for row in rows for i in row.ids}
-    treated = [row for row in rows if row.runs[0].config["sensitive"]]
-    now = by_id.get(after) or (treated or list(rows))[-1]
-    like = now.runs[0].dataset["fingerprint"]
-    plain = (
-        row
-        for row in rows
-        if row is not now and row.runs[0].config["method"] == "none" and row.runs[0].dataset["fingerprint"] == like
-    )
-    first = by_id.get(before) or next(plain, None)
+    asked = by_id.get(before)
+    here = [row for row in rows if asked is None or _graph(row) == _graph(asked)]
+    treated = [row for row in here if row.runs[0].config["sensitive"]]
+    now = by_id.get(after) or (treated or here)[-1]
+    like = _graph(now)
+    if asked is not None and _graph(asked) != like:
+        raise ConfigError(
+            f"run {before} is of {asked.runs[0].dataset['name']} with fingerprint {_graph(asked)[:12]}, run {after} of "
+            f"{now.runs[0].dataset['name']} with {like[:12]}; before and after must be of one graph: name two runs of "
+            "the same data, or leave before out"
+        )
+    plain = (row for row in rows if row is not now and row.runs[0].config["method"] == "none" and _graph(row) == like)
+    first = asked or next(plain, None)
     return (None if first is now else first), now
+
+
+def _graph(row: Fold) -> str:
+    """The fingerprint of an embedding's data."""
+    return str(row.runs[0].dataset["fingerprint"])
+
+
+def _unattacked(first: Fold | None, now: Fold) -> Card:
+    """What is told where the data have no attribute of people: that nothing was tried, which is no sign of safety."""
+    (card,) = judged(None, first, now, attributes=[""])
+    return replace(
+        card,
+        finding="too few people",
+        headline="Nothing could be read, for want of an attribute",
+        sentence="The data have no attribute of people that was audited, so no attacker had anything to learn or to read. "
+        "What this embedding gives away is not known; that nothing was read is no sign that it gives nothing away.",
+        cost="",
+        details=(),
+    )
 
 
 def summary(
@@ -206,9 +234,9 @@ def summary(
     # After those that were treated, what leaks comes first.
     cards = tuple(sorted(cards, key=lambda c: (c.attribute != attribute, not c.treated, _ORDER.index(c.finding))))
     cards = tuple(map(_short, cards))
-    lead = cards[0]
+    lead = cards[0] if cards else _unattacked(first, now)
     drawn, lined = (MOST_CARDS, MOST_LINES) if len(cards) <= MOST_CARDS + MOST_LINES else (FEW_CARDS, MANY_LINES)
-    here = [row for row in rows if row.runs[0].dataset["fingerprint"] == now.runs[0].dataset["fingerprint"]]
+    here = [row for row in rows if _graph(row) == _graph(now)]
     marks = tuple(_marks(here, first, now, lead.attribute))
     view = fairness_view(
         store, metric="dp", attribute=lead.attribute, before=(first or now).key, after=now.key if first else None
@@ -384,7 +412,7 @@ def _facts(now: Fold, kept: Mapping[str, Mapping[str, Any]], sheet: Sheet, lead:
     people = lead.now.auc.n if lead.now.auc else None
     links = lead.now.quality.n if lead.now.quality else None
     held = [f"{people:,} people tested by attackers" if people else "", f"{links:,} links ranked" if links else ""]
-    yield "Tested", ", ".join(filter(None, held)) or "not known"
+    yield "Tested", ", ".join(filter(None, held)) or ("not known" if lead.attribute else "no attribute of people")
     yield "Fingerprint", str(data["fingerprint"])
     yield "Left out", _left_out(record)
 
@@ -409,6 +437,8 @@ def _left_out(record: Mapping[str, Any]) -> str:
 
 def _sure(lead: Card, now: Fold) -> Iterator[str]:
     """How sure the findings are."""
+    if not lead.attribute:
+        yield "No attacker was tried, so there is nothing to be sure of."
     tried = attackers_tried(now.runs[0], lead.attribute)
     names = attacker_labels(tried.split(", ")) if tried and "earlier" not in tried else {}
     if tried:
@@ -420,12 +450,13 @@ def _sure(lead: Card, now: Fold) -> Iterator[str]:
 def _untested(now: Fold, cards: Sequence[Card], rows: Sequence[Fold]) -> Iterator[str]:
     config = now.runs[0].config
     names = ", ".join(cut(c.attribute, 16) for c in cards[:6]) + (f" and {len(cards) - 6} more" if cards[6:] else "")
-    yield f"Attributes besides {names}; any other may be readable."
+    yield f"Attributes besides {names}; any other may be readable." if cards else "Any attribute; each may be readable."
     run = now.runs[0]
-    tried = set(attackers_tried(run, cards[0].attribute).split(", "))
+    tried = set(attackers_tried(run, cards[0].attribute).split(", ")) if cards else {""}
     left = [name for name in DEFAULT_ATTACKERS if name not in tried] if tried != {""} else []
     more = f" ({', '.join(left)} among them)" if left else ""
-    yield f"Attackers besides these{more}, or who know more than the embedding and the people they learn from."
+    known = f"Attackers besides these{more}, or who know more than the embedding and the people they learn from."
+    yield known if cards else "Any attacker."
     split = config.get("split_seed")
     seeds = many(len(now.runs), "training seed")
     yield f"Other splits of people and links{'' if split is None else f' than split {split}'}, and seeds besides {seeds}."
@@ -434,7 +465,8 @@ def _untested(now: Fold, cards: Sequence[Card], rows: Sequence[Fold]) -> Iterato
 
 def _never(lead: Card) -> Iterator[str]:
     name = cut(lead.attribute, 24)
-    yield f"That {name} cannot be read. No leak shown means that these attackers, with these people, showed none."
+    none = f"That {name} cannot be read. No leak shown means that these attackers, with these people, showed none."
+    yield none if name else "That nothing can be read of people. No attacker was tried, so none could show anything."
     yield "That the embedding is anonymous. It stays personal data of those in it."
     yield "That decisions made with it are lawful or treat groups alike: these figures are of predicted links alone."
     yield "That it holds after another training or on other data. Within their intervals two figures do not differ."
