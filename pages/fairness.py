@@ -1,5 +1,7 @@
 """Are links predicted alike for all groups, and what does evening them out cost?"""
 
+from typing import Any
+
 import streamlit as st
 
 import uge_core.dashboard as ui
@@ -36,13 +38,17 @@ def one_map(view: ui.GapView, name: str, label: str) -> None:
         )
 
 
+def letter_of(side: Any) -> str:
+    """Run A or run B; where one of them has no such figure, the other keeps its letter."""
+    return "A" if side.run_id == before else "B"
+
+
 def maps(view: ui.GapView) -> None:
     """Up to four groups side by side, where that has room; else one at a time."""
     labels = {
-        "before": f"A: {view.sides[0].label}",
-        "after": f"B: {view.sides[-1].label}",
-        "difference": "B minus A, on the same scale",
+        name: f"{letter_of(side)}: {side.label}" for name, side in zip(("before", "after"), view.sides, strict=False)
     }
+    labels["difference"] = "B minus A, on the same scale"
     shown = {name: labels[name] for name in view.alt}
     with st.container(horizontal=True, key=f"maps-{view.metric}"):
         if len(view.groups) <= 4:
@@ -54,7 +60,7 @@ def maps(view: ui.GapView) -> None:
             list(shown),
             default="after" if "after" in shown else "before",
             required=True,
-            format_func={"before": "A", "after": "B", "difference": "B minus A"}.__getitem__,
+            format_func=lambda name: labels[name].partition(",")[0].partition(":")[0],
             key=f"map_{view.metric}",
             bind="query-params",
             label_visibility="collapsed",
@@ -70,9 +76,12 @@ def draw(view: ui.GapView) -> None:
         st.plotly_chart(
             ui.gap_bars(view, dark=dark), config=ui.CHART_CONFIG, alt=" ".join(view.alt.values()), key=view.metric
         )
-    for letter, side in zip("AB", view.sides, strict=False):
+    for side in view.sides:
         icon = ICONS.get(side.verdict, "question_mark")
-        st.markdown(f":material/{icon}: **{letter}, {side.verdict}.** {plain(side.sentence)}")
+        said = side.sentence.removeprefix("Not enough evidence: ")
+        st.markdown(f":material/{icon}: **{letter_of(side)}, {side.verdict}.** {plain(said)}")
+    for words in view.missing:
+        st.markdown(f":material/question_mark: {plain(words)}")
     if view.change:
         st.markdown(f":material/compare_arrows: {plain(view.change)}")
     if view.others:

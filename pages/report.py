@@ -27,12 +27,17 @@ if not choices.rows:
     st.info("No audited run yet. Train one, or audit an embedding, then come back.", icon=":material/info:")
     st.stop()
 
+key = f"report_rows_{state['frame_data']}"
+# Who chooses another run A or B wants it in the report; who takes it out there afterwards keeps it out.
+if key in state and state.get("report_compared", compared) != compared:
+    state[key] = [*state[key], *(row for row in choices.asked if row not in state[key])]
+state["report_compared"] = compared
 rows = st.multiselect(
     "Embeddings",
     list(choices.rows),
     default=list(choices.first),
     format_func=lambda r: ui.visible(choices.rows[r]),
-    key=f"report_rows_{state['frame_data']}",
+    key=key,
     persist_state="session",
     help="Each with all its seeds, a row in the report. Run A is what came before, run B what the report is about.",
 )
@@ -126,15 +131,15 @@ if ui.naming(store, scenarios) and not st.checkbox(
 ):
     st.caption("The scenarios are left out until this is ticked.")
     scenarios = []
-before, after = (run if run in runs else "" for run in compared)
 try:
+    sides = ui.report_sides(store, runs, compared)
     made = ui.contents(
         runs,
         sheet=ui.Sheet(**typed),
         scenarios=scenarios,
         store=store,
-        before=before or "",
-        after=after or "",
+        before=sides.before,
+        after=sides.after,
         attribute=state["frame_attribute"] or "",
         policy=("rules", rules) if rules.strip() else None,
         sections=sections,
@@ -142,6 +147,7 @@ try:
 except ui.UgeError as error:
     st.error(ui.plain_text(str(error)), icon=":material/error:")
     st.stop()
+st.write(ui.plain_text(sides.words))
 row = st.container(horizontal=True)
 for name, (label, file, mime, words) in KINDS.items():
     missing = name == "pdf" and ui.browser() is None

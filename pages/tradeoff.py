@@ -102,10 +102,12 @@ def gap(metric: str, attribute: str, before: str, after: str, stamp: str, dark: 
     cells = ui.fairness_view(store, metric=metric, attribute=attribute, before=before, after=after)
     if cells is None or cells.layout == "table":
         return None
+    side = next((s for s in cells.sides if s.run_id == after), None)
+    if side is None:  # the other run's figure is not this one's
+        return f"**{plain(cells.title)}.** {plain(' '.join(cells.missing))}", "", ""
     if cells.layout == "none":
-        return f"**{plain(cells.title)}.** {plain(cells.sides[-1].sentence)}", "", ""
-    which = "after" if len(cells.sides) > 1 else "before"
-    side = cells.sides[-1]
+        return f"**{plain(cells.title)}.** {plain(side.sentence)}", "", ""
+    which = "after" if side is not cells.sides[0] else "before"
     drawn = ui.gap_light(cells, which, dark=dark)
     return f"**{plain(side.label)}.** {plain(side.sentence)}", drawn, plain(cells.caption)
 

@@ -122,6 +122,9 @@ def test_runs_without_an_attribute_are_no_fault(app: AppTest, tmp_path: Path, mo
     for page in ("leakage.py", "fairness.py", "tradeoff.py", "projection.py", "whatif.py"):
         opened(app, page)
         assert len(app.info) == 1 and not app.get("plotly_chart")
+    opened(app, "report.py")
+    app.toggle[0].set_value(True).run()
+    assert not app.exception and not app.error and len(app.get("download_button")) == 5
 
 
 def test_a_store_that_cannot_be_read_is_a_sentence(

@@ -112,3 +112,28 @@ def test_nothing_is_clipped(
             )
             == 0
         )
+
+
+def test_another_run_b_comes_into_the_choice_and_what_the_report_is_about_is_said(page: AppTest) -> None:
+    """Whichever embeddings were chosen before, as of more than a report begins with."""
+
+    def about() -> str:
+        (words,) = [m.value for m in page.markdown if m.value.startswith("The report is about")]
+        return str(words)
+
+    (key,) = [m.key for m in page.multiselect if m.key and m.key.startswith("report_rows")]
+    first, last, *others = page.multiselect(key=key).value
+    assert "The report is about run B, " in about() and "compared with run A, " in about()
+    # Who takes run B out keeps it out, and reads what the report is about then.
+    asked = [page.session_state[f"frame_{side}"] for side in ("before", "after")]
+    rows = report_choices(uge.RunStore(), asked)
+    kept = [row for row in (first, last, *others) if row not in rows.asked]
+    page.multiselect(key=key).set_value(kept[:2]).run()
+    assert page.multiselect(key=key).value == kept[:2] and not page.exception
+    assert "run B is not among the embeddings chosen above" in about() and "run B, " not in about()
+    # Who chooses another one has it in the report.
+    page.query_params["after"] = kept[3]
+    page.run()
+    assert not page.exception and page.session_state["frame_after"] == kept[3]
+    assert set(page.multiselect(key=key).value) == {*kept[:2], kept[3], rows.asked[0]}
+    assert "The report is about run B, " in about() and "compared with run A, " in about()

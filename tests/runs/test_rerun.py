@@ -155,3 +155,20 @@ def test_embeddings_from_elsewhere_are_not_trained(reported, town, tmp_path):
     first["config"] = first["config"] | {"method": "external"}
     found = list(rerun([seal(first)], uge.load(town), uge.RunStore(tmp_path / "again")))
     assert exit_code(found) == 3 and "not trained here" in found[0].remarks[0]
+
+
+def test_a_cell_that_one_of_the_two_has_not_is_told_as_a_row_is(reported):
+    folder, _ = reported
+    first = records(folder)[0]
+    at, row = next((i, r) for i, r in enumerate(first["rows"]) if any(not c["withheld"] for c in r["cells"]))
+    cells = row["cells"]
+    gone = next(c for c in cells if not c["withheld"])
+    less = {**first, "rows": [*first["rows"]]}
+    less["rows"][at] = {**row, "cells": [c for c in cells if c is not gone]}
+    for old, new, said, sides in (
+        (less, first, "not in the report", (None, gone["value"])),
+        (first, less, "not measured now", (gone["value"], None)),
+    ):
+        (told,) = [j for j in compare(old, new) if j.verdict != "equal"]
+        assert (told.verdict, told.why, (told.said, told.anew)) == ("no evidence", said, sides)
+        assert gone["a"] in told.about and row["metric"] in told.about

@@ -160,6 +160,7 @@ if TYPE_CHECKING:
     from uge_core.views.report import browser as browser
     from uge_core.views.report import contents as contents
     from uge_core.views.report.choices import report_choices as report_choices
+    from uge_core.views.report.choices import report_sides as report_sides
     from uge_core.views.report.scenarios import naming as naming
     from uge_core.views.tradeoff import QUALITIES as QUALITIES
     from uge_core.views.tradeoff import TRADEOFF_METRICS as TRADEOFF_METRICS

@@ -255,19 +255,25 @@ def compare(report: Mapping[str, Any], anew: Mapping[str, Any]) -> Iterator[Judg
         yield _judged(words, row, other, otherwise)
         cells = {(c["a"], c["b"]): c for c in other.get("cells") or ()}
         for cell in row.get("cells") or ():
-            beside = cells.get((cell["a"], cell["b"]))
-            name = cell["a"] if cell["b"] is None else f"{cell['a']}-{cell['b']}"
-            if beside is None:
-                if not cell.get("withheld"):
-                    yield Judged(
-                        f"{words}, {name}", "no evidence", cell["value"], None, None, None, None, "not measured now"
-                    )
-                continue
-            yield _judged(f"{words}, {name}", cell, beside, otherwise, area=row["metric"] == "auc")
+            beside = cells.pop((cell["a"], cell["b"]), None)
+            if beside is not None:
+                yield _judged(f"{words}, {_name(cell)}", cell, beside, otherwise, area=row["metric"] == "auc")
+            elif not cell.get("withheld"):
+                about, verdict = f"{words}, {_name(cell)}", "not compared" if otherwise else "no evidence"
+                yield Judged(about, verdict, cell["value"], None, None, None, None, otherwise or "not measured now")
+        for cell in cells.values():
+            if not cell.get("withheld"):
+                about, verdict = f"{words}, {_name(cell)}", "not compared" if otherwise else "no evidence"
+                why = otherwise or "not in the report"
+                yield Judged(about, verdict, None, None, None, cell["value"], cell["n"], why)
     for row in now.values():
         if not any(c.kind == "added" and c.fits(row) for c in changes):
             words = ", ".join(str(row[k]) for k in _KEY if row.get(k) is not None)
             yield Judged(words, "no evidence", None, None, None, row["value"], row["n"], "not in the report")
+
+
+def _name(cell: Mapping[str, Any]) -> str:
+    return str(cell["a"]) if cell["b"] is None else f"{cell['a']}-{cell['b']}"
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -27,7 +27,8 @@ class Finding:
     """What one of the checks found.
 
     Attributes:
-        what: sha256, shape, policy, version or audit; of a report's file, also content, record, scenario or figures.
+        what: sha256, shape, policy, version or audit; of a report's file, also content, record, scenario, command,
+            note or figures.
         code: EQUAL, DIFFERS or NOT_RECOMPUTED.
         text: the same in words.
         about: the run or scenario that it is about, where a file holds several.

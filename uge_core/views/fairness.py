@@ -94,6 +94,7 @@ class GapView:
         others: the gaps in each other form that the audits have, a sentence each.
         alt: the drawing in words, by "before", "after" and "difference".
         remarks: what to know about single cells.
+        missing: which run has no such figure, and why.
         unfit: which runs are not usable, and why, so that how alike their groups look is no success.
     """
 
@@ -114,6 +115,7 @@ class GapView:
     others: tuple[str, ...]
     alt: Mapping[str, str]
     remarks: tuple[str, ...]
+    missing: tuple[str, ...]
     unfit: tuple[str, ...]
 
     def csv(self) -> str:
@@ -195,10 +197,10 @@ def fairness_view(
         tuple(_other_forms(metric, attribute, form, {names[r.id]: rows for r, rows in zip(runs, whole, strict=True)})),
         _alt(metric, attribute, form, table, sides),
         (
-            *missing,
             *(f"{name}: {v.remark}." for name, v in verdicts.items() if form == "raw" and v.remark),
             *_remarks(table, measured, names, groups, ranked, _unit(metric, form)),
         ),
+        missing,
         unfit,
     )
 
@@ -293,6 +295,7 @@ def _unmeasured(
         "",
         (),
         {},
+        (),
         remarks,
         unfit,
     )

@@ -38,7 +38,7 @@ from uge_core.views.points import ENOUGH_SEEDS
 from uge_core.views.rows import as_shown, attackers_tried, bounds, order, pair_as_shown
 from uge_core.views.words import interval, rough
 
-_LARGEST = 1e7  # people: beyond, a difference is none that anybody will show
+_TIMES = 100  # as many people: beyond, a difference is none that anybody will show
 _LEAST = 0.01
 _NO_SPREAD = 1e-9
 
@@ -205,7 +205,7 @@ def _of_people(n: int | None, half: float, difference: float) -> str:
     if n is None or abs(difference) < _LEAST:
         return ""
     need = n * (half / abs(difference)) ** 2
-    return f"about {rough(need)} in place of {n:,}" if n < need <= _LARGEST else ""
+    return f"about {rough(need)} in place of {n:,}" if n < need <= _TIMES * n else ""
 
 
 def difference_words(found: Separation, unit: str, what: Mapping[str, str] | None = None) -> str:

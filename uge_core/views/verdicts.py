@@ -8,8 +8,8 @@ For an embedding, and where there is one another "before" it:
   default did not try, or it could not be told whether the embedding is usable. The headline says which.
 - **reduced**: the attacker's AUC is lower than before by a test (`views.separation`), on people hidden from training. It
   *still leaks* as long as the next holds.
-- **leaks**: the lower bound of the AUC of the strongest attacker is above 0.5 + margin, 0.05 unless it is said otherwise:
-  that of the mean, or of any seed, as one of them is handed out.
+- **leaks**: the lower bound of the AUC of the strongest attacker is above 0.5 + margin, 0.05 unless it is said otherwise,
+  and above what random embeddings give: that of the mean, or of any seed, as one of them is handed out.
 - **not shown**: none of these.
 
 People hidden from training are those whose values it did not see; of an embedding from elsewhere nobody here knows. Where
@@ -21,6 +21,7 @@ over seeds and the mean of the ends over people, to the higher of the two.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,6 +58,7 @@ VERDICT_ICONS: Mapping[Finding, str] = {
 }
 """Of Material Symbols."""
 _MOST_POLICIES = 10
+_UNTESTED = re.compile(r"AUC over \d+ of \d+ tested values; too few nodes: [^;]+")
 _POLICY_ORDER = ("fail", "not enough evidence", "pass")
 
 
@@ -73,6 +75,7 @@ class Side:
         leaking: the lower bound of the mean, or of the seed that gives most away, None without intervals.
         people_wide: the mean width of the seeds' intervals over people, None without.
         lacking: what the evidence lacks where it shows no leak: "attackers", "usability", or "".
+        notes: the remarks of the attackers' rows.
         quality: NDCG@10 of the same member, by the metric that both sides have; None without.
         usable: whether it says anything about links.
     """
@@ -85,6 +88,7 @@ class Side:
     leaking: float | None
     people_wide: float | None
     lacking: str
+    notes: tuple[str, ...]
     quality: Reading | None
     usable: Verdict
 
@@ -273,6 +277,7 @@ def _side(fold: Fold, attribute: str, rows: Sequence[Measured], ranked: Sequence
         max(lows) if lows and auc and auc.low is not None else None,
         sum(e[1] - e[0] for e in ends) / len(ends) if ends else None,
         _lacking(fold, rows),
+        tuple(row["note"] or "" for _, row in rows),
         over_people_and_seeds([row for _, row in ranked]),
         fold.verdict,
     )
@@ -325,7 +330,7 @@ def _finding(now: Side, leak: Separation | None, margin: float) -> tuple[Finding
     auc = now.auc
     if auc is None or auc.low is None or auc.high is None or now.leaking is None:
         return "too few people", False
-    leaks = now.leaking > 0.5 + margin
+    leaks = now.leaking > max(0.5 + margin, auc.random or 0.0)
     if not leaks and (auc.high - auc.low > WIDEST or now.lacking):
         return "too few people", False
     if now.hidden and leak is not None and leak.state == "lower":
@@ -362,7 +367,7 @@ def _sentence(
     if finding == "not usable":
         return f"{_capital(now.usable.why)}. What such an embedding does not give away is no success."
     if now.auc is None:
-        return "Nobody could be attacked: too few people have a value."
+        return "The attackers could not be tested: too few people have a value, or too few of each value."
     said = (
         f"Of two people with different values of {attribute}, the strongest attacker picks the right one "
         f"{100 * now.auc.value:.1f} % of the time; a coin gets 50 %."
@@ -379,6 +384,10 @@ def _cost(before: Side | None, now: Side, leak: Separation | None, quality: Sepa
     change = _CHANGES[quality.state]
     if quality.state == "not shown" and quality.low is not None and quality.low < 0:
         change += f"; a loss of up to {-quality.low:.3f} is not ruled out"
+    degree = now.quality.degree
+    if degree is not None and now.quality.value <= degree:
+        who = "neither ranks" if before.quality.value <= degree else "it does not rank"
+        change += f"; {who} better than the training degree alone ({degree:.3f})"
     text = f"Link quality ({metric}) {before.quality.value:.3f} before, {now.quality.value:.3f} after: {change}."
     if leak is not None and leak.state in ("not shown", "higher") and quality.state == "lower":
         read = "more is read" if leak.state == "higher" else "no less is shown to be read"
@@ -404,6 +413,9 @@ def _details(
         over = "the people tested and the seeds" if now.auc.seeds > 1 else "the people tested, for one training seed"
         n = "" if now.auc.n is None else f"n = {now.auc.n:,}; "
         yield f"{n}95 % intervals are over {over}."
+    if now.auc is not None and now.auc.random is not None:
+        yield f"The same attackers get {now.auc.random:.3f} from random embeddings."
+    yield from dict.fromkeys(f"{part}." for note in now.notes for part in _UNTESTED.findall(note))
     if now.method == EXTERNAL:
         yield "It came from elsewhere: nobody here knows whose values its training saw, so that less of a leak is no success."
     elif now.auc is not None and not now.hidden:

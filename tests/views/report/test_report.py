@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from uge_core.errors import ConfigError, RunNotFound
 from uge_core.files import quoted
 from uge_core.graph.suppression import FEWEST, SUPPRESSED_LEGEND
 from uge_core.views.report import pieces, printed
+from uge_core.views.report.origin import public_name
 from uge_core.views.report.pdf import browser
 from uge_core.views.report.summary import report_rows
 from uge_core.views.report.table import rows_csv
@@ -675,6 +677,54 @@ def test_the_date_of_a_threshold_is_typed_at_the_command_line(store, tmp_path):
     assert uge_command(["verify", str(path), "--quick", "--store", str(store.root)]) == 0
 
 
+def test_data_without_an_attribute_make_a_report_that_says_so(tmp_path):
+    people = [f"p{i}" for i in range(30)]
+    (tmp_path / "data").mkdir()
+    edges = [f"{p},{people[(i + step) % 30]}" for i, p in enumerate(people) for step in (1, 2)]
+    (tmp_path / "data" / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")
+    (tmp_path / "data" / "nodes.csv").write_text("\n".join(["id", *people]) + "\n")
+    store = uge.RunStore(tmp_path / "store")
+    run = uge.train(uge.load(tmp_path / "data"), epochs=2, device="cpu", store=store)
+    made = ui.contents([run.id], store=store)
+    for text in (shown(made), made["card"]().decode()):
+        assert "Nothing could be read, for want of an attribute." in text
+        assert "What this embedding gives away is not known" in text and "No leak shown" not in text
+    for path in uge.report([run.id], tmp_path / "made", formats=["html", "csv", "json"], store=store):
+        assert uge_command(["verify", str(path), "--quick", "--store", str(store.root)]) == 0
+
+
+@pytest.fixture(scope="module")
+def two_graphs(seeded, plain_town, tmp_path_factory):
+    """A store with runs of two graphs, and the ids of the runs of each."""
+    root = tmp_path_factory.mktemp("two") / "store"
+    store = uge.RunStore(shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock")))
+    here = audited(store)
+    graph = uge.load(plain_town)
+    uge.sweep(graph, sensitive="city", methods=["none", "uge-w"], store=store, epochs=2, device="cpu")
+    return store, here, [i for i in audited(store) if i not in here]
+
+
+def test_before_and_after_of_two_graphs_are_refused(two_graphs, tmp_path, capsys):
+    store, here, there = two_graphs
+    for before, after in ((here[0], there[0]), (there[0], here[0])):
+        with pytest.raises(ConfigError, match="before and after must be of one graph"):
+            ui.contents([*here, *there], store=store, before=before, after=after)
+    words = ["report", here[0], there[0], "--before", here[0], "--after", there[0]]
+    assert uge_command([*words, "--out", str(tmp_path / "r.html"), "--store", str(store.root)]) == 2
+    assert "before and after must be of one graph" in capsys.readouterr().err
+
+
+def test_runs_of_another_graph_stay_in_the_appendix(two_graphs):
+    store, here, there = two_graphs
+    for mine, others in ((here, there), (there, here)):
+        for asked in ("before", "after"):
+            html = shown(ui.contents([*here, *there], store=store, **{asked: mine[0]}))
+            first, _, appendix = html.partition('<section class="appendix">')
+            assert all(i in appendix for i in (*mine, *others))
+            marks = re.search(r'<table class="marks">.*?</table>', first, re.DOTALL)[0]
+            assert marks.count("<tr><td>") == len(report_rows([store.load(i) for i in mine]))
+
+
 # Model card.
 
 
@@ -739,3 +789,64 @@ def test_a_note_is_printed_as_it_was_when_the_report_was_made(store, tmp_path):
     assert {f.what: f.code for f in found}["figures"] == 0
     (other,) = uge.report([run.id], tmp_path / "s.html", store=store)
     assert "chosen by the board" not in other.read_text()
+
+
+HOSTILE = ("`<img src=x onerror=1>`", "two\nlines | # <b>", "**x** [y](http://e.example) &lt;b&gt; $z$", "``<i>` \\")
+
+
+def unescaped(line):
+    """What of a line of Markdown is neither escaped nor code."""
+    left = re.sub(r"\\[!-/:-@\[-`{-~]|(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", line)
+    return re.sub(r"\bhttps?\u2060", "", left)
+
+
+def test_names_in_a_model_card_are_no_formatting(town, tmp_path):
+    lines = list(csv.reader(io.StringIO((town / "nodes.csv").read_text())))
+    data = tmp_path / "data"
+    data.mkdir()
+    shutil.copy(town / "edges.csv", data)
+    names = HOSTILE[: len(lines[0]) - 1]
+    with (data / "nodes.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", *names], *lines[1:]])
+    store = uge.RunStore(tmp_path / "store")
+    graph = uge.load(data)
+    names = [a.name for a in graph.attributes]
+    assert len(names) == 3
+    runs = uge.sweep(
+        graph,
+        sensitive=names[:1],
+        methods=["none", "uge-w"],
+        store=store,
+        epochs=2,
+        device="cpu",
+        source={"spec": "sample:town", "attributes": names},
+    )
+    sheet = ui.Sheet(purpose="\n".join(HOSTILE), source=HOSTILE[3], licence=HOSTILE[1])
+    card = ui.contents([r.id for r in runs], sheet=sheet, store=store, after=runs[-1].id)["card"]().decode()
+    table = [line for line in card.splitlines() if line.startswith("|")]
+    assert len(table) == 2 + len(names)
+    for line in card.splitlines():
+        left = unescaped(line)
+        assert not re.search(r"[<>`$~\[\]*_]|&\w+;|\w@\w+\.|https?:", left), line
+        if line.startswith("|"):
+            assert left.count("|") == table[0].count("|"), line
+        elif line.startswith("#"):
+            assert re.match(r"# Model card: |## (?:Intended use|Data|Method|What|Limits|Hashes)", line), line
+    # The config is the config still.
+    (config,) = [line for line in card.splitlines() if line.startswith("- Config: ")]
+    assert json.loads(config.removeprefix("- Config: ").strip("` ")) == store.load(runs[-1].id).config
+
+
+@pytest.mark.parametrize("column", ["a;b c", "$(id)", "it's", "x > y", "x\ny", "a\u202eb", "year"])
+def test_a_columns_name_is_one_word_of_the_command(store, column):
+    """Read as a shell reads it; no shell is given it, which would do what a name says where it is not quoted."""
+    run = store.load(audited(store)[0])
+    source = {"spec": "sample:town", "attributes": ["city", column]}
+    name = public_name(replace(run, dataset={**run.dataset, "source": source}))
+    assert name.isprintable()
+    if column.isprintable():
+        words = shlex.shlex(name, posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        assert list(words) == ["sample:town", "--attributes", f"city,{column}"]
+    else:
+        assert re.fullmatch(r"sample:town --attributes \$'[^']*'", name)

@@ -84,7 +84,7 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
             col=1,
         )
         figure.update_yaxes(range=[len(mine) - 0.5, -0.8], row=at, col=1)
-    figure.update_xaxes(range=[low, high], zeroline=False, tickformat=".2~f")
+    figure.update_xaxes(range=[low, high], zeroline=False, tickformat=".2~f" if high - low > 0.05 else ".4~f")
     figure.update_xaxes(title_text=_axis_title(view), row=len(attributes), col=1)
     figure.update_yaxes(showgrid=False, showticklabels=False, zeroline=False)
     figure.update_annotations(x=0, xanchor="left", font={"size": 15, "color": color})
@@ -93,7 +93,7 @@ def leakage_figure(view: LeakageView, *, dark: bool = False) -> go.Figure:
         dark,
         height=height,
         margin={"t": 64, "r": 14, "l": 14, "b": 10},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "top", "x": 1, "xanchor": "right", "yref": "container"},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "top", "x": 0, "xanchor": "left", "yref": "container"},
         uirevision="leakage",
     )
     return figure
@@ -139,7 +139,7 @@ def leakage_grid(view: LeakageView, *, dark: bool = False) -> go.Figure:
         dark,
         height=130 + 28 * len(names),
         margin={"t": 64, "r": 14, "l": 14, "b": 10},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "top", "x": 1, "xanchor": "right", "yref": "container"},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "top", "x": 0, "xanchor": "left", "yref": "container"},
         uirevision="leakage grid",
     )
     return figure

@@ -145,17 +145,18 @@ def figure(reading: Reading | None) -> Figure:
 
 
 def figure_tables(rows: Sequence[Fold]) -> Iterator[FigureTable]:
-    """A table for each attribute, a row for each embedding."""
-    for attribute in all_attributes(rows):
+    """A table for each attribute, a row for each embedding; without an attribute one of link quality."""
+    for attribute in all_attributes(rows) or [""]:
+        columns = _COLUMNS if attribute else ("ndcg_at_10",)
         lines = []
         for row in rows:
-            found = [_reading(row, attribute, metric) for metric in _COLUMNS]
+            found = [_reading(row, attribute, metric) for metric in columns]
             if any(found):
                 unfit = " (not usable)" if verdict(row).state == "not usable" else ""
                 lines.append((row.label + unfit, tuple(figure(r) for r in found)))
-        heads = tuple((_HEADS.get(m, METRICS[m].short), f"{METRICS[m].direction} is better") for m in _COLUMNS)
+        heads = tuple((_HEADS.get(m, METRICS[m].short), f"{METRICS[m].direction} is better") for m in columns)
         if lines:
-            yield FigureTable.of(attribute, heads, lines)
+            yield FigureTable.of(attribute or "link quality", heads, lines)
 
 
 _HEADS = {"auc": "AUC", "dp": "DP gap, calibrated", "eo": "EO gap, calibrated", "ndcg_at_10_matched": "matched NDCG@10"}

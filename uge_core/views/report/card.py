@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from uge_core.errors import ConfigError
+from uge_core.errors import ConfigError, escaped
 from uge_core.runs.names import config_words
 from uge_core.views.points import Fold
 from uge_core.views.report import appendix, summary
@@ -34,7 +35,7 @@ def model_card(
         data: how the data are named in commands where everybody has them.
 
     Raises:
-        ConfigError: the run is not audited.
+        ConfigError: the run is not audited, or what it is compared with is of another graph.
     """
     rows = summary.report_rows(runs)
     first, now = summary.compared(rows, before, run_id)
@@ -52,34 +53,34 @@ def model_card(
 def _lines(
     run: StoredRun, record: Mapping[str, Any], first: Fold | None, now: Fold, told: summary.Summary, sheet: Sheet
 ) -> Iterator[str]:
-    yield f"# Model card: {plain_text(now.label)}, run {run.id}"
+    yield f"# Model card: {_plain(now.label)}, run {run.id}"
     yield ""
     whose = "Its data are made up: nobody in it is real." if told.made_up else "It is personal data of those in it."
     yield f"An embedding of people: a vector of numbers for each. {whose}"
     yield ""
     yield "## Intended use"
     yield ""
-    yield plain_text(" ".join(sheet.purpose.split())) or "Not said. Whoever passes this embedding on fills it in."
+    yield _plain(sheet.purpose) or "Not said. Whoever passes this embedding on fills it in."
     yield ""
     yield "Not for: decisions about a person, or any use that its audit does not cover (see Limits)."
     yield ""
     yield "## Data"
     yield ""
     for name, text in told.facts:
-        yield f"- {name}: {plain_text(text)}"
+        yield f"- {name}: {_plain(text)}"
     yield ""
     yield "## Method"
     yield ""
     config = record["config"]
     treated = ", ".join(config["sensitive"]) or "no attribute"
     lam = "" if config["lambda"] is None else f", λ {config['lambda']:g}"
-    yield f"- Method: {plain_text(method_name(config['method']))} (`{config['method']}`){lam}; treats {plain_text(treated)}"
+    yield f"- Method: {_plain(method_name(config['method']))} ({_code(config['method'])}){lam}; treats {_plain(treated)}"
     for text in method_words([now]):
-        yield f"- {plain_text(text)}"
-    yield f"- Settings: {plain_text(config_words(config, 'backbone', 'dim', 'epochs', 'split'))}"
+        yield f"- {_plain(text)}"
+    yield f"- Settings: {_plain(config_words(config, 'backbone', 'dim', 'epochs', 'split'))}"
     seeds = ", ".join(str(r.config.get("seed")) for r in now.runs)
     yield f"- Seed: {config.get('seed')}; {'measured over seeds ' + seeds if len(now.runs) > 1 else 'no other seed was measured'}"
-    yield f"- Config: `{json.dumps(config, sort_keys=True, ensure_ascii=True)}`"
+    yield f"- Config: {_code(json.dumps(config, sort_keys=True, ensure_ascii=True))}"
     yield ""
     yield "## What it gives away"
     yield ""
@@ -88,13 +89,17 @@ def _lines(
         "coin, lower is better."
     )
     yield ""
-    yield "| attribute | verdict | this run, AUC | 95 % interval | n | over seeds | 95 % interval |" + (
-        " before, AUC | 95 % interval |" if first else ""
-    )
-    yield "|---|---|---|---|---|---|---|" + ("---|---|" if first else "")
+    cards = judged(None, first, now)
+    if cards:
+        yield "| attribute | verdict | this run, AUC | 95 % interval | n | over seeds | 95 % interval |" + (
+            " before, AUC | 95 % interval |" if first else ""
+        )
+        yield "|---|---|---|---|---|---|---|" + ("---|---|" if first else "")
+    else:
+        yield f"{_plain(told.lead.headline)}. {_plain(told.lead.sentence)}"
     alone = {c.attribute: c.now for c in judged(None, None, Fold(run.id, (run,)))}
-    for card in judged(None, first, now):
-        cells = [plain_text(card.attribute), told.told[card.attribute].badge]
+    for card in cards:
+        cells = [_plain(card.attribute), told.told[card.attribute].badge]
         sides = [alone.get(card.attribute), card.now, *([card.before] if first else [])]
         for i, side in enumerate(sides):
             auc = side.auc if side else None
@@ -103,41 +108,56 @@ def _lines(
         yield "| " + " | ".join(cells) + " |"
     yield ""
     for text in told.sure:
-        yield f"- {text}"
+        yield f"- {_plain(text)}"
     yield ""
     yield "## What that cost"
     yield ""
-    for card in judged(None, first, now):
+    if not cards:
+        yield "Not told: without an attribute there is nothing that link quality was given up for."
+    for card in cards:
         if cost := told.told[card.attribute].cost:
-            yield f"- {plain_text(card.attribute)}: {cost}"
+            yield f"- {_plain(card.attribute)}: {cost}"
         elif card.now.quality:
             shown = appendix.figure(card.now.quality)
-            yield f"- {plain_text(card.attribute)}: link quality {shown.value} ({shown.interval}), {shown.n}, {shown.floor}"
+            yield f"- {_plain(card.attribute)}: link quality {shown.value} ({shown.interval}), {shown.n}, {shown.floor}"
     yield ""
     yield "## Limits"
     yield ""
     yield "Not tested:"
     yield ""
     for text in told.untested:
-        yield f"- {plain_text(text)}"
+        yield f"- {_plain(text)}"
     yield ""
     yield "It must not be concluded:"
     yield ""
     for text in told.never:
-        yield f"- {plain_text(text)}"
+        yield f"- {_plain(text)}"
     yield ""
     yield "## Hashes"
     yield ""
     yield f"- SHA-256 of `embedding.npy`, the stored vectors: `{run.sums.get('embedding.npy', 'not kept')}`"
     yield f"- SHA-256 of the audit's record: `{record['sha256']}`"
     yield f"- SHA-256 of the config: `{_sha256_of_config(config)}`"
-    yield f"- Fingerprint of the data: `{record['dataset']['fingerprint']}`"
+    yield f"- Fingerprint of the data: {_code(record['dataset']['fingerprint'])}"
     yield f"- Version {record.get('audit_version', 1)} of the audit"
     yield ""
-    yield f"`{told.commands[0][0]}` trains and audits it again, with the JSON of its report or of `uge audit`."
+    yield f"{_code(told.commands[0][0])} trains and audits it again, with the JSON of its report or of `uge audit`."
 
 
 def _sha256_of_config(config: object) -> str:
     from uge_core.views.report.recipe import sha256
 
     return sha256(config)
+
+
+def _plain(text: str) -> str:
+    """A text in one line that is no formatting, as a name with a line's end would break a table or a list."""
+    return plain_text(escaped(" ".join(text.split()))).replace("&", "\\&")
+
+
+def _code(text: str) -> str:
+    """A text as code, between more backticks than follow one another in it."""
+    line = escaped(text)
+    longest = max(map(len, re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {line} {fence}" if longest else f"{fence}{line}{fence}"

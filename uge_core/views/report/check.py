@@ -16,11 +16,13 @@ from typing import Any
 from uge_core.audit import record
 from uge_core.errors import ConfigError, GraphError, RecordError, RunNotFound, StoreError
 from uge_core.graph.graph import AttributedGraph
+from uge_core.runs.notes import notes_of
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
 from uge_core.runs.verify import DIFFERS, EQUAL, NOT_RECOMPUTED, Finding, verify
 from uge_core.views import report as reports
 from uge_core.views.report import pieces, printed, recipe, table
+from uge_core.views.report.origin import public_name
 from uge_core.views.report.recipe import Recipe
 from uge_core.views.report.scenarios import scenario_digest, scenario_records
 
@@ -233,6 +235,9 @@ def _measured(card: Recipe, store: RunStore, load: Load, measure: bool) -> Itera
 
 def _figures(card: Recipe, store: RunStore, name: str, compare: Callable[[bytes], str | None]) -> Iterator[Finding]:
     """The report made anew from the store and compared."""
+    yield from _command(card, store)
+    if name == "html":  # a table prints no note
+        yield from _notes(card, store)
     try:
         now = {i: str((store.load(i).audit or {}).get("sha256")) for i in card.runs}
         if other := recipe.differing(card.runs, now):
@@ -275,3 +280,43 @@ def _figures(card: Recipe, store: RunStore, name: str, compare: Callable[[bytes]
         yield Finding("figures", NOT_RECOMPUTED, text, _ALL)
     else:
         yield Finding("figures", DIFFERS, differing, _ALL)
+
+
+def _command(card: Recipe, store: RunStore) -> Iterator[Finding]:
+    """How the data are named in the command that a reader may run: as a run says, or by who changed the report."""
+    said, allowed = card.chosen.get("data", ""), {}
+    for run_id, sha in card.runs.items():
+        try:
+            run = store.load(run_id)
+            if (run.audit or {}).get("sha256") == sha:
+                allowed[public_name(run)] = run_id
+        except _GONE:
+            continue
+    if allowed and said not in allowed:
+        names = " or ".join(repr(name) if name else "nothing" for name in allowed)
+        text = f"uge rerun's --data is {said[:200]!r} in the report, its runs say {names}; do not run that command"
+        yield Finding("command", DIFFERS, text, _ALL)
+
+
+def _notes(card: Recipe, store: RunStore) -> Iterator[Finding]:
+    """Notes that are not what the store holds: a report prints those of its day, and who changes one can seal it anew."""
+    try:
+        now = notes_of(store, card.runs)
+        there = [run_id for run_id in card.runs if store.find(run_id)]
+    except _GONE as error:
+        yield Finding("note", NOT_RECOMPUTED, f"not compared: {error}", _ALL)
+        return
+    for run_id in there:
+        said, held = card.notes.get(run_id), now.get(run_id)
+        if held is not None:
+            held = held.encode("utf-8", "backslashreplace").decode()  # as reports hold it
+        if said != held:
+            what = (
+                f"the report prints a note on run {run_id}, the store holds none now"
+                if held is None
+                else f"the report prints no note on run {run_id}, the store holds one now"
+                if said is None
+                else f"the note of run {run_id} is not what the store holds now"
+            )
+            text = f"{what}: it may have been changed since, or in the report"
+            yield Finding("note", NOT_RECOMPUTED, text, f"run {run_id}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from uge_core.datasets import locate
 from uge_core.datasets.card import read_card
-from uge_core.errors import UgeError
+from uge_core.errors import UgeError, shell_word
 from uge_core.runs.stored_run import StoredRun
 
 if TYPE_CHECKING:
@@ -37,10 +37,11 @@ def origin(run: StoredRun, store: RunStore) -> dict[str, str]:
 
 
 def public_name(run: StoredRun) -> str:
-    """How everybody names the run's data in a command, "" where only this machine has them."""
+    """How everybody names the run's data in a command for a shell, "" where only this machine has them."""
     source = run.dataset.get("source") or {}
     spec = str(source.get("spec") or "")
     if not spec.startswith(_PUBLIC) or source.get("scenario"):
         return ""
     columns = source.get("attributes")
-    return f"{spec} --attributes {','.join(columns)}" if columns else spec
+    attributes = f" --attributes {shell_word(','.join(columns))}" if columns else ""
+    return f"{shell_word(spec)}{attributes}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
+from uge_core.errors import ConfigError
 from uge_core.graph.suppression import SUPPRESSED
 from uge_core.runs.names import labels, method_class
 from uge_core.runs.stored_run import StoredRun
@@ -194,18 +195,45 @@ def report_rows(runs: Sequence[StoredRun]) -> tuple[Fold, ...]:
 
 
 def compared(rows: Sequence[Fold], before: str = "", after: str = "") -> tuple[Fold | None, Fold]:
-    """The two that a report sets side by side: those named by a run's id, else an untreated one and the last treated one."""
+    """The two that a report sets side by side: those named by a run's id, else an untreated one and the last treated one.
+
+    Raises:
+        ConfigError: they are of two graphs.
+    """
     by_id = {i: row for row in rows for i in row.ids}
-    treated = [row for row in rows if row.runs[0].config["sensitive"]]
-    now = by_id.get(after) or (treated or list(rows))[-1]
-    like = now.runs[0].dataset["fingerprint"]
-    plain = (
-        row
-        for row in rows
-        if row is not now and row.runs[0].config["method"] == "none" and row.runs[0].dataset["fingerprint"] == like
-    )
-    first = by_id.get(before) or next(plain, None)
+    asked = by_id.get(before)
+    here = [row for row in rows if asked is None or _graph(row) == _graph(asked)]
+    treated = [row for row in here if row.runs[0].config["sensitive"]]
+    now = by_id.get(after) or (treated or here)[-1]
+    like = _graph(now)
+    if asked is not None and _graph(asked) != like:
+        raise ConfigError(
+            f"run {before} is of {asked.runs[0].dataset['name']} with fingerprint {_graph(asked)[:12]}, run {after} of "
+            f"{now.runs[0].dataset['name']} with {like[:12]}; before and after must be of one graph: name two runs of "
+            "the same data, or leave before out"
+        )
+    plain = (row for row in rows if row is not now and row.runs[0].config["method"] == "none" and _graph(row) == like)
+    first = asked or next(plain, None)
     return (None if first is now else first), now
+
+
+def _graph(row: Fold) -> str:
+    """The fingerprint of an embedding's data."""
+    return str(row.runs[0].dataset["fingerprint"])
+
+
+def _unattacked(first: Fold | None, now: Fold) -> Card:
+    """What is told where the data have no attribute of people: that nothing was tried, which is no sign of safety."""
+    (card,) = judged(None, first, now, attributes=[""])
+    return replace(
+        card,
+        finding="too few people",
+        headline="Nothing could be read, for want of an attribute",
+        sentence="The data have no attribute of people that was audited, so no attacker had anything to learn or to read. "
+        "What this embedding gives away is not known; that nothing was read is no sign that it gives nothing away.",
+        cost="",
+        details=(),
+    )
 
 
 def summary(
@@ -232,7 +260,7 @@ def summary(
         data: how the data are named in commands where everybody has them, as ``sample:town``.
     """
     first, now = compared(rows, before, after)
-    here = [row for row in rows if row.runs[0].dataset["fingerprint"] == now.runs[0].dataset["fingerprint"]]
+    here = [row for row in rows if _graph(row) == _graph(now)]
     cards = judged(None, first, now, tried=tried(rows, now))
     words = {card.attribute: told(card, first, now) for card in cards}
     # After those that were treated, what leaks comes first.
@@ -243,7 +271,8 @@ def summary(
         )
     )
     cards = tuple(map(_short, cards))
-    lead = cards[0]
+    lead = cards[0] if cards else _unattacked(first, now)
+    words.setdefault(lead.attribute, told(lead, first, now))
     drawn, lined = (MOST_CARDS, MOST_LINES) if len(cards) <= MOST_CARDS + MOST_LINES else (FEW_CARDS, MANY_LINES)
     marks = tuple(_marks(here, first, now, lead.attribute))
     view = fairness_view(
@@ -435,7 +464,7 @@ def _facts(now: Fold, kept: Mapping[str, Mapping[str, Any]], sheet: Sheet, lead:
         f"who learned from {learned:,} others" if people and learned else "",
         f"{links:,} links ranked" if links else "",
     ]
-    yield "Tested", ", ".join(filter(None, held)) or "not known"
+    yield "Tested", ", ".join(filter(None, held)) or ("not known" if lead.attribute else "no attribute of people")
     yield "Fingerprint", f"{data['fingerprint']}, SHA-256 of the graph"
     yield "Left out", _left_out(record)
 
@@ -476,6 +505,8 @@ def _left_out(record: Mapping[str, Any]) -> str:
 
 def _sure(lead: Card, first: Fold | None, now: Fold, sheet: Sheet, *, chosen: bool) -> Iterator[str]:
     """How sure the findings are."""
+    if not lead.attribute:
+        yield "No attacker was tried, so there is nothing to be sure of."
     tried = attackers_tried(now.runs[0], lead.attribute)
     names = attacker_labels(tried.split(", ")) if tried and "earlier" not in tried else {}
     if tried:
@@ -494,12 +525,13 @@ def _sure(lead: Card, first: Fold | None, now: Fold, sheet: Sheet, *, chosen: bo
 def _untested(now: Fold, cards: Sequence[Card], rows: Sequence[Fold]) -> Iterator[str]:
     config = now.runs[0].config
     names = ", ".join(cut(c.attribute, 16) for c in cards[:6]) + (f" and {len(cards) - 6} more" if cards[6:] else "")
-    yield f"Attributes besides {names}; any other may be readable."
+    yield f"Attributes besides {names}; any other may be readable." if cards else "Any attribute; each may be readable."
     run = now.runs[0]
-    tried = set(attackers_tried(run, cards[0].attribute).split(", "))
+    tried = set(attackers_tried(run, cards[0].attribute).split(", ")) if cards else {""}
     left = [name for name in DEFAULT_ATTACKERS if name not in tried] if tried != {""} else []
     more = f" ({', '.join(left)} among them)" if left else ""
-    yield f"Attackers besides these{more}, or who know more than the embedding and the people they learn from."
+    known = f"Attackers besides these{more}, or who know more than the embedding and the people they learn from."
+    yield known if cards else "Any attacker."
     split = config.get("split_seed")
     seeds = many(len(now.runs), "training seed")
     yield f"Other splits of people and links{'' if split is None else f' than split {split}'}, and seeds besides {seeds}."
@@ -510,16 +542,11 @@ def _never(lead: Card, cards: Sequence[Card], made_up: bool) -> Iterator[str]:
     name = cut(lead.attribute, 24)
     unsure = [c for c in cards if c.finding == "not shown" or (c.finding == "reduced" and not c.still_leaks)]
     read = [cut(c.attribute, 16) for c in unsure if c.now.auc and c.now.auc.low is not None and c.now.auc.low > 0.5]
-    whose = (
-        f"that of {read[0]} lies"
-        if len(read) == 1
-        else f"those of {listed([*read[:3], *(['others'] if read[3:] else [])])} lie"
-        if read
-        else ""
-    )
-    also = f"; {whose} above a coin" if read else ""
-    limit = f"{0.5 + lead.margin:g}"
-    yield f"That {name} cannot be read. No leak shown means that no interval lies above {limit}{also}."
+    several = listed([*read[:3], *(["others"] if read[3:] else [])]) if read else ""
+    also = f"; {'that' if len(read) == 1 else 'those'} of {several} {'lies' if len(read) == 1 else 'lie'} above a coin"
+    none = f"No leak shown means that no interval lies above the threshold{also if read else ''}."
+    nothing = "That nothing can be read of people. No attacker was tried, so none could show anything."
+    yield f"That {name} cannot be read. {none}" if name else nothing
     if made_up:
         yield "That an embedding of real people, made in the same way, is anonymous: it would be personal data of those in it."
     else:

@@ -89,9 +89,10 @@ def _ranked(run: StoredRun, card: Card, leak: RowRecord) -> RowRecord | None:
 
 
 def _by_seed(card: Card) -> str:
-    low, most, limit = (card.now.auc.low if card.now.auc else None), card.now.leaking, 0.5 + card.margin
-    leaks = card.finding == "leaks" or card.still_leaks
-    return f"{most:.3f}" if leaks and low is not None and most is not None and low <= limit < most else ""
+    auc, most = card.now.auc, card.now.leaking
+    if auc is None or auc.low is None or most is None or not (card.finding == "leaks" or card.still_leaks):
+        return ""
+    return f"{most:.3f}" if auc.low <= max(0.5 + card.margin, auc.random or 0.0) < most else ""
 
 
 def _up_to(card: Card) -> str:
