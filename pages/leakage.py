@@ -116,7 +116,7 @@ if len(view.table):
     for words in (view.caption, *view.remarks):
         st.caption(ui.plain_text(words))
     with st.expander("Show table", icon=":material/table:"):
-        st.dataframe(ui.visible_cells(view.table), hide_index=True, alt=view.alt)
+        st.dataframe(ui.visible_cells(view.shown), hide_index=True, alt=view.alt)
     st.download_button(
         "Download CSV",
         view.csv,

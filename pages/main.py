@@ -10,7 +10,7 @@ import uge_core.dashboard as ui
 
 FRAME = ("data", "attribute", "before", "after")
 RUNS = ("before", "after")
-WIDTHS = {"data": 120, "attribute": 130, "before": 225, "after": 225, "seed": 76}
+WIDTHS = {"data": 150, "attribute": 135, "before": 222, "after": 222, "seed": 76}
 PICKERS = {
     "": "rows",
     "leakage": "rows",

@@ -26,7 +26,16 @@ def draw(card: Any) -> None:
             st.caption(f"{plain(card.now.label)} was not trained to hide {plain(card.attribute)}.")
         if card.policy:
             st.markdown(f":material/{POLICY[card.policy]}: Policy {plain(card.policy_words)}")
-        st.page_link(f"{card.step.page}.py", label=card.step.label, icon=":material/arrow_forward:", help=card.step.why)
+        at = {"graph": summary.source} if summary.source and card.step.page in ("runs", "data") else None
+        if at and card.step.page == "runs":
+            at |= {"treat": card.attribute}
+        st.page_link(
+            f"{card.step.page}.py",
+            label=card.step.label,
+            icon=":material/arrow_forward:",
+            help=card.step.why,
+            query_params=at,
+        )
         with st.expander("How sure is that?"):
             for words in card.details:
                 st.caption(plain(words))

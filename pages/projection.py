@@ -77,7 +77,7 @@ def mark(node: int | None) -> None:
 
 def send(ids: list[str]) -> None:
     """To What-if, with these people."""
-    state["whatif_nodes"] = ids
+    state["whatif_sent"] = ids
     # With an address of its own: that of this page holds what its controls are bound to, which cannot be cleared.
     st.switch_page(str(WHATIF), query_params={})
 

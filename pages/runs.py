@@ -96,6 +96,8 @@ def begin(form: Any) -> None:
 
 
 def grid_form() -> None:
+    if (asked := st.query_params.get("graph")) and asked != state.get("runs_asked"):
+        state["runs_graph"] = state["runs_asked"] = asked  # another page's link names it
     # What the Data page showed last, or what was typed here.
     state["runs_data"] = state.setdefault("runs_graph", "sample:town")
     at_hand = ui.known_graphs(store)
@@ -123,6 +125,9 @@ def grid_form() -> None:
         return
     st.caption(plain(form.summary))
     begin(form)
+    if (treat := st.query_params.get("treat")) in form.attributes and treat != state.get("runs_treat"):
+        state["runs_treat"], state["runs_sensitive"] = treat, [treat]
+        state["runs_methods"] = [m for m in form.methods if m in ("none", "uge-ork")]
     left, right = st.columns(2)
     backbone = left.selectbox(
         "Backbone",
@@ -313,6 +318,10 @@ def draw(card: Any) -> None:
                 )
         elif card.can_cancel:
             head.caption(f":material/schedule: {card.stage}")
+        if card.last_run and (found := ui.address_of(store, card.last_run)):
+            st.page_link(
+                "overview.py", label="Look at what was found", icon=":material/arrow_forward:", query_params=found
+            )
         if card.note:
             st.caption(f":material/info: {plain(card.note)}")
         if card.reason:

@@ -138,14 +138,19 @@ def named() -> ui.Scenario:
 
 
 def remember(data: str) -> None:
-    """Edits and people are kept in the store, and the address says under which name: a reload finds them again."""
-    tokens = state.setdefault("whatif_tokens", {})
-    now = (data, named(), tuple(state["whatif_nodes"]))
+    """Edits are kept in the store, and the address says under which token: a reload finds them again.
+
+    Only what this session wrote itself is written over. Edits that an address opened are copied by the first change, so
+    that whoever was sent the address changes nothing of the sender's. Whom somebody looks at stays in the session.
+    """
+    written, opened = state.setdefault("whatif_tokens", {}), state.setdefault("whatif_opened", {})
+    now = (data, named())
     if state.get("whatif_kept") != now:
-        tokens[data] = ui.whatif_keep(store, tokens.get(data, ""), named(), state["whatif_nodes"])
+        written[data] = ui.whatif_keep(store, written.get(data, ""), named())
+        opened.pop(data, None)
         state["whatif_kept"] = now
-    if tokens.get(data):
-        st.query_params["draft"] = tokens[data]
+    if token := written.get(data) or opened.get(data):
+        st.query_params["draft"] = token
     elif "draft" in st.query_params:
         del st.query_params["draft"]
 
@@ -154,20 +159,36 @@ def begin(data: str) -> None:
     """The edits of this graph: those of this session, else those that the address names, else none."""
     draft = state.get("whatif_draft")
     if not isinstance(draft, ui.Scenario) or draft.data != data:
-        tokens = state.setdefault("whatif_tokens", {})
-        token = tokens.get(data) or st.query_params.get("draft", "")
+        if isinstance(draft, ui.Scenario):
+            leave()
+        written, opened = state.setdefault("whatif_tokens", {}), state.setdefault("whatif_opened", {})
+        token = written.get(data) or opened.get(data) or st.query_params.get("draft", "")
         stored = ui.whatif_draft(store, token, data)
-        state["whatif_draft"] = ui.Scenario(data, stored.scenario.edits) if stored else ui.Scenario(data)
+        state["whatif_draft"] = ui.Scenario(data, stored.edits) if stored else ui.Scenario(data)
         if stored:
-            tokens[data] = token
-            state["whatif_name"] = stored.scenario.name
-            if not state.get("whatif_nodes"):
-                state["whatif_nodes"] = list(stored.nodes)
+            if token != written.get(data):
+                opened[data] = token
+            state["whatif_name"] = stored.name
+            state["whatif_kept"] = (data, named())
+    elif "whatif_name" not in state and state.get("whatif_kept", ("",))[0] == data:
+        state["whatif_name"] = state["whatif_kept"][1].name  # a look at another page forgets what was typed
+    if "whatif_sent" in state:
+        state["whatif_nodes"] = state.pop("whatif_sent")
     if "nodes" in st.query_params:
         asked = [part.strip() for part in st.query_params["nodes"].split(",") if part.strip()]
         state["whatif_nodes"] = asked[:LARGEST]
         del st.query_params["nodes"]
     state["whatif_nodes"] = [n for n in state.get("whatif_nodes", []) if isinstance(n, str)][:LARGEST]
+
+
+def leave() -> None:
+    """Nothing of the graph that was shown before means anything in another one: neither ids nor what was said of them."""
+    state["whatif_nodes"] = []
+    for typed in ("whatif_find", "whatif_edges", "whatif_name"):
+        if typed in state:
+            state[typed] = ""
+    for where in ("whatif_error", "whatif_clicked"):
+        state.pop(where, None)
 
 
 st.html(LOOK)
@@ -326,6 +347,8 @@ with edit_side:
 with list_side:
     draft: ui.Scenario = state["whatif_draft"]
     st.header("Edits")
+    if graph.data in state["whatif_opened"]:
+        st.caption("These were opened from the address. What you do changes a copy.")
     for number, edit in enumerate(draft.edits):
         st.button(
             f"{number + 1}. {plain(edit.words)}",

@@ -17,7 +17,7 @@ from uge_core.cli import main as cli
 from uge_core.cli.purge import age, older_than
 from uge_core.dashboard.jobs.queue import Queue
 from uge_core.errors import ConfigError
-from uge_core.explore.whatif.edits import MergeValues
+from uge_core.explore.whatif.edits import FlipValue, MergeValues
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
 from uge_core.machine import birth
 from uge_core.runs.uploads import list_uploads, save_upload
@@ -41,7 +41,7 @@ def filled(root: Path) -> uge.RunStore:
     save_upload("mine", [("edges.csv", io.BytesIO(b"source,target\n1,2\n"))], store)
     data = store.list()[0].dataset["fingerprint"]
     Scenarios(store).save(Scenario(data, (MergeValues("city", ("a", "b"), "ab"),), "together"))
-    Scenarios(store).keep_draft("", Scenario(data), ["1"])
+    Scenarios(store).keep_draft("", Scenario(data, (MergeValues("city", ("a", "b"), "ab"),)))
     with store.writing() as db:
         for status in ("finished", "queued"):
             db.execute(
@@ -78,6 +78,29 @@ def test_everything_old_goes_and_what_waits_stays(store_copy: Path, capsys: pyte
     with store.reading() as db:
         assert db is not None and [row["status"] for row in db.execute("SELECT status FROM jobs")] == ["queued"]
     assert not [p for p in (store_copy / "runs").rglob("*") if p.is_file()]
+
+
+def test_what_names_people_goes_though_it_is_damaged(store_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = uge.RunStore(store_copy)
+    kept, data = Scenarios(store), store.list()[0].dataset["fingerprint"]
+    made = Scenario(data, (FlipValue("city", ("somebody",), "a"),), "flipped")
+    saved, token = kept.save(made), kept.keep_draft("", made)
+    kept.keep(saved, store.list()[0].id, {"of": "somebody"})
+    for path in kept.folder.glob("*.json"):
+        path.write_text(path.read_text().replace("somebody", "somebody else"))
+    assert not kept.list() and kept.draft(token, data) is None
+    command = ["store", "purge", "--store", str(store_copy), "--older-than"]
+    assert cli.run([*command, "1d"]) == 0 and len(list(kept.folder.iterdir())) == 2
+    capsys.readouterr()
+    assert cli.run([*command, "0d", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert f"unsaved edits {token} (damaged)" in said and f"scenario {saved}.json (damaged)" in said
+    for old in older_than(timedelta(0), store):
+        if "damaged" in old.what:
+            old.remove()
+    # What a run said of it goes too; the run stays.
+    assert not list(kept.folder.iterdir()) and len(store.list()) == 4
+    assert not list((store_copy / "runs").glob("*/whatif/*.json"))
 
 
 def test_age_counts_from_the_end_of_training_and_a_run_at_work_stays(store_copy: Path) -> None:

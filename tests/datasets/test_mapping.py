@@ -371,6 +371,54 @@ def test_roles_are_by_what_is_in_the_files(write, edges, nodes, swapped):
     assert table_roles(folder, *((nodes, edges) if swapped else (edges, nodes))) == (edges, nodes)
 
 
+MOVIES = "user,movie\n" + "".join(f"u{i % 60},m{(i * 7) % 25}\n" for i in range(240))
+MATCHES = "user,best_friend,city\n" + "".join(f"u{i},u{(i * 7 + 3) % 60},{'ABC'[i % 3]}\n" for i in range(60))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    "people",
+    [
+        MATCHES,
+        MATCHES + "u7,u52,B\n",  # a row twice
+        "user,best_friend,city\n" + "".join(f"u{i},u{i * i % 17},{'ABC'[i % 3]}\n" for i in range(60)),
+        "user,age\n" + "".join(f"u{i},{20 + i % 9}\n" for i in range(60)),
+    ],
+    ids=["friends", "row twice", "popular friends", "no friends"],
+)
+def test_users_and_items_are_no_less_a_graph_than_whom_people_name(write, people, swapped):
+    folder = write({"one.csv": MOVIES, "two.csv": people})
+    given = ("two.csv", "one.csv") if swapped else ("one.csv", "two.csv")
+    assert table_roles(folder, *given) == ("one.csv", "two.csv")
+
+
+@pytest.mark.parametrize("city", [True, False])
+@pytest.mark.parametrize("numbers", [True, False])
+def test_files_that_fit_either_way_stay_where_they_were_dropped(write, city, numbers):
+    """Everybody saw one movie and names one friend: each file has ids of its own in each row."""
+    who, what = ("", "") if numbers else ("u", "m")
+    seen = "user,movie\n" + "".join(f"{who}{i},{what}{1000 + i * 7 % 25}\n" for i in range(60))
+    told = [f"{who}{i},{who}{(i * 7 + 3) % 60}" + f",{'ABC'[i % 3]}" * city for i in range(60)]
+    friends = "user,best_friend" + ",city" * city + "\n" + "\n".join(told) + "\n"
+    folder = write({"seen.csv": seen, "friends.csv": friends})
+    # Nothing but ids says nothing of anybody: then the friends are the edges.
+    first = "seen.csv" if city else "friends.csv"
+    assert table_roles(folder, "seen.csv", "friends.csv")[0] == first
+    assert table_roles(folder, "friends.csv", "seen.csv") == ("friends.csv", "seen.csv")
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("weight", ["", ",weight", ",since"])
+@pytest.mark.parametrize("repeats", [True, False])
+def test_two_columns_of_ids_are_edges_whether_or_not_they_repeat(write, weight, repeats, swapped):
+    people = "person,region\n" + "".join(f"p{i},{'NSWE'[i % 4]}\n" for i in range(80))
+    rows = [(i % 40 if repeats else i, i * i * 7 % 31 + 40 * repeats) for i in range(80)]
+    ties = f"a,b{weight}\n" + "".join(f"p{a},p{b}" + f",{2000 + a}" * bool(weight) + "\n" for a, b in rows)
+    folder = write({"one.csv": ties, "two.csv": people})
+    given = ("two.csv", "one.csv") if swapped else ("one.csv", "two.csv")
+    assert table_roles(folder, *given) == ("one.csv", "two.csv")
+
+
 def test_roles_stay_as_given_where_nothing_says_otherwise(write):
     folder = write({"a.csv": "x,y\n1,2\n3,4\n", "b.csv": "v,w\n5,6\n7,8\n", "c.csv": "one\n1\n2\n", "d.csv": ""})
     assert table_roles(folder, "b.csv", "a.csv") == ("b.csv", "a.csv")

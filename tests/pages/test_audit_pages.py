@@ -235,3 +235,16 @@ def test_both_runs_show_one_seed(sampled: AppTest, sample_audit: Path) -> None:
     opened(app, "method.py")
     opened(app, "tradeoff.py")  # which has forgotten its widgets
     assert (app.selectbox(key="method").value, app.select_slider(key="lambda").value) == ("UGE-C", 0.9)
+
+
+def test_the_next_step_trains_the_graph_that_is_shown(app: AppTest, seeded: Path) -> None:
+    app.run()
+    links = {p.proto.label: p.proto for p in app.get("page_link")}
+    step = next(link for label, link in links.items() if label in ("Look at the data", "Train a method that hides it"))
+    assert "graph=" in step.query_string
+    run = next(r for r in uge.RunStore(seeded).list() if r.config["method"] == "uge-w")
+    app.query_params["graph"], app.query_params["treat"] = run.dataset["source"]["spec"], "gender"
+    app.switch_page("runs.py").run()
+    assert not app.exception and app.text_input(key="runs_data").value == run.dataset["source"]["spec"]
+    assert app.multiselect(key="runs_sensitive").value == ["gender"]
+    assert app.multiselect(key="runs_methods").value == ["none", "uge-ork"]

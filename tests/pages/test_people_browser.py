@@ -152,7 +152,8 @@ def test_a_clicked_edge_is_dropped_outlives_a_reload_and_is_had_again(
 ) -> None:
     from playwright.sync_api import expect
 
-    tab = visit(fresh(store_copy), "whatif?attribute=city&nodes=p10", viewport={"width": 1400, "height": 2400})
+    server = fresh(store_copy)
+    tab = visit(server, "whatif?attribute=city&nodes=p10", viewport={"width": 1400, "height": 2400})
     tab.wait_for_function(CLICKED, arg="first")
     settled(tab)  # the picture has its place
     spot = tab.wait_for_function(CLICKED, arg="first").json_value()
@@ -161,8 +162,19 @@ def test_a_clicked_edge_is_dropped_outlives_a_reload_and_is_had_again(
     expect(edit).to_be_visible()
     expect(tab.get_by_text("1 dropped edge drawn dashed")).to_be_visible()
     expect(tab.get_by_text("p10: ").first).to_be_visible()
+    # Whoever is sent the address sees the edit, not who was looked at, and takes back a copy.
+    sent = visit(server, tab.url.removeprefix(f"{server.address}/"))
+    theirs = sent.get_by_role("button", name=re.compile("without edge"))
+    expect(theirs).to_be_visible()
+    expect(sent.get_by_text("Nobody yet.")).to_be_visible()
+    expect(sent.locator("[data-tag]", has_text="p10")).to_have_count(0)
+    theirs.click()
+    expect(theirs).to_have_count(0)
+    expect(sent).not_to_have_url(re.compile("draft="))
     tab.reload()
     expect(edit).to_be_visible()
+    tab.get_by_role("searchbox", name="Find people").fill("p10")
+    tab.get_by_role("button", name=re.compile("^(person )?p10: ")).click()
     expect(tab.locator("[data-tag]", has_text="p10")).to_be_visible()
     sidebar = tab.get_by_test_id("stSidebar")
     sidebar.get_by_role("link", name="Method").click()

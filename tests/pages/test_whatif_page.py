@@ -1,6 +1,7 @@
 """What-if as people use it: an edit, before and after, undo, scenarios, the ego network."""
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
+from uge_core.explore.whatif.edits import MergeValues
 from uge_core.explore.whatif.scenario import Scenario, Scenarios
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,9 +114,28 @@ def test_nodes_come_from_the_address_and_from_the_projection(app: AppTest) -> No
     assert looked_at(app) == ["p11"] and not app.error
 
 
-def test_who_is_looked_at_and_the_edits_outlive_a_change_of_page_and_a_reload(
-    app: AppTest, monkeypatch: pytest.MonkeyPatch, root: Path
-) -> None:
+@pytest.fixture
+def kept(root: Path) -> Scenarios:
+    """The scenarios of the store, without the drafts of other tests."""
+    found = Scenarios(uge.RunStore(root))
+    for draft in found.drafts():
+        found.drop_draft(draft.token)
+    return found
+
+
+def opened_by(address: AppTest) -> AppTest:
+    """A new session with the address of another one, as a reload is and whoever was sent the address."""
+    fresh = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120)
+    fresh.run()
+    for name in ("draft", "before"):
+        if name in address.query_params:
+            fresh.query_params[name] = address.query_params[name]
+    fresh.switch_page("whatif.py").run()
+    assert not fresh.exception
+    return fresh
+
+
+def test_edits_outlive_a_change_of_page_and_a_reload(app: AppTest, kept: Scenarios) -> None:
     opened(app)
     nodes(app, "p1, p2")
     app.selectbox(key="whatif_value").set_value("B")
@@ -123,29 +144,139 @@ def test_who_is_looked_at_and_the_edits_outlive_a_change_of_page_and_a_reload(
     app.switch_page("method.py").run()
     app.switch_page("whatif.py").run()
     assert looked_at(app) == ["p1", "p2"] and "becomes B" in edits(app)
-    # A reload is a new session with the address of the old one.
+    assert app.text_input(key="whatif_name").value == "tried"
+    again = opened_by(app)
+    assert "becomes B" in edits(again) and again.text_input(key="whatif_name").value == "tried"
+    # It is nobody's scenario, and goes when it is emptied by whom it is from.
     token = app.query_params["draft"]
-    again = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120)
-    again.run()
-    again.query_params["draft"] = token
-    again.switch_page("whatif.py").run()
-    assert not again.exception and looked_at(again) == ["p1", "p2"] and "becomes B" in edits(again)
-    # It is nobody's scenario, and goes when it is emptied.
-    assert Scenarios(uge.RunStore(root)).list() == []
-    button(again, "Remove all")
-    again.multiselect(key=next(m.key for m in again.multiselect if m.label == "Looked at")).set_value([]).run()
-    assert token not in {d.token for d in Scenarios(uge.RunStore(root)).drafts()} and "draft" not in again.query_params
+    assert kept.list() == [] and token in {d.token for d in kept.drafts()}
+    button(app, "Remove all")
+    assert token not in {d.token for d in kept.drafts()} and "draft" not in app.query_params
+
+
+def test_whoever_opens_the_address_of_a_draft_changes_a_copy(app: AppTest, kept: Scenarios) -> None:
+    opened(app)
+    nodes(app, "p1, p2")
+    app.selectbox(key="whatif_value").set_value("B")
+    button(app, "Add edit")
+    token = app.query_params["draft"]
+
+    def draft() -> str:
+        return " ".join(e.words for d in kept.drafts() if d.token == token for e in d.scenario.edits)
+
+    first, reader, other = draft(), opened_by(app), opened_by(app)
+    assert "becomes B" in edits(reader) and reader.query_params["draft"] == token and len(kept.drafts()) == 1
+    assert any("changes a copy" in c.value for c in reader.caption) and not any(
+        "a copy" in c.value for c in app.caption
+    )
+    # A look at another page is no change.
+    reader.switch_page("method.py").run()
+    reader.switch_page("whatif.py").run()
+    assert reader.query_params["draft"] == token and len(kept.drafts()) == 1
+    # One edits, one removes all: the first reader's stay, and the address is the copy's from then on.
+    nodes(reader, "p5")
+    reader.selectbox(key="whatif_value").set_value("C")
+    button(reader, "Add edit")
+    copy = reader.query_params["draft"]
+    assert not any("changes a copy" in c.value for c in reader.caption)
+    assert copy != token and draft() == first and len(kept.drafts()) == 2
+    button(other, "Remove all")
+    assert "draft" not in other.query_params and draft() == first
+    # And the other way round: what the sender does next is not in the copy.
+    button(app, "Undo")
+    assert "becomes B" in edits(reader) and "becomes C" in edits(reader)
+    button(reader, "Remove all")
+    assert not kept.drafts()
+
+
+def test_an_address_does_not_say_whom_somebody_looked_at(app: AppTest, kept: Scenarios) -> None:
+    opened(app)
+    nodes(app, "p17, p23")
+    assert "draft" not in app.query_params and not kept.drafts()
+    app.selectbox(key="whatif_kind").set_value("threshold").run()
+    button(app, "Add edit")
+    assert not {"p17", "p23"} & {str(v) for values in app.query_params.values() for v in values}
+    assert looked_at(app) == ["p17", "p23"] and not looked_at(opened_by(app))
+    assert not any("p17" in p.read_text() for p in kept.folder.glob("draft-*.json"))
+    button(app, "Remove all")
+
+
+@pytest.fixture(scope="module")
+def two_graphs(seeded: Path, plain_town: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A store with runs of two graphs, whose people have other ids."""
+    folder = tmp_path_factory.mktemp("two-graphs")
+    (folder / "village").mkdir()
+    for file in plain_town.glob("*.csv"):
+        (folder / "village" / file.name).write_text(re.sub(r"\bp(?=\d)", "q", file.read_text()))
+    root = folder / "store"
+    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock"))
+    uge.sweep(
+        uge.load(folder / "village"),
+        sensitive="city",
+        methods=["none"],
+        store=uge.RunStore(root),
+        epochs=20,
+        device="cpu",
+        source={"spec": str(folder / "village"), "attributes": None},
+    )
+    yield root
+    stop(root)
+
+
+def test_nothing_of_one_graph_is_kept_in_another_ones_edits(monkeypatch: pytest.MonkeyPatch, two_graphs: Path) -> None:
+    monkeypatch.setenv("UGE_STORE", str(two_graphs))
+    store = uge.RunStore(two_graphs)
+    village, town = sorted({r.dataset["fingerprint"] for r in store.list()}, key=lambda f: of(store, f) != "village")
+    app = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120)
+
+    def turn(data: str) -> None:
+        app.selectbox(key="pick_data").set_value(data[:8]).run()
+        assert not app.exception and not app.error and app.session_state["whatif_draft"].data == data
+
+    opened(app)
+    turn(town)
+    nodes(app, "p1, p2")
+    app.selectbox(key="whatif_value").set_value("B")
+    button(app, "Add edit")
+    app.text_input(key="whatif_name").set_value("of the town").run()
+    app.text_input(key="whatif_find").set_value("p3").run()
+    turn(village)
+    assert not looked_at(app) and not edits(app) and "draft" not in app.query_params
+    assert app.text_input(key="whatif_name").value == "" and app.text_input(key="whatif_find").value == ""
+    nodes(app, "q5, q6")
+    button(app, "Add edit")
+    # Each graph has its own edits again, without the other one's people.
+    turn(town)
+    assert "nodes p1, p2 becomes B" in edits(app) and app.text_input(key="whatif_name").value == "of the town"
+    assert not looked_at(app)
+    turn(village)
+    assert "nodes q5, q6" in edits(app) and not looked_at(app) and app.text_input(key="whatif_name").value == ""
+    written = {d.scenario.data: d.scenario for d in Scenarios(store).drafts() if d.scenario}
+    assert written[town].nodes == ("p1", "p2") and written[village].nodes == ("q5", "q6") and len(written) == 2
+    # Whom another page sends are people of the graph that is shown now, whatever graph was edited before.
+    app.switch_page("projection.py").run()
+    app.selectbox(key="pick_data").set_value(town[:8]).run()
+    app.multiselect(key="projection_groups").set_value(["B"]).run()
+    app.button(key="projection_send").click().run()
+    sent = app.session_state["whatif_nodes"]
+    assert not app.exception and len(sent) > 10 and all(name.startswith("p") for name in sent)
+    assert app.session_state["whatif_draft"].data == town
+
+
+def of(store: uge.RunStore, fingerprint: str) -> str:
+    """What the graph is called."""
+    return next(r.dataset["name"] for r in store.list() if r.dataset["fingerprint"] == fingerprint)
 
 
 def test_another_graphs_draft_and_a_forged_name_are_no_draft_of_this_one(app: AppTest, root: Path) -> None:
     kept = Scenarios(uge.RunStore(root))
-    other = kept.keep_draft("", Scenario("another graph"), ["x"])
+    other = kept.keep_draft("", Scenario("another graph", (MergeValues("city", ("A", "B"), "AB"),)))
     for token in (other, "../../x", "f" * 16):
         fresh = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120)
         fresh.run()
         fresh.query_params["draft"] = token
         fresh.switch_page("whatif.py").run()
-        assert not fresh.exception and not looked_at(fresh) and not fresh.error
+        assert not fresh.exception and not edits(fresh) and not fresh.error
     kept.drop_draft(other)
 
 

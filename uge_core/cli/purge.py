@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 import tempfile
 import time
@@ -79,10 +80,13 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
         yield Old(f"upload {upload.name}", now - upload.created, partial(remove_upload, upload.name, store))
     for stored in Scenarios(store).list():
         yield Old(f"scenario {stored.scenario.name}", now - stored.created, partial(_drop_scenario, stored, store))
+    for path in Scenarios(store).damaged():
+        with suppress(FileNotFoundError):
+            written = path.lstat().st_mtime
+            yield Old(f"scenario {path.name} (damaged)", now - written, partial(_drop_damaged, path, store))
     for draft in Scenarios(store).drafts():
-        yield Old(
-            f"unsaved edits {draft.token}", now - draft.changed, partial(Scenarios(store).drop_draft, draft.token)
-        )
+        words = f"unsaved edits {draft.token}" + " (damaged)" * (draft.scenario is None)
+        yield Old(words, now - draft.changed, partial(Scenarios(store).drop_draft, draft.token))
     for job in jobs:
         if job.status in OVER:
             yield Old(f"job {job.id} ({job.status})", now - (job.ended or job.created), partial(_drop_job, job, store))
@@ -120,6 +124,11 @@ def _dangling_and_beside(store: RunStore) -> Iterator[Path]:
 def _drop_scenario(stored: StoredScenario, store: RunStore) -> list[str]:
     Scenarios(store).delete(stored.scenario.id)
     return [f"scenario {stored.scenario.name}, with what runs gave"]
+
+
+def _drop_damaged(scenario: Path, store: RunStore) -> list[str]:
+    answers = (store.root / "runs").glob(f"*/whatif/{glob.escape(scenario.name)}")
+    return [gone for path in (scenario, *answers) for gone in _drop_file(path)]
 
 
 def _drop_job(job: Job, store: RunStore) -> list[str]:

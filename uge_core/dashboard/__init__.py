@@ -132,6 +132,7 @@ if TYPE_CHECKING:
     from uge_core.views.figures.projection import projection_figure as projection_figure
     from uge_core.views.figures.tradeoff import ring_style as ring_style
     from uge_core.views.figures.tradeoff import tradeoff_figure as tradeoff_figure
+    from uge_core.views.frame import address_of as address_of
     from uge_core.views.frame import frame as frame
     from uge_core.views.leakage import leakage_choices as leakage_choices
     from uge_core.views.leakage import leakage_view as leakage_view

@@ -67,6 +67,7 @@ class JobCard:
         can_resume: it ended early.
         kind: "training", or the kind of another job, as in `Job.settings`.
         losses: epoch and mean loss of the pass that trains now.
+        last_run: id of the last of its runs where it trained to the end, for a link to what was found, or "".
     """
 
     id: int
@@ -84,6 +85,7 @@ class JobCard:
     can_resume: bool
     kind: str = "training"
     losses: tuple[tuple[int, float], ...] = ()
+    last_run: str = ""
 
     @property
     def projects(self) -> bool:
@@ -208,6 +210,7 @@ def card_of(job: Job, queue: Queue) -> JobCard:
         bad and job.settings.get("kind") != DAMAGED,
         job.settings.get("kind", "training"),
         tuple((int(epoch), float(loss)) for epoch, loss in at.get("losses") or ()) if job.status == ACTIVE else (),
+        job.runs[-1] if job.status == "finished" and job.runs and "kind" not in job.settings else "",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from uge_core.explore.whatif.client import ask, warm
 from uge_core.explore.whatif.edits import edit_from_json
-from uge_core.explore.whatif.scenario import Draft, Scenario, Scenarios, StoredScenario
+from uge_core.explore.whatif.scenario import Scenario, Scenarios, StoredScenario
 from uge_core.runs.store import RunStore
 from uge_core.views.whatif import (
     EgoView,
@@ -108,14 +108,23 @@ def whatif_toggle(store: RunStore, run: str, scenario: Scenario, edge: Sequence[
     return whatif_edit(store, run, scenario, "drop-edges", edges=[list(pair)])
 
 
-def whatif_draft(store: RunStore, token: str, data: str) -> Draft | None:
-    """Edits of a graph that were not saved, by the token in the address; None where there are none."""
+def whatif_draft(store: RunStore, token: str, data: str) -> Scenario | None:
+    """Edits of a graph that were not saved, by the token in the address; None where there are none.
+
+    Who found the token in an address may read them; what becomes of them is kept under another token.
+    """
     return Scenarios(store).draft(token, data)
 
 
-def whatif_keep(store: RunStore, token: str, scenario: Scenario, nodes: Sequence[str]) -> str:
-    """Keeps edits and chosen people, so that a reload finds them; returns the token, "" where there is nothing to keep."""
-    return Scenarios(store).keep_draft(token, scenario, nodes)
+def whatif_keep(store: RunStore, token: str, scenario: Scenario) -> str:
+    """Keeps edits, so that a reload finds them; returns the token, "" where there is nothing to keep.
+
+    Args:
+        store: the store.
+        token: what an earlier call of the same session returned, or "" for a new one; never one out of an address.
+        scenario: the edits.
+    """
+    return Scenarios(store).keep_draft(token, scenario)
 
 
 def whatif_judge(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -63,6 +63,7 @@ LIKE_SENSITIVE = re.compile(
 )
 _LOOKED_AT = 60  # columns of the nodes among which the one that tells the sides is sought
 _OWN = 0.9
+_FEW_OF = 10  # rows for each different value, from which on values are groups rather than ids
 _SAMPLE = 200
 _FEWEST_ITEMS = 3
 _MOST_TEXTS = 1_000
@@ -246,9 +247,10 @@ def read_pair(
 
 
 def table_roles(folder: str | Path, edges: str, nodes: str, separator: str = "", encoding: str = "") -> tuple[str, str]:
-    """The file of edges and that of nodes, by what is in the two; as given where both ways fit alike, or none is read.
+    """The file of edges and that of nodes, by what is in the two; as given where that fits, or none is read.
 
-    Edges have two columns of ends, nodes an id of their own in each row that these ends name.
+    Edges have one or two columns of ends, nodes an id of their own in each row that these ends name, and something said
+    of each node. Files that fit so as they were given stay so, even where they would fit the other way round too.
     """
     try:
         pair = read_pair(folder, edges, nodes, separator, encoding)
@@ -259,20 +261,69 @@ def table_roles(folder: str | Path, edges: str, nodes: str, separator: str = "",
             return edges, nodes
         return nodes, edges
     as_given, exchanged = _fit(pair), _fit(TablePair(pair.nodes, pair.edges))
-    return (nodes, edges) if exchanged[0] and exchanged > as_given else (edges, nodes)
+    return (nodes, edges) if exchanged.joins and exchanged > as_given and not as_given.possible else (edges, nodes)
 
 
-def _fit(pair: TablePair) -> tuple[bool, bool, bool, bool, float]:
-    """How well two tables fit as edges and nodes; larger is better."""
+class _Fit(NamedTuple):
+    """How well two tables fit as edges and nodes; larger is better, what is said first counts most.
+
+    Attributes:
+        joins: some ends are ids.
+        own: share of the rows of the nodes with an id of their own, to a tenth: ids in a table of edges repeat, while a
+            row too much is a slip.
+        tells: a column of the nodes says something of them; a table of nothing but ids is one of edges.
+        most: most ends are ids.
+        sure: no other reading of the columns fits about as well.
+        both: both ends are nodes. Items that no file describes are as good a graph, so this counts late.
+        share: of the different ends those that are ids.
+    """
+
+    joins: bool = False
+    own: float = 0.0
+    tells: bool = False
+    most: bool = False
+    sure: bool = False
+    both: bool = False
+    share: float = 0.0
+
+    @property
+    def possible(self) -> bool:
+        """Nothing says that the two tables are exchanged."""
+        return self.joins and self.own >= _OWN and self.tells and self.most
+
+
+def _fit(pair: TablePair) -> _Fit:
     if len(pair.edges.names) < 2:
-        return False, False, False, False, 0.0
+        return _Fit()
     try:
         made = guess_mapping(pair)
         counts = join_counts(pair, made)
     except GraphError:
-        return False, False, False, False, 0.0
+        return _Fit()
     share = counts.joined / max(counts.ids, 1)
-    return counts.joined > 0, made.sides != "items", not counts.repeated, not made.doubt, share
+    return _Fit(
+        joins=counts.joined > 0,
+        own=round(1 - counts.repeated / max(len(pair.nodes), 1), 1),
+        tells=_tells(pair.nodes, made.id),
+        most=share > MOST,
+        sure=not made.doubt,
+        both=made.sides != "items",
+        share=share,
+    )
+
+
+def _tells(nodes: Table, ident: str) -> bool:
+    """Whether a column besides the id says something of the nodes: it is no measure and does not name other nodes."""
+    ids = set(nodes.frame[ident].dropna())
+    for column in nodes.names:
+        if column == ident or column.lower() in (*WEIGHTS, *LIKE_WEIGHTS) or is_measure(column):
+            continue
+        different = pd.Series(nodes.frame[column].dropna().unique(), dtype=object)
+        # Few numbers may be ids by chance, as 0 and 1 are.
+        few = len(different) * _FEW_OF <= len(nodes)
+        if len(different) and (few or LIKE_SENSITIVE.search(column) or different.isin(ids).mean() <= MOST):
+            return True
+    return False
 
 
 def guess_mapping(pair: TablePair) -> TableMap:

@@ -156,3 +156,9 @@ def _defaults(runs: Sequence[StoredRun], attribute: str | None) -> tuple[str | N
     alike = [r for r in others if before and all(r.config.get(k) == before.config.get(k) for k in like)]
     after = next(reversed(alike or others), None)
     return before.id if before else None, after.id if after else None
+
+
+def address_of(store: RunStore, run_id: str) -> dict[str, str]:
+    """The query parameters that show a run as run B; empty where it is gone or not audited."""
+    run = next((r for r in store.list(audits=False, only=[run_id]) if r.audited and r.archived is None), None)
+    return {} if run is None else {"data": run.dataset["fingerprint"][:8], "after": run.id}

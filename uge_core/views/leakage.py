@@ -98,6 +98,11 @@ class LeakageView:
         """The table as CSV."""
         return to_csv(self.table)
 
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The table as people read it."""
+        return self.table[list(_SHOWN)].rename(columns=_SHOWN)
+
 
 def leakage_view(
     store: RunStore,
@@ -201,6 +206,24 @@ def _unfit(records: Sequence[dict[str, Any]]) -> Iterable[str]:
         yield f"Not usable (hollow), so that little leakage is no success: {', '.join(names)} ({why})."
 
 
+_SHOWN = {
+    "attribute": "Attribute",
+    "run": "Method",
+    "seeds": "Seeds",
+    "value": "Value",
+    "ci_low": "95 %, from",
+    "ci_high": "to",
+    "majority": "Commonest value",
+    "random": "Random embeddings",
+    "n": "n people",
+    "of_seeds": "Single seeds",
+    "evidence": "Evidence",
+    "telling": "Above guessing",
+    "usable": "Usable",
+    "treated": "Treated",
+    "exposure": "Tested on",
+    "note": "Remarks",
+}
 _LEAKAGE_COLUMNS = [
     "attribute",
     "run",

@@ -45,6 +45,7 @@ class Overview:
         num_runs: audited runs of the chosen graph.
         root: where the store lies.
         first_command: what makes a first run in this store.
+        source: how the graph is loaded again, or "" where nobody knows.
         shipped: the version that made the runs where all of this graph's came with the package, else "".
         only_shipped: the store holds nothing else.
     """
@@ -56,6 +57,7 @@ class Overview:
     num_runs: int
     root: str
     first_command: str
+    source: str = ""
     shipped: str = ""
     only_shipped: bool = False
 
@@ -109,6 +111,7 @@ def overview(
         len(here),
         str(store.root),
         first,
+        str((here[0].dataset.get("source") or {}).get("spec") or "") if here else "",
         max(versions) if versions and all(versions) else "",
         bool(audited) and all(r.dataset.get("shipped") for r in audited),
     )

@@ -224,33 +224,60 @@ def test_a_draft_is_kept_apart_from_scenarios_until_it_is_emptied_or_old(
     store: RunStore, town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph, kept = uge.load(town), Scenarios(RunStore(tmp_path / "store"))
-    assert kept.keep_draft("", Scenario(graph.fingerprint), ()) == "" and kept.drafts() == []
+    assert kept.keep_draft("", Scenario(graph.fingerprint)) == "" and kept.drafts() == []
     edited = Scenario(graph.fingerprint, (FlipValue("city", ("p1",), "B"),), "a *name*")
-    token = kept.keep_draft("", edited, ["p1", "a, b"])
-    found = kept.draft(token, graph.fingerprint)
-    assert found is not None and (found.scenario, found.nodes) == (edited, ("p1", "a, b"))
+    token = kept.keep_draft("", edited)
+    assert kept.draft(token, graph.fingerprint) == edited
     assert kept.list() == [] and kept.draft(token, "other data") is None
     # The same name is written again, and nobody else's name leads anywhere.
-    assert kept.keep_draft(token, edited.undo(), ["p2"]) == token
-    assert [d.nodes for d in kept.drafts()] == [("p2",)]
+    more = edited.with_edit(MergeValues("city", ("A", "B"), "AB"))
+    assert kept.keep_draft(token, more) == token and [d.scenario for d in kept.drafts()] == [more]
     outside = tmp_path / "draft-outside.json"
     outside.write_text("{}")
     for forged in ("../../draft-outside", "", "0" * 15, "G" * 16):
         assert kept.draft(forged, graph.fingerprint) is None and not kept.drop_draft(forged)
     assert outside.exists()
-    # What was changed since it was written is no draft.
+    # What was changed since it was written is not opened; it is listed, so that it can be removed.
     path = next(kept.folder.glob("draft-*.json"))
-    path.write_text(path.read_text().replace("p2", "p3"))
-    assert kept.drafts() == [] and kept.draft(token, graph.fingerprint) is None
-    # A week later another change clears it away.
-    other = kept.keep_draft("", edited, ["p4"])
+    path.write_text(path.read_text().replace("p1", "p3"))
+    assert [(d.token, d.scenario) for d in kept.drafts()] == [(token, None)]
+    assert kept.draft(token, graph.fingerprint) is None
+    # A week later another change clears both away.
+    other = kept.keep_draft("", edited)
     now = time.time()
     monkeypatch.setattr("time.time", lambda: now + 8 * 86_400)
-    assert [d.token for d in kept.drafts()] == [other]
-    newest = kept.keep_draft("", edited, ["p5"])
+    assert {d.token for d in kept.drafts()} == {token, other}
+    newest = kept.keep_draft("", edited)
     assert [d.token for d in kept.drafts()] == [newest]
     # It goes with its graph.
     assert kept.store.drop_scenarios({graph.fingerprint}) and kept.drafts() == []
+
+
+def test_a_draft_that_is_too_old_is_not_opened_and_goes(
+    store: RunStore, town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, kept = uge.load(town), Scenarios(RunStore(tmp_path / "store"))
+    edited = Scenario(graph.fingerprint, (FlipValue("city", ("p1",), "B"),))
+    token = kept.keep_draft("", edited)
+    now = time.time()
+    monkeypatch.setattr("time.time", lambda: now + 6 * 86_400)
+    assert kept.draft(token, graph.fingerprint) == edited
+    monkeypatch.setattr("time.time", lambda: now + 30 * 86_400)
+    assert kept.draft(token, graph.fingerprint) is None and not list(kept.folder.glob("draft-*.json"))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b'{"changed": []}'])
+def test_what_cannot_be_read_is_listed_as_damaged(tmp_path: Path, content: bytes) -> None:
+    kept = Scenarios(RunStore(tmp_path / "store"))
+    assert not kept.damaged() and not kept.drafts()
+    kept.folder.mkdir(parents=True)
+    for name in ("draft-" + "0" * 16, "draft-else", "0" * 12):
+        (kept.folder / f"{name}.json").write_bytes(content)
+    assert [d.token for d in kept.drafts()] == ["0" * 16, "else"] and not kept.list()
+    assert [p.stem for p in kept.damaged()] == ["0" * 12]
+    for draft in kept.drafts():
+        assert draft.scenario is None and kept.drop_draft(draft.token) and not kept.drop_draft(draft.token)
+    assert not kept.drafts()
 
 
 def test_one_edit_of_several_is_taken_back() -> None:

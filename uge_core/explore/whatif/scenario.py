@@ -1,13 +1,15 @@
 """A scenario: a list of edits with a name and a hash, kept in the store; what was found with it lies with the run.
 
     STORE/scenarios/ID.json             the scenario; ID is the first twelve digits of the hash
-    STORE/scenarios/draft-TOKEN.json    edits that nobody has saved yet, so that a reload of the page keeps them
+    STORE/scenarios/draft-TOKEN.json    edits that nobody has saved yet, so that a reload of the page finds them
     STORE/runs/RUN_ID/whatif/ID.json    what one run gave, which goes when the run is deleted
 
 The hash is the SHA-256 of canonical JSON of the data's fingerprint and the edits in their order: what is
 done first can change what comes after. The name is no part of it. Inside an edit lists are sorted.
 
-A draft goes when it is emptied, a week after it was last changed, and with the data it edits.
+A draft goes when it is emptied, a week after it was last changed, and with the data it edits. Its token opens it for
+reading: who keeps edits under it is who was given it by `keep_draft`, never who found it in an address. So what is
+written holds edits alone, and nothing of whom somebody looked at.
 """
 
 from __future__ import annotations
@@ -131,15 +133,18 @@ class Draft:
 
     Attributes:
         token: what it is known by.
-        scenario: the edits, and a name if one was typed.
-        nodes: ids of the people looked at.
-        changed: when it was last changed, seconds since 1970.
+        scenario: the edits, and a name if one was typed; None where the file is damaged.
+        changed: when it was last changed, seconds since 1970; of a damaged one the time of the file.
     """
 
     token: str
-    scenario: Scenario
-    nodes: tuple[str, ...]
+    scenario: Scenario | None
     changed: float
+
+    @property
+    def expired(self) -> bool:
+        """It was not changed for longer than drafts are kept."""
+        return time.time() - self.changed > DRAFT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -219,15 +224,14 @@ class Scenarios:
                 path.unlink(missing_ok=True)
         self.store.forget_edits(lambda made: str(made.get("sha256")).startswith(scenario_id))
 
-    def keep_draft(self, token: str, scenario: Scenario, nodes: Iterable[str]) -> str:
+    def keep_draft(self, token: str, scenario: Scenario) -> str:
         """Keeps edits that nobody has saved, in place of what the same token had; empty ones are removed.
 
         Drafts that nobody changed for a week go with it.
 
         Args:
-            token: from an earlier call, or "" for a new one.
+            token: from an earlier call of the same person, or "" for a new one.
             scenario: the edits.
-            nodes: ids of the people looked at.
 
         Returns:
             The token, or "" where there is nothing to keep.
@@ -235,42 +239,56 @@ class Scenarios:
         Raises:
             StoreError: the store cannot be written.
         """
-        people = list(nodes)
         with _guarded(self.folder, "written"):
             for draft in self.drafts():
-                if time.time() - draft.changed > DRAFT_SECONDS:
+                if draft.expired:
                     self.drop_draft(draft.token)
-            if not scenario.edits and not people:
+            if not scenario.edits:
                 self.drop_draft(token)
                 return ""
             token = token if _is_token(token) else secrets.token_hex(8)
             make_folder(self.folder)
             record = scenario.to_json() | {"name": "unsaved edits", "title": scenario.name}
-            _write(self._draft_path(token), record | {"nodes": people, "changed": time.time()})
+            _write(self._draft_path(token), record | {"changed": time.time()})
         return token
 
-    def draft(self, token: str, data: str) -> Draft | None:
-        """The draft of a token; None where there is none of this graph that can be read."""
-        with suppress(ConfigError, OSError, ValueError):
-            if _is_token(token) and (found := _read_draft(self._draft_path(token))).scenario.data == data:
-                return found
-        return None
+    def draft(self, token: str, data: str) -> Scenario | None:
+        """The edits that a token names; None where there are none of this graph that can be read, or they are too old.
+
+        A draft that is too old goes.
+        """
+        if not _is_token(token) or (found := _read_draft(self._draft_path(token))) is None:
+            return None
+        if found.expired:
+            with suppress(OSError):  # where nothing can be written it stays, and is not opened either
+                self.drop_draft(token)
+            return None
+        return found.scenario if found.scenario and found.scenario.data == data else None
 
     def drafts(self) -> Sequence[Draft]:
-        """All that can be read."""
-        readable = []
-        for path in sorted(self.folder.glob(f"{_DRAFT}*.json")):
-            with suppress(ConfigError, OSError, ValueError):
-                readable.append(_read_draft(path))
-        return readable
+        """All there are, damaged ones too, so that they can be removed."""
+        found = map(_read_draft, sorted(self.folder.glob(f"{_DRAFT}*.json")))
+        return [draft for draft in found if draft is not None]
 
     def drop_draft(self, token: str) -> Sequence[str]:
         """Removes a draft, where there is one; says which file went."""
-        path = self._draft_path(token)
-        if not _is_token(token) or not path.exists():
-            return []
-        path.unlink(missing_ok=True)
-        return [str(path)]
+        gone = []
+        for path in self.folder.glob(f"{_DRAFT}*.json"):  # a token that leads out of the folder is none of these
+            if _token_of(path) == token:
+                path.unlink(missing_ok=True)
+                gone.append(str(path))
+        return gone
+
+    def damaged(self) -> Sequence[Path]:
+        """Files of saved scenarios that cannot be read, so that they can be removed; `list` leaves them out."""
+        unread = []
+        for path in sorted(self.folder.glob("*.json")):
+            if not path.name.startswith(_DRAFT):
+                try:
+                    _read(path)
+                except (ConfigError, OSError, ValueError):
+                    unread.append(path)
+        return unread
 
     def _draft_path(self, token: str) -> Path:
         return self.folder / f"{_DRAFT}{_safe(token)}.json"
@@ -304,11 +322,22 @@ def _is_token(token: str) -> bool:
     return re.fullmatch("[0-9a-f]{16}", token) is not None
 
 
-def _read_draft(path: Path) -> Draft:
-    record = unsealed(path.read_bytes())
-    made = Scenario.from_json(record | {"name": str(record.get("title", ""))})
-    nodes = tuple(str(node) for node in record.get("nodes", ()))
-    return Draft(path.stem.removeprefix(_DRAFT), made, nodes, float(record.get("changed", 0.0)))
+def _token_of(path: Path) -> str:
+    return path.stem.removeprefix(_DRAFT)
+
+
+def _read_draft(path: Path) -> Draft | None:
+    """The draft of a file, which may be damaged; None where there is no file."""
+    try:
+        written = path.lstat().st_mtime
+    except OSError:
+        return None
+    try:
+        record = unsealed(path.read_bytes())
+        made = Scenario.from_json(record | {"name": str(record.get("title", ""))})
+        return Draft(_token_of(path), made, float(record.get("changed", 0.0)))
+    except (ConfigError, OSError, TypeError, ValueError):
+        return Draft(_token_of(path), None, written)
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
