@@ -1,9 +1,13 @@
 """One report of chosen embeddings, to be signed: as HTML, PDF, JSON and CSV, and a model card."""
 
+import time
+from functools import partial
+
 import streamlit as st
 
 import uge_core.dashboard as ui
 
+LEFT = 0.8  # seconds in which what a field says when it is left has reached this page
 WHEN = {"": "not said", "before": "before", "after": "after"}
 KINDS = {
     "html": ("HTML", "report.html", "text/html", "Text, tables and charts in one file for people."),
@@ -148,12 +152,23 @@ except ui.UgeError as error:
     st.error(ui.plain_text(str(error)), icon=":material/error:")
     st.stop()
 st.write(ui.plain_text(sides.words))
+newest = state.setdefault("report_newest", {})
+newest["made"] = made
+
+
+def take(name: str) -> bytes:
+    """The file as the fields say now: one that is still typed in says so when it is left, which a click here does too."""
+    time.sleep(LEFT)
+    content: bytes = newest["made"][name]()
+    return content
+
+
 row = st.container(horizontal=True)
 for name, (label, file, mime, words) in KINDS.items():
     missing = name == "pdf" and ui.browser() is None
     row.download_button(
         label,
-        made[name],
+        partial(take, name),
         file_name=file,
         mime=mime,
         icon=":material/download:",

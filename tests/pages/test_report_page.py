@@ -137,3 +137,19 @@ def test_another_run_b_comes_into_the_choice_and_what_the_report_is_about_is_sai
     assert not page.exception and page.session_state["frame_after"] == kept[3]
     assert set(page.multiselect(key=key).value) == {*kept[:2], kept[3], rows.asked[0]}
     assert "The report is about run B, " in about() and "compared with run A, " in about()
+
+
+@pytest.mark.browser
+def test_a_field_that_is_still_typed_in_is_in_the_file(
+    fresh: Callable[..., Any], visit: Callable[..., Any], sample_audit: Path, tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    tab = visit(fresh(sample_audit), "report")
+    expect(tab.get_by_role("button", name="HTML", exact=True)).to_be_visible()
+    for name in ("Dr. Ada Example", "Dr. Bea Example"):
+        tab.get_by_label("Name of who made it").fill(name)
+        with tab.expect_download() as fetched:  # the field is left by this very click
+            tab.get_by_role("button", name="HTML", exact=True).click()
+        fetched.value.save_as(tmp_path / "r.html")
+        assert name in (tmp_path / "r.html").read_text()
