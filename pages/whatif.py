@@ -164,16 +164,18 @@ def begin(data: str) -> None:
         written, opened = state.setdefault("whatif_tokens", {}), state.setdefault("whatif_opened", {})
         token = written.get(data) or opened.get(data) or st.query_params.get("draft", "")
         stored = ui.whatif_draft(store, token, data)
-        state["whatif_draft"] = ui.Scenario(data, stored.edits) if stored else ui.Scenario(data)
         if stored:
             if token != written.get(data):
                 opened[data] = token
             state["whatif_name"] = stored.name
-            state["whatif_kept"] = (data, named())
+            state["whatif_kept"] = (data, stored)
+        # Last, as a press may cut a run of the page short at any of these; the next one begins anew then.
+        state["whatif_draft"] = ui.Scenario(data, stored.edits) if stored else ui.Scenario(data)
     elif "whatif_name" not in state and state.get("whatif_kept", ("",))[0] == data:
         state["whatif_name"] = state["whatif_kept"][1].name  # a look at another page forgets what was typed
     if "whatif_sent" in state:
-        state["whatif_nodes"] = state.pop("whatif_sent")
+        state["whatif_nodes"] = state["whatif_sent"]
+        del state["whatif_sent"]
     if "nodes" in st.query_params:
         asked = [part.strip() for part in st.query_params["nodes"].split(",") if part.strip()]
         state["whatif_nodes"] = asked[:LARGEST]

@@ -183,7 +183,7 @@ def test_a_clicked_edge_is_dropped_outlives_a_reload_and_is_had_again(
     expect(edit).to_be_visible()
     expect(tab.locator("[data-tag]", has_text="p10")).to_be_visible()
     # The dropped edge is in the picture still; a click on it takes the edit back.
-    tab.wait_for_function("() => document.querySelector('.js-plotly-plot')._fullData.some(t => t.name === 'dropped')")
+    tab.wait_for_function("() => document.querySelector('.js-plotly-plot')?._fullData?.some(t => t.name === 'dropped')")
     settled(tab)
     spot = tab.wait_for_function(CLICKED, arg="last").json_value()
     tab.mouse.click(spot["x"], spot["y"])
