@@ -175,7 +175,7 @@ def seeded(town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def store_copy(seeded: Path, tmp_path: Path) -> Iterator[Path]:
     """A copy of the seeded store that a test may change."""
     target = tmp_path / "store"
-    shutil.copytree(seeded, target, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(seeded, target, ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     yield target
 
 

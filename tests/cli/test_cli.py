@@ -480,7 +480,7 @@ def test_errors_that_cannot_be_written_still_end_with_their_code() -> None:
 
 @pytest.mark.slow
 def test_any_encoding_will_do(seeded: Path, tmp_path: Path) -> None:
-    target = shutil.copytree(seeded, tmp_path / "store", ignore=shutil.ignore_patterns("*.sock"))
+    target = shutil.copytree(seeded, tmp_path / "store", ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     store = uge.RunStore(target)
     run_id = store.list()[0].id
     store.refresh(run_id, store.load(run_id).dataset | {"name": "Köln 🏘"})

@@ -60,7 +60,7 @@ class Server:
 def seeded(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the seeded store, as pages write to the store that they show."""
     root = tmp_path_factory.mktemp("shown") / "store"
-    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     return root
 
 

@@ -139,7 +139,7 @@ def test_watched_reloaded_cancelled_killed_and_resumed(
 def two_graphs(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with runs of two graphs."""
     folder = tmp_path_factory.mktemp("two")
-    shutil.copytree(seeded, folder / "store", ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(seeded, folder / "store", ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     (folder / "village").mkdir()
     pairs = [f"v{i},v{(i + step) % 60}" for i in range(60) for step in (1, 2, 5)]
     people = [f"v{i},{'xyz'[i // 20]},{'kl'[i % 2]}" for i in range(60)]

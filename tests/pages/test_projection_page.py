@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def shared(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store that these tests may add pictures to."""
     target = tmp_path_factory.mktemp("projection") / "store"
-    shutil.copytree(seeded, target, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(seeded, target, ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     return target
 
 
@@ -83,7 +83,7 @@ def test_the_address_says_where_along_its_path_run_b_stands(
     shared: Path, town: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     root = tmp_path / "store"
-    shutil.copytree(shared, root, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(shared, root, ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     other = uge.train(
         uge.load(town),
         sensitive="city",

@@ -280,7 +280,7 @@ def several_seeds(plain_town: Path, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture
 def seeds(several_seeds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     target = tmp_path / "several"
-    shutil.copytree(several_seeds, target, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(several_seeds, target, ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     monkeypatch.setenv("UGE_STORE", str(target))
     return RunStore(target)
 

@@ -24,7 +24,7 @@ DRAWN = """words => document.querySelector('[data-testid=stMain]')?.textContent.
 def many(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a thousand runs: those of the seeded one, under other seeds."""
     root = tmp_path_factory.mktemp("many") / "store"
-    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     with RunStore(root).writing() as db:
         rows = [dict(row) for row in db.execute("SELECT * FROM runs")]
         for number in range(MANY - len(rows)):

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def root(seeded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A store of this module's own, and the end of its what-if process."""
     target = tmp_path_factory.mktemp("whatif-page") / "store"
-    shutil.copytree(seeded, target, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(seeded, target, ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     yield target
     stop(target)
 
@@ -209,7 +209,7 @@ def two_graphs(seeded: Path, plain_town: Path, tmp_path_factory: pytest.TempPath
     for file in plain_town.glob("*.csv"):
         (folder / "village" / file.name).write_text(re.sub(r"\bp(?=\d)", "q", file.read_text()))
     root = folder / "store"
-    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock", "*.pid"))
     uge.sweep(
         uge.load(folder / "village"),
         sensitive="city",

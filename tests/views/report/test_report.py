@@ -77,7 +77,7 @@ def test_what_people_typed_and_data_are_text_not_markup(store):
 
 
 def test_a_value_that_closes_the_script_stays_in_the_records(seeded, tmp_path):
-    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock")))
+    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock", "*.pid")))
     run = store.load(audited(store)[0])
     record = run.audit | {"rows": [r | {"note": "</script><b>"} for r in run.audit["rows"]]}
     store.save_audit(run.id, record)
@@ -161,7 +161,7 @@ def test_suppressed_cells_tell_neither_value_nor_number():
 
 
 def test_the_page_says_once_what_suppressed_is(seeded, tmp_path):
-    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock")))
+    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock", "*.pid")))
     run = store.load(audited(store)[0])
     (row,) = [
         r for r in run.audit["rows"] if (r["metric"], r["attribute"], r["variant"]) == ("dp", "city", "calibrated")
@@ -187,7 +187,7 @@ def test_the_page_says_once_what_suppressed_is(seeded, tmp_path):
 
 
 def test_the_first_page_says_which_embeddings_are_usable(seeded, tmp_path):
-    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock")))
+    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock", "*.pid")))
     first, second, third = [r for r in store.list() if r.audited][:3]
     rows = {}
     for run, value, note in ((first, 1.0, None), (second, 0.0, "not usable: all <b>vectors</b> are equal")):
@@ -476,7 +476,7 @@ def test_they_stay_two_pages_whatever_is_typed_and_named(seeded, sample_audit, t
 
     monkeypatch.setenv("BROWSER_PATH", chromium)
     root = sample_audit if kind == "crowded" else seeded
-    store = uge.RunStore(shutil.copytree(root, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock")))
+    store = uge.RunStore(shutil.copytree(root, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock", "*.pid")))
     sheet, rules = ui.Sheet(title=""), None
     if kind != "empty":
         long = "Wherever one goes, WWWW there is a name that is long beyond all measure and reason "
@@ -620,7 +620,7 @@ def test_a_comparison_that_is_measured_later_changes_no_report(store, tmp_path):
 
 
 def test_the_headline_tells_what_got_worse_what_still_leaks_and_what_is_not_ruled_out(seeded, tmp_path):
-    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock")))
+    store = uge.RunStore(shutil.copytree(seeded, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock", "*.pid")))
     runs = {r.config["method"]: r for r in store.list() if r.audited}
     aucs = {  # value and interval, before and after
         "city": ((0.9, 0.88, 0.92), (0.52, 0.49, 0.54)),
@@ -697,7 +697,7 @@ def test_data_without_an_attribute_make_a_report_that_says_so(tmp_path):
 def two_graphs(seeded, plain_town, tmp_path_factory):
     """A store with runs of two graphs, and the ids of the runs of each."""
     root = tmp_path_factory.mktemp("two") / "store"
-    store = uge.RunStore(shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock")))
+    store = uge.RunStore(shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock", "*.pid")))
     here = audited(store)
     graph = uge.load(plain_town)
     uge.sweep(graph, sensitive="city", methods=["none", "uge-w"], store=store, epochs=2, device="cpu")
