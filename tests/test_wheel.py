@@ -133,7 +133,7 @@ def test_the_installed_pages_run(installed: Path, elsewhere: Path) -> None:
         text=True,
         check=True,
     )
-    assert done.stdout.splitlines() == [str(installed / "uge_core" / "__init__.py"), "['Overview']", "[]"]
+    assert done.stdout.splitlines() == [str(installed / "uge_core" / "__init__.py"), "['UGE audit']", "[]"]
 
 
 def test_a_package_without_its_dashboard_says_so(installed: Path, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def filled(root: Path) -> RunStore:
     with store.writing() as db:
         entry = ("people", "city", '{"a": 0.5}', 0.0)
         db.execute("INSERT INTO told (people, attribute, sizes, at) VALUES (?, ?, ?, ?)", entry)
+        db.execute("INSERT INTO notes (run, text, at) VALUES (?, ?, ?)", ("a1", "why", 1.0))
     store.note_timing(timed("train", "f", "cpu", 1.0, 2.0))
     job_id = Queue(store).add({"device": "cpu", "data": "town"})
     with store.writing() as db:

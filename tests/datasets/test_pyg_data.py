@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +173,21 @@ def test_data_that_went_through_transforms(write, transform):
     graph = load(write({"g.pt": saved(made)}))
     assert (graph.num_nodes, graph.num_edges) == (N, N)
     assert list(graph.attribute("gender").sizes) == [N // 2] * 2
+
+
+def test_members_of_an_enum_as_earlier_pythons_pickle_them(write, monkeypatch):
+    """Python 3.11.0 to 3.11.3 writes getattr(AttrType, "NODE"), which nobody's file may have carried out."""
+    from torch_geometric.data.storage import AttrType
+
+    monkeypatch.setattr(AttrType, "__reduce_ex__", lambda self, _: (getattr, (AttrType, self.name)))
+    made = transforms.ToUndirected()(Data(x=torch.rand(N, 2), edge_index=RING, gender=torch.arange(N) % 2))
+    assert made.is_node_attr("x")
+    content = saved(made)
+    assert b"getattr" in zipfile.ZipFile(io.BytesIO(content)).read(
+        next(n for n in zipfile.ZipFile(io.BytesIO(content)).namelist() if n.endswith("data.pkl"))
+    )
+    monkeypatch.undo()
+    assert load(write({"g.pt": content})).num_nodes == N
 
 
 @pytest.mark.filterwarnings("ignore:Sparse")

@@ -63,7 +63,7 @@ def test_two_pictures_with_the_numbers_of_the_full_space_under_each(app: AppTest
 
 
 def test_colour_and_attribute_follow_the_frame(app: AppTest) -> None:
-    app.selectbox(key="frame_attribute").set_value("gender").run()
+    app.selectbox(key="pick_attribute").set_value("gender").run()
     assert not app.exception and app.selectbox(key="projection_color").value == "attribute:gender"
     assert {t["name"] for t in charts(app)[0]} == {"f", "m"}
     app.selectbox(key="projection_color").set_value("degree").run()
@@ -103,10 +103,10 @@ def test_the_address_says_where_along_its_path_run_b_stands(
     fresh.switch_page("projection.py").run()
     assert not fresh.exception and fresh.select_slider(key="projection_lambda").value == 1.5
     # Another run B begins at its own.
-    fresh.selectbox(key="frame_after").set_value(other.id).run()
+    fresh.selectbox(key="pick_after").set_value(other.id).run()
     fresh.select_slider(key="projection_lambda").set_value(0.5).run()
-    fresh.selectbox(key="frame_after").set_value(first).run()
-    fresh.selectbox(key="frame_after").set_value(other.id).run()
+    fresh.selectbox(key="pick_after").set_value(first).run()
+    fresh.selectbox(key="pick_after").set_value(other.id).run()
     assert not fresh.exception and fresh.select_slider(key="projection_lambda").value == 1.5
 
 

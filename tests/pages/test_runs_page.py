@@ -168,7 +168,7 @@ def test_archived_runs_leave_lists_and_choices_until_they_are_brought_back(
     app.button(key="runs_archive").click().run()
     assert not app.exception and run.folder.exists()
     assert run.id not in set(app.dataframe[0].value["Id"])
-    assert all(run.id not in s.options for s in app.selectbox if s.key == "frame_after")
+    assert all(run.id not in s.options for s in app.selectbox if s.key == "pick_after")
     assert run.id not in ui.frame(store).runs and run.id not in ui.leakage_choices(store).runs
     app.toggle(key="runs_archived").set_value(True).run()
     shown = app.dataframe[0].value.set_index("Id")

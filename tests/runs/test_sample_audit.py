@@ -147,7 +147,8 @@ def test_the_overview_begins_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("UGE_STORE", str(tmp_path / "store"))
     app = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=60).run()
     assert not app.exception and "This is the sample audit" in app.info[0].value
-    assert app.expander[0].label == "A two-minute path through it" and len(app.dataframe[0].value)
+    assert any(b.label.startswith("Take the tour") for b in app.button) and len(app.dataframe[0].value)
+    assert len([h for h in app.get("html") if "uge-gauge" in h.proto.body]) == 5
 
 
 def test_the_dashboards_start_makes_it_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,14 +103,14 @@ def test_a_report_holds_the_scenarios_asked_for(own: uge.RunStore, tmp_path: Pat
     scenarios = Scenarios(own)
     scenario_id = scenarios.save(scenario)
     plain = ui.contents([run.id], store=own)["html"]().decode()
-    assert "What-if scenarios" not in plain
+    assert "what-if scenarios" not in plain
     assert (
         "Not measured with these runs" in ui.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
     )
     answer = Answers(own).judge(run.id, scenario.to_json(), "city")
     scenarios.keep(scenario_id, run.id, answer)
     page = ui.contents([run.id], scenarios=[scenario_id], store=own)["html"]().decode()
-    assert "What-if scenarios" in page and scenario.hash in page and "two &lt;b&gt;people&lt;/b&gt;" in page
+    assert "what-if scenarios" in page and scenario.hash in page and "two &lt;b&gt;people&lt;/b&gt;" in page
     assert (
         "city of nodes p1, p2 becomes A" in page
         and page.count("<td>re-judge</td>") == len(judged_view(answer).table) > 4

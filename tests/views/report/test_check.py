@@ -154,7 +154,9 @@ def test_what_cannot_be_made_anew_is_said(bench, html, tmp_path, monkeypatch):
     findings = bench.found(changed)
     assert exit_code(findings) == 3 and "another version of this package" in named(findings)["figures"]
     monkeypatch.undo()
-    store = uge.RunStore(shutil.copytree(bench.store.root, tmp_path / "store", ignore=shutil.ignore_patterns("*.sock", "*.pid")))
+    store = uge.RunStore(
+        shutil.copytree(bench.store.root, tmp_path / "store", ignore=shutil.ignore_patterns("*.sock", "*.pid"))
+    )
     record = store.load(bench.runs[0]).audit
     store.save_audit(
         bench.runs[0], seal({k: v for k, v in record.items() if k != "policy"} | {"rows": record["rows"][1:]})
@@ -349,7 +351,9 @@ def told_otherwise(html, old, new, **changes):
 
 
 def test_a_note_that_is_not_the_stores_is_told(bench, tmp_path):
-    store = uge.RunStore(shutil.copytree(bench.store.root, tmp_path / "store", ignore=shutil.ignore_patterns("*.sock", "*.pid")))
+    store = uge.RunStore(
+        shutil.copytree(bench.store.root, tmp_path / "store", ignore=shutil.ignore_patterns("*.sock", "*.pid"))
+    )
     here = Bench(tmp_path, store, bench.scenario, bench.runs)
     run_id = bench.runs[0]
     pin_note(store, run_id, "rejected by the board")
