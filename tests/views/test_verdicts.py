@@ -407,3 +407,11 @@ def test_rough_numbers_have_two_digits_and_never_promise_less(n: float) -> None:
     shown = int(rough(n).replace(",", ""))
     assert n <= shown <= max(n * 1.1 + 1, 1)
     assert len(json.dumps(shown).rstrip("0")) <= 2 or shown < 100
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.54, "no leak is shown any more"), (0.58, "whether it still leaks is undecided"), (0.7, "still leaks")],
+)
+def test_what_is_left_above_a_coin_is_undecided(store: RunStore, value: float, words: str) -> None:
+    assert both(store, leak(0.9, None), leak(value)).headline == f"city: reduced, {words}"

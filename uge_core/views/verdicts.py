@@ -341,12 +341,15 @@ def _finding(now: Side, leak: Separation | None, margin: float) -> tuple[Finding
 def _headline(attribute: str, finding: Finding, still: bool, leak: Separation | None, now: Side) -> str:
     more = ", more than before" if leak is not None and leak.state == "higher" else ""
     lacking = {"attackers": "too few attackers to tell", "usability": "it is not known whether the embedding is usable"}
+    # Above a coin, yet not by the margin: neither a leak nor its absence.
+    above = now.auc is not None and now.auc.low is not None and now.auc.low > 0.5
+    left = "whether it still leaks is undecided" if above else "no leak is shown any more"
     few = lacking.get(now.lacking if now.leaking is not None else "", "too few people to tell")
     if few.startswith("too few people") and now.people_wide is not None and now.people_wide <= WIDEST:
         few = "too few seeds to tell"
     return {
         "leaks": f"{attribute} leaks{more}",
-        "reduced": f"{attribute}: reduced, {'still leaks' if still else 'no leak is shown any more'}",
+        "reduced": f"{attribute}: reduced, {'still leaks' if still else left}",
         "not shown": f"{attribute}: no leak is shown",
         "too few people": f"{attribute}: {few}",
         "not usable": f"{attribute}: the embedding is not usable",
