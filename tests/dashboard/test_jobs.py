@@ -134,7 +134,8 @@ def test_one_works_and_the_next_waits_and_cancelling_ends_both(town: Path, store
 def test_a_killed_worker_is_noticed_and_resuming_gives_the_same_bits(
     plain_town: Path, store: RunStore, tmp_path: Path
 ) -> None:
-    grid: dict[str, Any] = {"methods": ["none", "uge-ok"], "sensitive": ["city"], "epochs": 400}
+    # Long enough for a checkpoint on a quick machine too.
+    grid: dict[str, Any] = {"methods": ["none", "uge-ok"], "sensitive": ["city"], "epochs": 4_000}
     job_id = enqueue(plain_town, store, **grid)
     limit = time.monotonic() + 120
     while not list(checkpoint.checkpoints_in(store.checkpoints)):

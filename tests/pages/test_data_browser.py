@@ -107,7 +107,10 @@ def test_files_on_the_wrong_droppers_and_of_one_name_are_told_by_what_is_in_them
         ]
         expect(tab.get_by_role("button", name="Load files")).to_be_disabled()
         for dropper, file in enumerate(files[::-1] if turned else files):
+            # A dropper that is about to be drawn anew would forget its file.
+            tab.wait_for_function("() => !document.querySelector('[data-stale=true], [data-testid=stSkeleton]')")
             tab.locator("input[type=file]").nth(dropper).set_input_files(file)
+            expect(tab.get_by_test_id("stFileUploader").nth(dropper)).to_contain_text(str(file["name"]))
         expect(tab.get_by_role("button", name="Load files")).to_be_enabled()
         tab.get_by_role("button", name="Load files").click()
         expect(tab.get_by_text(re.compile(r"^Kept in "))).to_contain_text(called[0])
