@@ -76,7 +76,7 @@ def test_from_nothing_to_a_report(
         tab.keyboard.press("ArrowLeft")
         if lam != LAMBDAS[0]:  # the slider's first, which an address leaves out: run B says it
             expect(tab).to_have_url(re.compile(rf"lambda={lam}(&|$)"))
-        expect(tab.get_by_text(f"At λ {lam} the strongest attacker").first).to_be_visible()
+        expect(tab.get_by_text(f"At λ {lam:g} the strongest attacker").first).to_be_visible()
     assert all(a != b for a, b in zip(before, numbers.all_inner_texts(), strict=True))
     tab.get_by_test_id("stSidebar").get_by_role("link", name="Report").click()
     expect(tab.get_by_role("heading", name="Report", exact=True)).to_be_visible()
