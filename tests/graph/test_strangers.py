@@ -20,7 +20,7 @@ def test_they_are_the_ones_that_loops_find(graph, seed):
     cell = rng.integers(-1, 3, graph.num_nodes)
     target, friend = np.meshgrid(np.arange(graph.num_nodes), np.nonzero(cell >= 0)[0])
     target, friend = target.ravel(), friend.ravel()
-    strangers = Strangers(graph, cell)
+    strangers = Strangers(graph, cell, np.arange(graph.num_nodes))
     number = strangers.count(target, cell[friend])
     length = rng.integers(0, number + 1)
     drawn = strangers.draw(target, cell[friend], length, rng)
@@ -36,7 +36,9 @@ def test_every_set_is_as_likely():
     graph = AttributedGraph("g", 8, np.array([[0, 0], [2, 5]]))
     times = 20_000
     zeros = np.zeros(times, np.int64)
-    drawn = Strangers(graph, np.zeros(8, np.int64)).draw(zeros, zeros, zeros + 3, np.random.default_rng(0))
+    drawn = Strangers(graph, np.zeros(8, np.int64), np.arange(8)).draw(
+        zeros, zeros, zeros + 3, np.random.default_rng(0)
+    )
     found = Counter(tuple(sorted(row)) for row in drawn.tolist())
     assert set(found) == set(combinations([1, 3, 4, 6, 7], 3))
     assert sum((n - times / 10) ** 2 / (times / 10) for n in found.values()) < 27.9  # chi-squared, 9 df, p = .001
@@ -46,7 +48,7 @@ def test_a_hub_has_few_strangers_in_a_large_cell():
     others = np.arange(1, 4000)
     graph = AttributedGraph("star", 4003, np.stack([np.zeros(3999, np.int64), others]))
     zero = np.zeros(1, np.int64)
-    strangers = Strangers(graph, np.zeros(4003, np.int64))
+    strangers = Strangers(graph, np.zeros(4003, np.int64), np.arange(4003))
     assert strangers.count(zero, zero).tolist() == [3]
     assert sorted(strangers.draw(zero, zero, zero + 3, np.random.default_rng(0))[0]) == [4000, 4001, 4002]
 
@@ -55,7 +57,7 @@ def test_a_hub_has_few_strangers_in_a_large_cell():
 def test_nobody_to_draw(cell):
     graph = AttributedGraph("g", 4, np.array([[0], [1]]))
     none = np.zeros(0, np.int64)
-    strangers = Strangers(graph, cell)
+    strangers = Strangers(graph, cell, np.arange(graph.num_nodes))
     assert strangers.draw(none, none, none, np.random.default_rng(0)).shape == (0, 0)
     if cell.max() >= 0:
         assert strangers.count(np.array([0]), np.array([0])).tolist() == [0]

@@ -16,6 +16,7 @@ from uge_core.audit.calibrated import Calibrated
 from uge_core.audit.disclosure import Disclosure, Everybody, Measured, left_out_words
 from uge_core.audit.leakage import Estimate
 from uge_core.audit.ndcg import BiasFree
+from uge_core.audit.sampling import Sampling
 from uge_core.graph.graph import Attribute, AttributedGraph
 from uge_core.graph.scores import Factors, Scorer
 from uge_core.graph.split import LinkSplit, ProbeSplit, probe_split
@@ -47,6 +48,7 @@ class AuditRequest:
     quick: bool = False
     threshold: float | None = None
     disclosure: Disclosure = field(default_factory=Everybody)
+    sampling: Sampling = field(default_factory=Sampling)
 
     @cached_property
     def scored(self) -> Factors:
@@ -74,6 +76,20 @@ class AuditRequest:
             probe = probe_split(attribute, unknown=self.policies[name], seed=self.split_seed)
             self._measured[name] = self.without(attribute, probe)
         return self._measured[name]
+
+    @property
+    def num_people(self) -> int:
+        """How many people the graph has: nodes, of a bipartite graph the users."""
+        return self.graph.people.stop
+
+    @property
+    def most_targets(self) -> int | None:
+        """How many targets have lists; None: all."""
+        return self.sampling.drawn(self.num_people)
+
+    def attacked(self, probe: ProbeSplit) -> ProbeSplit:
+        """The people attackers learn from and are tested on."""
+        return self.sampling.probe(probe, self.num_people, self.split_seed)
 
     def without(self, attribute: Attribute, probe: ProbeSplit) -> Measured:
         """The same of another way to split people."""

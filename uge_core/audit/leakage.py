@@ -29,6 +29,7 @@ from uge_core.arrays import BoolArray, Float64, FloatArray, IntArray
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS as DEFAULT_ATTACKERS
 from uge_core.audit.attackers.base import Attacker, Seen, Shared
 from uge_core.audit.calibration import fit_calibration
+from uge_core.audit.sampling import drawn_by_class
 from uge_core.graph.graph import Attribute
 from uge_core.graph.split import probe_split
 from uge_core.registry import find
@@ -128,8 +129,14 @@ def attack(
     known, y, train_size = np.unique(classes[train], return_inverse=True, return_counts=True)
     if len(known) < 2 or not len(test):
         return None
-    learners = _learners(y, plugin.most_people(len(known)), seed)
-    x, x_test = plugin.rows(Seen(embedding, train, y, learners, test, edges, seed, shared or Shared()))
+    most = plugin.most_people(len(known))
+    learners = drawn_by_class(y, len(y) if most is None else most, np.random.default_rng([seed, 73]))
+    if not plugin.knows_edges and len(train) + len(test) < len(embedding):
+        few = np.concatenate([train, test])  # of very many people most take no part
+        embedding, train, asked = embedding[few], np.arange(len(train)), np.arange(len(train), len(few))
+    else:
+        asked = test
+    x, x_test = plugin.rows(Seen(embedding, train, y, learners, asked, edges, seed, shared or Shared()))
     own = y[learners]
     if standardise and plugin.scaled:
         x, x_test = x.astype(np.float64), x_test.astype(np.float64)
@@ -155,18 +162,6 @@ def attack(
     probability = _rounded(probability)
     label = known[probability.argmax(axis=1)]
     return Prediction(classes[test], known, train_size, probability, label, calibrated, last.note)
-
-
-def _learners(y: IntArray, most: int | None, seed: int) -> IntArray:
-    """Positions of all, or of a stratified draw of about `most`, with at least one person of each class."""
-    if most is None or len(y) <= most:
-        return np.arange(len(y))
-    rng = np.random.default_rng([seed, 73])
-    by_class = np.lexsort((rng.random(len(y)), y))
-    size = np.bincount(y)
-    rank = np.arange(len(y)) - np.repeat(np.cumsum(size) - size, size)
-    kept = np.maximum(np.round(size * (most / len(y))), 1)
-    return np.sort(by_class[rank < kept[y[by_class]]])
 
 
 def _read_backwards(

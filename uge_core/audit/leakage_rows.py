@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +21,7 @@ from uge_core.audit.base import METRICS, Row
 from uge_core.audit.job import AuditRequest, make_row
 from uge_core.audit.leakage import MEASURES, Estimate, strongest
 from uge_core.audit.permutation import pillai_test
+from uge_core.audit.sampling import drawn_words
 from uge_core.graph.graph import Attribute
 from uge_core.graph.split import ProbeSplit, probe_classes
 from uge_core.machine import cores
@@ -35,14 +36,28 @@ Estimates = Mapping[str, Estimate]
 
 @dataclass(frozen=True, eq=False)
 class _Attack:
-    """One attacker on one attribute, whatever the embedding."""
+    """One attacker on one attribute, whatever the embedding.
+
+    Attributes:
+        job: what the audit was asked.
+        attribute: the attribute.
+        everybody: who may be learnt from and tested on.
+        attacker: its name.
+        as_coded: as the authors' script has it.
+        key: what tells its floors from those of other people.
+    """
 
     job: AuditRequest
     attribute: Attribute
-    probe: ProbeSplit
+    everybody: ProbeSplit
     attacker: str
     as_coded: bool = False
     key: str = ""
+
+    @cached_property
+    def probe(self) -> ProbeSplit:
+        """The people it learns from and is tested on."""
+        return self.job.attacked(self.everybody)
 
     @property
     def possible(self) -> bool:
@@ -54,7 +69,8 @@ class _Attack:
         job, name = self.job, self.attribute.name
         policy, variant = ("level", "as-coded") if self.as_coded else (job.policies[name], "standard")
         data = f"{job.graph.fingerprint}/{name}/{policy}/{job.split_seed}/{job.edges.shape[1]}"
-        return f"{LEAKAGE_VERSION}/{data}{self.key}/{dim}/{self.attacker}/{variant}"
+        drawn = job.sampling.key(job.num_people)
+        return f"{LEAKAGE_VERSION}/{data}{self.key}{drawn}/{dim}/{self.attacker}/{variant}"
 
     def measure(self, embedding: FloatArray, shared: Shared) -> Estimates:
         """The measures of one attack; `shared` is what other attacks on this embedding share."""
@@ -83,12 +99,21 @@ class _Attack:
         measured = any(e.value is not None for e in estimates.values())
         floor: Mapping[str, float | None] = job.floors[self.floor_key(dim)] if measured else {}
         majority = {metric: how.floor(probe.classes, probe.train, probe.test) for metric, how in MEASURES.items()}
-        coded = f"as coded: raw inputs, the first {len(probe.train)} rows train, missing is a value"
+        coded = f"as coded: raw inputs, the first {len(self.everybody.train)} rows train, missing is a value"
+        learnt, tested = (
+            drawn_words(len(drawn), len(of), f"people to {do}")
+            for drawn, of, do in (
+                (probe.train, self.everybody.train, "learn from"),
+                (probe.test, self.everybody.test, "be tested on"),
+            )
+        )
         return [
             make_row(
                 metric,
                 estimate,
                 coded if self.as_coded else None,
+                learnt,
+                tested,
                 (job.twin_notes if exposure == "unseen" else job.notes).get(name),
                 attribute=name,
                 attacker=self.attacker,
@@ -144,7 +169,7 @@ def leakage_rows(job: AuditRequest, attribute: Attribute, step: Callable[[float]
         rows += mine
         if mine:
             worst = [_worst(mine, estimates, metric) for metric in ("auc", *(m for m in MEASURES if m != "auc"))]
-            rows += [_tested(worst[0], job, probe, exposure, embedding), *worst[1:]]
+            rows += [_tested(worst[0], job, attacks[0], exposure, embedding), *worst[1:]]
     return rows + [row for coded in made for row in coded]
 
 
@@ -191,12 +216,14 @@ def _worst(rows: Sequence[Row], estimates: Mapping[str, Estimates], metric: str)
     )
 
 
-def _tested(row: Row, job: AuditRequest, probe: ProbeSplit, exposure: str | None, embedding: FloatArray) -> Row:
-    """The row with the permutation test's p-value: over all nodes, of a twin over those it knew no value of."""
+def _tested(row: Row, job: AuditRequest, attack: _Attack, exposure: str | None, embedding: FloatArray) -> Row:
+    """The row with the permutation test's p-value: over all who are attacked, of a twin over those it knew no value of."""
+    probe = attack.probe
     classes = probe.classes
-    if exposure == "unseen":
+    if exposure == "unseen" or probe is not attack.everybody:
         classes = np.full(len(classes), -1)
-        classes[probe.test] = probe.classes[probe.test]
+        asked = probe.test if exposure == "unseen" else np.concatenate([probe.train, probe.test])
+        classes[asked] = probe.classes[asked]
     within, names = _beside(job, row.attribute or "", classes)
     test = None if row.value is None or job.quick else pillai_test(embedding, classes, within=within, seed=job.seed)
     if test is None:

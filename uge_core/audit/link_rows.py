@@ -21,6 +21,7 @@ from uge_core.audit.base import Cell, Row
 from uge_core.audit.job import AuditRequest, make_row
 from uge_core.audit.leakage import Estimate
 from uge_core.audit.matched import STRANGERS, MatchedLists, Ranked, crossed, degree_cells, matched_lists
+from uge_core.audit.sampling import drawn_words
 from uge_core.graph.graph import Attribute
 from uge_core.graph.scores import Factors
 from uge_core.graph.split import RankingTask, ranking_task
@@ -51,6 +52,12 @@ class _Member:
         assert self.held_out is not None
         return ndcg.rank_candidates(self.scored, self.held_out, seed=self.seed)
 
+    @cached_property
+    def ordered(self) -> IntArray:
+        """(T, C) the held-out lists, each by falling score."""
+        assert self.held_out is not None
+        return ndkl.in_order(self.scored, self.held_out, seed=self.seed)
+
 
 @dataclass(frozen=True, eq=False)
 class _Part:
@@ -69,7 +76,9 @@ class _Part:
 
 def link_rows(job: AuditRequest) -> list[Row]:
     """NDCG@10 by the links it ranks, then by group, then by attribute among strangers of one group."""
-    held_out = None if job.split is None else ranking_task(job.graph, job.split.test, seed=job.split_seed)
+    held_out = None
+    if job.split is not None:
+        held_out = ranking_task(job.graph, job.split.test, most=job.most_targets, seed=job.split_seed)
     given = _Member(job.scored, job.exposure, held_out, job.seed)
     twin = () if job.scored_twin is None else (_Member(job.scored_twin, "unseen", held_out, job.seed),)
     degree = np.bincount(job.edges.ravel(), minlength=job.graph.num_nodes)[:, None].astype(np.float32)
@@ -92,10 +101,10 @@ def _parts(job: AuditRequest, given: _Member, twin: tuple[_Member, ...]) -> Iter
     yield _Part(f"held-out{weighed}", (given,) if job.split is None else both, partial(_held_out_rows, job))
     if job.graph.truth is not None:
         planted = zlib.crc32(job.graph.truth.bias_free.tobytes())  # no part of the fingerprint
-        task = ndcg.planted_task(job.graph, seed=job.split_seed)
+        task = ndcg.planted_task(job.graph, most=job.most_targets, seed=job.split_seed)
         yield _Part(f"planted-truth/{planted}", both, partial(_planted_rows, job, task))
     if not job.graph.bipartite:
-        task = ndcg.as_coded_task(job.graph, seed=job.split_seed)
+        task = ndcg.as_coded_task(job.graph, most=job.most_targets, seed=job.split_seed)
         yield _Part("as-coded", (given,), partial(_as_coded_rows, job, task))
     for a in job.attributes:
         policy = f"{job.policies[a.name]}{_padded(job, a)}"
@@ -121,6 +130,7 @@ def _degree_floors(job: AuditRequest, part: _Part, degree: _Member) -> Mapping[s
     """The figures of the training degree as an embedding, kept or measured; none in a quick audit without kept ones."""
     tested = 0 if job.split is None else job.split.test.shape[1]
     data = f"{job.graph.fingerprint}/{job.split_seed}/{job.edges.shape[1]}/{tested}/{job.seed}"
+    data += job.sampling.key(job.num_people)
     key = f"links {LINKS_VERSION}/{data}/degree/{part.name}"
     if key not in job.floors:
         if job.quick:
@@ -174,6 +184,7 @@ def _group_rows(job: AuditRequest, attribute: Attribute, member: _Member) -> lis
         metrics = ("ndcg_gap",) if job.graph.bipartite else ("ndcg_gap", "ndkl")
         return [make_row(metric, _NOT_HELD_OUT, remark, n=0, **given) for metric in metrics]
     task, ranking = member.held_out, member.ranking
+    remark = "; ".join(filter(None, (remark, _drawn_targets(task)))) or None
     value = ndcg.ndcg_per_target(ranking, np.ones(len(ranking.rank)), len(task.targets))
     group = np.where(np.isfinite(value) & _contested(task), codes[task.targets], -1)
     counted, few = job.disclosure.counted(group, len(labels))
@@ -212,7 +223,9 @@ class _Matched:
     def _lists(self) -> MatchedLists:
         """By group, with their uniform twin."""
         assert self._job.split is not None
-        return matched_lists(self._job.graph, self._job.split.test, self._group, seed=self._job.split_seed)
+        job = self._job
+        most = job.most_targets
+        return matched_lists(job.graph, job.split.test, self._group, most_targets=most, seed=job.split_seed)
 
     @cached_property
     def _degree_lists(self) -> MatchedLists:
@@ -221,7 +234,8 @@ class _Matched:
         assert job.split is not None
         least = 3 if job.disclosure.least else 0  # lists without a stranger would tell of one or two people
         cell = degree_cells(job.graph, self._group, job.split.train, least)
-        return matched_lists(job.graph, job.split.test, cell, twin=False, seed=job.split_seed)
+        most = job.most_targets
+        return matched_lists(job.graph, job.split.test, cell, twin=False, most_targets=most, seed=job.split_seed)
 
     def rows(self, member: _Member) -> list[Row]:
         """Matched, its uniform twin, what the attribute contributes and, unless quick, matched by degree too."""
@@ -277,8 +291,10 @@ class _Matched:
             if not self._job.calibrated:
                 yield "training compared a user's items (BPR), so scores of several users for one item are not comparable"
         drawn = len(lists.matched.targets)
-        if drawn < lists.found:
-            yield f"{drawn:,} of {lists.found:,} lists drawn"
+        if words := drawn_words(drawn, lists.found, "lists"):
+            yield words
+        if lists.of_targets is not None and self._job.most_targets is not None:
+            yield f"these are lists of {self._job.most_targets:,} people, drawn of {lists.of_targets:,}"
         if lists.unknown:
             yield f"{_percent(lists.unknown)} of the links left out, as the friend's {self._words} is unknown"
         if lists.alone:
@@ -343,7 +359,7 @@ def _rank_exposure(member: _Member, codes: IntArray, remark: str | None, given: 
     """NDKL@10 of the held-out lists beside a random order of them."""
     task, seed = member.held_out, member.seed
     assert task is not None
-    value, chance = ndkl.ndkl_per_target(member.scored, task, codes, seed=seed)
+    value, chance = ndkl.ndkl_of_ordered(member.ordered, codes), ndkl.random_ndkl_per_target(task, codes)
     keep = np.isfinite(value)
     counted = int(keep.sum())
     if counted < ndcg.MIN_TARGETS:
@@ -352,6 +368,11 @@ def _rank_exposure(member: _Member, codes: IntArray, remark: str | None, given: 
     mean, half = float(value[keep].mean()), ndkl.half_width(member.scored, task, codes, seed=seed)
     estimate = Estimate(mean) if half is None else Estimate(mean, max(0.0, mean - half), mean + half)
     return make_row("ndkl", estimate, remark, n=counted, floor_random=float(chance[keep].mean()), **given)
+
+
+def _drawn_targets(task: RankingTask) -> str | None:
+    """A remark on targets that were drawn of more."""
+    return None if task.found is None else drawn_words(len(task.targets), task.found, "people who have lists")
 
 
 def _contested(task: RankingTask) -> npt.NDArray[np.bool_]:
@@ -368,7 +389,7 @@ def _ranked(
     **values: Any,
 ) -> Row:
     """A row of NDCG@10, weighted where `gains` are given, beside a random order of the same lists."""
-    num = len(task.targets)
+    num, notes = len(task.targets), (*notes, _drawn_targets(task))
     gain = np.ones(len(ranking.rank)) if gains is None else gains.gain
     weight = np.ones(num) if gains is None else gains.target_weight
     value = ndcg.ndcg_per_target(ranking, gain, num)

@@ -26,7 +26,7 @@ from uge_core.audit import ndcg
 from uge_core.audit.leakage import Estimate
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Scored
-from uge_core.graph.split import RankingTask
+from uge_core.graph.split import RankingTask, both_ways, drawn_ways
 from uge_core.graph.strangers import Strangers
 
 STRANGERS = 99
@@ -44,6 +44,7 @@ class MatchedLists:
         found: how many lists there were to draw from.
         unknown: share of all links that is left out, as the friend is of no known cell.
         alone: share of the others that is left out, as their cell has no stranger of the target.
+        of_targets: how many targets there were where some were drawn first; None: all are here.
     """
 
     matched: RankingTask
@@ -51,6 +52,7 @@ class MatchedLists:
     found: int
     unknown: float
     alone: float
+    of_targets: int | None = None
 
     @cached_property
     def targets(self) -> int:
@@ -72,6 +74,7 @@ def matched_lists(
     twin: bool = True,
     num_strangers: int = STRANGERS,
     most: int = MOST_LISTS,
+    most_targets: int | None = None,
     seed: int = 0,
 ) -> MatchedLists:
     """A list per held-out link and direction: the friend among strangers of its cell.
@@ -83,16 +86,17 @@ def matched_lists(
         twin: draw the uniform twin too.
         num_strangers: in a list, where the cell has as many.
         most: lists; of more as many are drawn.
+        most_targets: targets, of which as many are drawn before; None: all.
         seed: keys the draws.
     """
-    users, items = held_out
-    target, friend = (items, users) if graph.bipartite else np.concatenate([held_out, held_out[::-1]], axis=1)
+    ways = held_out[::-1] if graph.bipartite else both_ways(held_out)
+    (target, friend), of_targets = drawn_ways(ways, graph, most_targets, seed)
     order = np.lexsort((friend, target))
     target, friend = target[order], friend[order]
     known = cell[friend] >= 0
     unknown = _share_of(~known)
     target, friend = target[known], friend[known]
-    strangers = Strangers(graph, cell)
+    strangers = Strangers(graph, cell, target)
     number = np.minimum(strangers.count(target, cell[friend]), num_strangers)
     alone = _share_of(number == 0)
     target, friend, number = (x[number > 0] for x in (target, friend, number))
@@ -110,9 +114,9 @@ def matched_lists(
     uniform = None
     if twin:
         anyone = np.where(np.arange(graph.num_nodes) < (graph.num_users or graph.num_nodes), 0, -1)
-        drawn = Strangers(graph, anyone).draw(target, anyone[friend], number, np.random.default_rng([seed, 63]))
+        drawn = Strangers(graph, anyone, target).draw(target, anyone[friend], number, np.random.default_rng([seed, 63]))
         uniform = task(drawn)
-    return MatchedLists(matched, uniform, found, unknown, alone)
+    return MatchedLists(matched, uniform, found, unknown, alone, of_targets)
 
 
 def degree_cells(graph: AttributedGraph, group: IntArray, edges: IntArray, least: int = 0) -> IntArray:

@@ -20,7 +20,7 @@ from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.audit.dyadic import Apart, Contribution, Noise, cell_noise, compare_range, edge_sides
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored
-from uge_core.graph.split import RankingTask, fill_strangers, ranking_task
+from uge_core.graph.split import RankingTask, drawn_nodes, fill_strangers, neighbour_keys, ranking_task
 
 TOP = 10
 MAX_POSITIVES = 100  # the authors' script leaves out nodes with as many
@@ -204,10 +204,11 @@ def list_noise(
     t = ranking.target[entries]
     share = (deviation / np.maximum(np.bincount(ranking.target, minlength=len(deviation)), 1))[t]
     ends_of_pair = np.stack([task.targets[t], task.candidates[t, ranking.column[entries]]])
-    pair = np.stack([*np.sort(ends_of_pair, axis=0), group[t]])
-    of_pair, index = np.unique(pair, axis=1, return_inverse=True)
+    low, high = np.sort(ends_of_pair, axis=0)
+    node = int(high.max(initial=0)) + 1
+    pair, index = np.unique((low * node + high) * num_groups + group[t], return_inverse=True)
     own = np.asarray(
-        np.bincount(of_pair[2], np.bincount(index.ravel(), share, of_pair.shape[1]) ** 2, num_groups), dtype=np.float64
+        np.bincount(pair % num_groups, np.bincount(index, share, len(pair)) ** 2, num_groups), dtype=np.float64
     )
     sides = edge_sides(
         ends_of_pair.ravel(),
@@ -280,31 +281,44 @@ def edge_gains(
     return EdgeGains(gain, total[task.targets] / np.maximum(count[task.targets], 1))
 
 
-def as_coded_task(graph: AttributedGraph, *, num_candidates: int = 100, seed: int = 0) -> RankingTask:
+def as_coded_task(
+    graph: AttributedGraph, *, num_candidates: int = 100, most: int | None = None, seed: int = 0
+) -> RankingTask:
     """The authors' lists (evaluate.py): a node's first int(degree / 10) + 1 neighbours in id order and strangers.
 
     The neighbours come from the whole graph, so nine in ten are training edges: a number for
     comparison with the paper, not a measure of prediction. Nodes with 100 positives or more are
     left out, as there. Departure: the node itself is never a candidate (the script can draw it).
 
+    Args:
+        graph: the graph.
+        num_candidates: length of a list.
+        most: targets; of more as many are drawn. None: all.
+        seed: keys the draws.
+
     Raises:
         ValueError: the graph is bipartite, for which the script does something else.
     """
     if graph.bipartite:
         raise ValueError("the authors' ranking script for one-mode graphs does not apply to a bipartite graph")
-    key = np.sort(graph.edge_index[0] * graph.num_nodes + graph.edge_index[1])
-    start = np.cumsum(graph.degree) - graph.degree
     positives = graph.degree // 10 + 1
     targets = np.nonzero((graph.degree > 0) & (positives < min(MAX_POSITIVES, num_candidates)))[0]
+    drawn, found = drawn_nodes(targets, graph.num_nodes, most, seed)
+    if drawn is not None:
+        targets = np.flatnonzero(drawn)
+    key = neighbour_keys(graph.edges, graph.num_nodes, targets)
+    start = np.searchsorted(key, targets * graph.num_nodes)
     relevant = np.arange(num_candidates)[None, :] < positives[targets][:, None]
     candidates = np.full(relevant.shape, -1, dtype=np.int64)
     row, column = np.nonzero(relevant)
-    candidates[row, column] = key[start[targets][row] + column] % graph.num_nodes
+    candidates[row, column] = key[start[row] + column] % graph.num_nodes
     fill_strangers(candidates, relevant, targets, graph, np.random.default_rng([seed, 12]))
-    return RankingTask(targets, candidates, relevant)
+    return RankingTask(targets, candidates, relevant, None if drawn is None else found)
 
 
-def planted_task(graph: AttributedGraph, *, num_candidates: int = 100, seed: int = 0) -> RankingTask:
+def planted_task(
+    graph: AttributedGraph, *, num_candidates: int = 100, most: int | None = None, seed: int = 0
+) -> RankingTask:
     """Lists that ask a planted graph's embedding for the bias-free graph itself.
 
     Relevant are a node's bias-free edges that are no observed edge, among strangers with an edge in neither
@@ -314,6 +328,7 @@ def planted_task(graph: AttributedGraph, *, num_candidates: int = 100, seed: int
     Args:
         graph: with its truth.
         num_candidates: length of a list.
+        most: targets; of more as many are drawn. None: all.
         seed: keys the draws.
 
     Raises:
@@ -322,8 +337,12 @@ def planted_task(graph: AttributedGraph, *, num_candidates: int = 100, seed: int
     if graph.truth is None:
         raise ValueError(f"{graph.name} has no planted truth")
     n = graph.num_nodes
-    observed, free = (e[0] * n + e[1] for e in (graph.edges, graph.truth.bias_free))
-    either = np.union1d(observed, free)
-    new = np.setdiff1d(free, observed)
-    union = AttributedGraph(graph.name, n, np.stack([either // n, either % n]), num_users=graph.num_users)
-    return ranking_task(union, np.stack([new // n, new % n]), num_candidates=num_candidates, seed=seed)
+    observed, free = (np.sort(e[0] * n + e[1]) for e in (graph.edges, graph.truth.bias_free))
+    new = free[observed[np.minimum(np.searchsorted(observed, free), len(observed) - 1)] != free]
+    new = np.stack([new // n, new % n])
+    both = [graph.edges, new]
+    drawn, _ = drawn_nodes(new[0] if graph.bipartite else new, n, most, seed)
+    if drawn is not None:  # the edges of other nodes are not asked for
+        both = [edges[:, drawn[edges].any(axis=0)] for edges in both]
+    union = AttributedGraph(graph.name, n, np.concatenate(both, axis=1), num_users=graph.num_users)
+    return ranking_task(union, new, num_candidates=num_candidates, most=most, seed=seed)

@@ -53,13 +53,36 @@ def ndkl_per_target(
     Returns:
         (T,) and (T,), at least 0; NaN for a list with no candidate of a known group.
     """
+    ordered = in_order(embedding, task, seed=seed)
+    return ndkl_of_ordered(ordered, group, top=top), random_ndkl_per_target(task, group, top=top)
+
+
+def in_order(embedding: Scored, task: RankingTask, *, seed: int = 0) -> IntArray:
+    """(T, C) the candidates of every list by falling score with their target, ties at random; -1 pads.
+
+    It serves all groupings of people; arguments as in `ndkl_per_target`.
+    """
     rng = np.random.default_rng([seed, 14])
-    ndkl = np.full(len(task.targets), np.nan)
+    ordered = np.empty_like(task.candidates)
     for start in range(0, len(task.targets), _CHUNK):
         part = slice(start, start + _CHUNK)
-        candidates = _sorted(embedding, task, part, rng)
-        ndkl[part] = _value(np.where(candidates >= 0, group[candidates], -1), top)
-    return ndkl, random_ndkl_per_target(task, group, top=top)
+        ordered[part] = _sorted(embedding, task, part, rng)
+    return ordered
+
+
+def ndkl_of_ordered(ordered: IntArray, group: IntArray, *, top: int = TOP) -> Float64:
+    """(T,) NDKL of lists `in_order`; NaN for a list with no candidate of a known group.
+
+    Args:
+        ordered: (T, C) the lists.
+        group: (N,) group of each node; below 0 leaves it out.
+        top: k.
+    """
+    ndkl = np.full(len(ordered), np.nan)
+    for start in range(0, len(ordered), _CHUNK):
+        candidates = ordered[start : start + _CHUNK]
+        ndkl[start : start + _CHUNK] = _value(np.where(candidates >= 0, group[candidates], -1), top)
+    return ndkl
 
 
 def random_ndkl_per_target(task: RankingTask, group: IntArray, *, top: int = TOP) -> Float64:

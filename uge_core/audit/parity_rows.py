@@ -163,7 +163,8 @@ class _Leading:
         if calibration.factors is not None:
             dp = _dp(job, calibration.factors, {name: groups.group for name, groups in grouped.items()}, step)
             eo = _counted(job, grouped, parity.predicted(calibration.factors, calibration.tested), calibration.tested)
-        lists = None if job.quick else top_ten.recommend(scored, graph, job.edges, seed=job.split_seed)
+        most = job.sampling.lists(job.num_people, top_ten.MOST_LISTS)
+        lists = None if job.quick else top_ten.recommend(scored, graph, job.edges, seed=job.split_seed, most=most)
         if lists is not None and job.split is not None:
             value, pairs, weight = top_ten.found_links(lists, graph, job.split.test)
             found = _counted(job, grouped, value, pairs, weight)
@@ -244,7 +245,7 @@ def _floors(
     """
     graph, split = job.graph, job.split
     held = "" if split is None else f"-{split.validation.shape[1]}-{split.test.shape[1]}"
-    data = f"{graph.fingerprint}/{job.split_seed}/{job.edges.shape[1]}{held}"
+    data = f"{graph.fingerprint}/{job.split_seed}/{job.edges.shape[1]}{held}{job.sampling.key(job.num_people)}"
     keys = {
         name: f"degree/{_FLOORS_VERSION}/{data}/{name}/{job.policies[name]}{groups.key}"
         for name, groups in grouped.items()

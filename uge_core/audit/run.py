@@ -20,6 +20,7 @@ from uge_core.audit.leakage_rows import leakage_rows
 from uge_core.audit.link_rows import link_rows
 from uge_core.audit.ndcg import BiasFree
 from uge_core.audit.parity_rows import parity_rows
+from uge_core.audit.sampling import Sampling
 from uge_core.audit.usable import usable_rows
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import Attribute, AttributedGraph
@@ -55,6 +56,7 @@ def audit_embedding(
     quick: bool = False,
     threshold: float | None = None,
     disclosure: Disclosure | None = None,
+    sampling: Sampling | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Audit:
     """Measures leakage, link quality and group differences of an embedding.
@@ -93,6 +95,7 @@ def audit_embedding(
             sample of the pairs.
         threshold: DP and EO count links predicted at this probability and more, in place of the mean probability.
         disclosure: who is left out, so that counts point at nobody; None: nobody, and the figures are exact.
+        sampling: how many people figures are measured on; None: at most `sampling.MOST_PEOPLE`.
         progress: called with what is being done and the share done.
 
     Returns:
@@ -124,6 +127,7 @@ def audit_embedding(
         quick,
         threshold,
         Everybody() if disclosure is None else disclosure,
+        sampling or Sampling(),
     )
     for name in attackers:
         find("audit.attackers", name)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ import numpy.typing as npt
 
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.errors import ConfigError
+from uge_core.machine import cores
 from uge_core.registry import unknown_name
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 NAMES = ("dot", "cosine", "distance")
 SIGMA_2 = 2.0
 _LARGEST = 1e36  # of |y|^2, beyond which float32 scores would be infinity less infinity
+_PAIRS = 1 << 17  # scored by one thread
 LARGEST = 1e18
 """A larger coordinate overflows float32 dot products."""
 
@@ -73,8 +76,14 @@ class Factors:
         """
         from uge_core.kernels.scores import pair_scores
 
-        values: npt.NDArray[np.float64] = pair_scores(self.left, self.right, first, second)
-        return values
+        parts = [slice(i, i + _PAIRS) for i in range(0, len(first), _PAIRS)]
+        if len(parts) < 2:
+            values: npt.NDArray[np.float64] = pair_scores(self.left, self.right, first, second)
+            return values
+        with ThreadPoolExecutor(min(cores(), len(parts))) as pool:
+            return np.concatenate(
+                list(pool.map(lambda part: pair_scores(self.left, self.right, first[part], second[part]), parts))
+            )
 
     def of_lists(self, targets: IntArray, candidates: IntArray) -> npt.NDArray[np.float64]:
         """(T, C) float64 scores of targets (T,) with each of their candidates (T, C), as `scores` gives them."""

@@ -51,11 +51,13 @@ class RankingTask:
         targets: (T,) nodes (bipartite: users) with a held-out edge.
         candidates: (T, C) node numbers; -1 pads where the graph has too few strangers.
         relevant: (T, C) True where the candidate is a held-out neighbour.
+        found: how many targets there were to draw from; None: all of them are here.
     """
 
     targets: IntArray
     candidates: IntArray
     relevant: npt.NDArray[np.bool_]
+    found: int | None = None
 
 
 def split_links(
@@ -146,7 +148,13 @@ def _hold_out(edges: IntArray, order: IntArray, wanted: int, left: IntArray) -> 
 
 
 def ranking_task(
-    graph: AttributedGraph, held_out: IntArray, *, num_candidates: int = 100, max_relevant: int = 50, seed: int = 0
+    graph: AttributedGraph,
+    held_out: IntArray,
+    *,
+    num_candidates: int = 100,
+    max_relevant: int = 50,
+    most: int | None = None,
+    seed: int = 0,
 ) -> RankingTask:
     """Candidate lists: held-out neighbours and random strangers. Paper: Sec. 6.2, 100 candidates.
 
@@ -155,6 +163,7 @@ def ranking_task(
         held_out: (2, E) the held-out edges to rank, each once.
         num_candidates: length of a list, relevant ones included.
         max_relevant: at most so many of a node's held-out neighbours (drawn at random).
+        most: targets; of more as many are drawn. None: all.
         seed: keys the draws.
 
     Returns:
@@ -163,7 +172,7 @@ def ranking_task(
         the list needs, all of them are taken and the rest is padded with -1.
     """
     rng = np.random.default_rng([seed, 2])
-    source, target = held_out if graph.bipartite else np.concatenate([held_out, held_out[::-1]], axis=1)
+    (source, target), found = drawn_ways(held_out if graph.bipartite else both_ways(held_out), graph, most, seed)
     order = np.lexsort((rng.random(len(source)), source))
     source, target = source[order], target[order]
     targets, start, count = np.unique(source, return_index=True, return_counts=True)
@@ -175,7 +184,52 @@ def ranking_task(
     candidates[row, column] = target[start[row] + column]
 
     fill_strangers(candidates, relevant, targets, graph, rng)
-    return RankingTask(targets, candidates, relevant)
+    return RankingTask(targets, candidates, relevant, found)
+
+
+def both_ways(edges: IntArray) -> IntArray:
+    """(2, 2 E) source and target of edges (2, E) in both directions."""
+    return np.concatenate([edges, edges[::-1]], axis=1)
+
+
+def drawn_ways(ways: IntArray, graph: AttributedGraph, most: int | None, seed: int) -> tuple[IntArray, int | None]:
+    """Those of directed edges whose source is one of `most` nodes, drawn of all sources.
+
+    Args:
+        ways: (2, M) sources and targets.
+        graph: whose nodes they are.
+        most: how many sources to keep; None: all.
+        seed: keys the draw; equal sources, equal draw.
+
+    Returns:
+        (2, m), and how many sources there were to draw from; all and None where all are kept.
+    """
+    drawn, found = drawn_nodes(ways[0], graph.num_nodes, most, seed)
+    return (ways, None) if drawn is None else (ways[:, drawn[ways[0]]], found)
+
+
+def drawn_nodes(
+    nodes: IntArray, num_nodes: int, most: int | None, seed: int
+) -> tuple[npt.NDArray[np.bool_] | None, int]:
+    """Which nodes are kept where a list names more different ones than `most`.
+
+    Args:
+        nodes: node numbers, each as often as you like.
+        num_nodes: N.
+        most: how many to keep; None: all.
+        seed: keys the draw.
+
+    Returns:
+        (N,) whether a node was drawn, None where all are kept; and how many there were to draw from.
+    """
+    there = np.zeros(num_nodes, dtype=bool)
+    there[nodes.ravel()] = True
+    different = np.flatnonzero(there)
+    if most is None or len(different) <= most:
+        return None, len(different)
+    there[:] = False
+    there[np.random.default_rng([seed, 79]).choice(different, most, replace=False)] = True
+    return there, len(different)
 
 
 def fill_strangers(
@@ -199,11 +253,30 @@ def fill_strangers(
     """
     n = graph.num_nodes
     low, high = (0, n) if graph.num_users is None else (graph.num_users, n)
-    keys = np.sort(graph.edge_index[0] * n + graph.edge_index[1])
+    keys = neighbour_keys(graph.edges, n, targets)
     start = np.searchsorted(keys, targets * n)
     for first in range(0, len(targets), _LISTS):
         part = slice(first, first + _LISTS)
         _fill(candidates[part], relevant[part], targets[part], start[part], keys, graph.degree, (low, high, n), rng)
+
+
+def neighbour_keys(edges: IntArray, num_nodes: int, targets: IntArray) -> IntArray:
+    """-1, then ascending u * N + v of each edge in the direction in which u is one of the targets, few of a large graph.
+
+    Args:
+        edges: (2, E) each edge once.
+        num_nodes: N.
+        targets: (T,) nodes.
+    """
+    asked = np.zeros(num_nodes, dtype=bool)
+    asked[targets] = True
+    parts = []
+    for u, v in (edges, edges[::-1]):
+        mine = asked[u]
+        parts.append(u[mine] * num_nodes + v[mine])
+    keys = np.concatenate([[-1], *parts])
+    keys.sort()
+    return keys
 
 
 def _fill(

@@ -19,20 +19,26 @@ _LISTS = 4096  # lists drawn at once
 class Strangers:
     """Who may be drawn as a stranger of whom."""
 
-    def __init__(self, graph: AttributedGraph, cell: IntArray) -> None:
-        """Sorts the nodes by cell, and every node's neighbours too.
+    def __init__(self, graph: AttributedGraph, cell: IntArray, targets: IntArray) -> None:
+        """Sorts the nodes by cell, and every target's neighbours too.
 
         Args:
             graph: with all its edges; a neighbour by any of them is no stranger.
             cell: (N,) cell of each node; below 0 it is never drawn.
+            targets: (T,) the nodes whose strangers will be asked for.
         """
         n = self._num_nodes = graph.num_nodes
         self._nodes = np.argsort(cell, kind="stable")
         self._start = np.searchsorted(cell[self._nodes], np.arange(int(cell.max(initial=-1)) + 2))
         place = np.empty(n, dtype=np.int64)
         place[self._nodes] = np.arange(n)
-        barred = np.concatenate([graph.edge_index[0] * n + place[graph.edge_index[1]], np.arange(n) * n + place])
-        self._barred = np.sort(barred)  # (2 E + N,) by node: places of its neighbours and its own
+        asked = np.zeros(n, dtype=bool)
+        asked[targets] = True
+        barred = [np.flatnonzero(asked) * n + place[asked]]
+        for u, v in (graph.edges, graph.edges[::-1]):
+            mine = asked[u]
+            barred.append(u[mine] * n + place[v[mine]])
+        self._barred = np.sort(np.concatenate(barred))  # by target: places of its neighbours and its own
 
     def count(self, targets: IntArray, cells: IntArray) -> IntArray:
         """(L,) how many strangers each target has in a cell.

@@ -51,7 +51,7 @@ class Seen:
     """All that an attacker may look at.
 
     Attributes:
-        embedding: (N, d) vectors of all people.
+        embedding: (N, d) vectors of all people; of those below alone, unless it knows edges.
         train: (n,) the people whose class it knows.
         y: (n,) their classes, 0 to K - 1.
         learners: (l,) positions in `train` of those it fits itself to; all, unless there are more than `most_people`.

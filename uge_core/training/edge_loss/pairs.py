@@ -40,14 +40,17 @@ class Pairs:
     def _both(self) -> tuple[IntArray, IntArray]:
         """(2, 2 E) the edges in both directions, and (2 E,) their order by row, then neighbour."""
         both = np.concatenate([self.train_edges, self.train_edges[::-1]], axis=1)
-        return both, np.lexsort((both[1], both[0]))
+        return both, np.argsort(both[0] * self.num_nodes + both[1])
 
     @cached_property
     def rows(self) -> tuple[IntArray, IntArray]:
         """CSR of both directions: (N + 1,) starts and (2 E,) neighbours, ascending in each row."""
-        both, order = self._both
-        start = np.concatenate([[0], np.cumsum(np.bincount(both[0], minlength=self.num_nodes))])
-        return start.astype(np.int64), both[1][order]
+        u, v = self.train_edges
+        degree = np.bincount(u, minlength=self.num_nodes) + np.bincount(v, minlength=self.num_nodes)
+        key = np.concatenate([u * self.num_nodes + v, v * self.num_nodes + u])
+        key.sort()  # numbers alone: several times as quick as their order
+        key %= self.num_nodes
+        return np.concatenate([[0], np.cumsum(degree)]).astype(np.int64), key
 
     @property
     def each_once(self) -> IntArray:
