@@ -25,7 +25,7 @@ from uge_core.errors import ConfigError
 from uge_core.explore.comparison import compare_seeds
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors
-from uge_core.graph.split import split_links
+from uge_core.graph.split import ranking_task, split_links
 from uge_core.runs.stored_run import StoredRun
 
 
@@ -194,11 +194,11 @@ def test_turned_round_and_with_itself(graph, embeddings):
 
 def test_ndcg_differs_by_the_mean_over_lists(graph, embeddings):
     split = split_links(graph, seed=2)
-    found = paired_ndcg(*embeddings, graph, split, split_seed=2)
+    found = paired_ndcg(*embeddings, ranking_task(graph, split.test, seed=2))
     lists = [reference.ndcg_of_lists(z, graph, split.test, seed=2) for z in embeddings]
     assert found.n == len(lists[0]) and found.value == pytest.approx(np.mean(lists[0]) - np.mean(lists[1]))
     assert found.low < found.value < found.high
-    assert paired_ndcg(*embeddings, graph, None).value is None
+    assert paired_ndcg(*embeddings, None).value is None
 
 
 def test_matched_ndcg_differs_by_the_mean_over_the_same_lists(graph, embeddings):
@@ -248,7 +248,7 @@ def false_alarms_of_ndcg(hubs, trials):
     for _ in range(trials):
         upper = [np.triu(rng.standard_normal((n, n)), 1).astype(np.float32) for _ in range(2)]
         sides = [Factors(s + s.T, identity) for s in upper]
-        found += paired_ndcg(*sides, graph, split).p_value < 0.05
+        found += paired_ndcg(*sides, ranking_task(graph, split.test)).p_value < 0.05
     return found / trials
 
 

@@ -32,10 +32,11 @@ from uge_core.audit.holm import holm
 from uge_core.audit.leakage import MIN_CLASS, MIN_TEST, Prediction, attack, class_areas
 from uge_core.audit.matched import MatchedLists, Ranked, matched_lists
 from uge_core.audit.run import checked_embedding
+from uge_core.audit.sampling import Sampling
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.scores import Factors, Scored, scorer
-from uge_core.graph.split import LinkSplit, probe_split, ranking_task
+from uge_core.graph.split import LinkSplit, RankingTask, probe_split, ranking_task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,6 +162,7 @@ def compare_embeddings(
     attackers: Sequence[str],
     seed: int = 0,
     disclosure: Disclosure | None = None,
+    sampling: Sampling | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Differences A - B in leakage and held-out NDCG@10, among strangers of one group and among all.
@@ -179,6 +181,7 @@ def compare_embeddings(
         attackers: names from ``registry.names("audit.attackers")``.
         seed: keys the order of ties.
         disclosure: who is left out, so that counts point at nobody; None: nobody.
+        sampling: how many people are measured; None: as an audit does.
         progress: told what is being done.
 
     Raises:
@@ -193,6 +196,9 @@ def compare_embeddings(
     for attribute in wanted:
         if attribute.side == "items":
             raise ConfigError(f"{attribute.name} is an attribute of items; an audit is about people")
+    sampling = sampling or Sampling()
+    num_people = graph.people.stop
+    most = sampling.drawn(num_people)
     rows: list[Difference] = []
     known_edges = graph.edges if split is None else split.train
     cells: dict[str, IntArray] = {}
@@ -200,6 +206,7 @@ def compare_embeddings(
         everybody = probe_split(attribute, unknown=unknown or graph.defaults.unknown, seed=split_seed)
         probe = (disclosure or Everybody()).attribute(attribute, graph, everybody).probe
         cells[attribute.name] = probe.classes
+        probe = sampling.probe(probe, num_people, split_seed)
         of_a, of_b = a.about(attribute.name), b.about(attribute.name)
         fitted: dict[tuple[str, int], Prediction | None] = {}
         shared = {id(z): Shared() for z in (*of_a.values(), *of_b.values())}
@@ -236,9 +243,12 @@ def compare_embeddings(
                         )
                     )
     lists: dict[str, MatchedLists | None] = {
-        name: None if split is None else matched_lists(graph, split.test, cell, twin=False, seed=split_seed)
+        name: None
+        if split is None
+        else matched_lists(graph, split.test, cell, twin=False, most_targets=most, seed=split_seed)
         for name, cell in cells.items()
     }
+    task = None if split is None else ranking_task(graph, split.test, most=most, seed=split_seed)
     for exposure, za, zb in pairs(a.linked(), b.linked()):
         if progress:
             progress("ranking of held-out links")
@@ -247,7 +257,7 @@ def compare_embeddings(
             rows.append(
                 difference("ndcg_at_10_matched", matched, attribute=name, variant="held-out", exposure=exposure)
             )
-        ranked = paired_ndcg(za, zb, graph, split, split_seed=split_seed, seed=seed)
+        ranked = paired_ndcg(za, zb, task, seed=seed)
         rows.append(difference("ndcg_at_10", ranked, variant="held-out", exposure=exposure))
     return adjusted(rows)
 
@@ -348,13 +358,17 @@ def paired_auc(a: Prediction | None, b: Prediction | None) -> Paired:
     return _normal(area_a, area_b, float(np.sqrt(((of_a - of_b) ** 2).sum())), len(a.truth))
 
 
-def paired_ndcg(
-    a: Scored, b: Scored, graph: AttributedGraph, split: LinkSplit | None, *, split_seed: int = 0, seed: int = 0
-) -> Paired:
-    """The difference of the held-out NDCG@10, over the same lists with ties broken alike."""
-    if split is None:
+def paired_ndcg(a: Scored, b: Scored, task: RankingTask | None, *, seed: int = 0) -> Paired:
+    """The difference of the held-out NDCG@10, over the same lists with ties broken alike.
+
+    Args:
+        a: the first.
+        b: the second.
+        task: the lists of held-out links; None: nobody knows what was held out.
+        seed: keys the order of ties.
+    """
+    if task is None:
         return Paired(None, None, note="no edges are known to be held out of both trainings")
-    task = ranking_task(graph, split.test, seed=split_seed)
     rankings = [ndcg.rank_candidates(z, task, seed=seed) for z in (a, b)]
     values = [ndcg.ndcg_per_target(r, np.ones(len(r.rank)), len(task.targets)) for r in rankings]
     contested = ((task.candidates >= 0) & ~task.relevant).any(axis=1)

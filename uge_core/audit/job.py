@@ -80,7 +80,7 @@ class AuditRequest:
     @property
     def num_people(self) -> int:
         """How many people the graph has: nodes, of a bipartite graph the users."""
-        return self.graph.people.stop
+        return int(self.graph.people.stop)
 
     @property
     def most_targets(self) -> int | None:

@@ -222,8 +222,8 @@ class _Matched:
     @cached_property
     def _lists(self) -> MatchedLists:
         """By group, with their uniform twin."""
-        assert self._job.split is not None
         job = self._job
+        assert job.split is not None
         most = job.most_targets
         return matched_lists(job.graph, job.split.test, self._group, most_targets=most, seed=job.split_seed)
 

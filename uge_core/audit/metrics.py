@@ -18,6 +18,10 @@ MIN_PAIRS = 100
 """Pairs in a cell of DP, under which it is left out of the gap."""
 MIN_EDGES = 30
 """Edges in a cell of EO, under which it is left out of the gap."""
+MOST_PEOPLE = 100_000
+"""People up to whom an audit measures everybody, and of more whom it draws; see `sampling`."""
+EXACT_NODES = 100_000
+"""Nodes up to which DP is over all pairs, and above which over a sample of them."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from uge_core.arrays import BoolArray, Float64, FloatArray, IntArray
 from uge_core.audit.dyadic import Contribution, edge_sides
+from uge_core.audit.metrics import EXACT_NODES as EXACT_NODES
 from uge_core.audit.metrics import MIN_EDGES as MIN_EDGES
 from uge_core.audit.metrics import MIN_PAIRS as MIN_PAIRS
 from uge_core.graph.graph import AttributedGraph
@@ -35,7 +36,6 @@ from uge_core.graph.scores import Factors, Scored
 from uge_core.kernels.pairs import sum_tile
 from uge_core.machine import cores
 
-EXACT_NODES = 100_000
 MOST_PAIRS = 4_000_000
 """Pairs of an attribute in a sample, above `EXACT_NODES` nodes."""
 

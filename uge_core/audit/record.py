@@ -21,6 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
+from uge_core.audit.metrics import MOST_PEOPLE
 from uge_core.errors import ConfigError, RecordError
 
 NAME = "uge-audit/1"
@@ -134,7 +135,14 @@ def covers(asked: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
         now, then = asked.get(name), earlier.get(name)
         return now == everything or (then != everything and set(then or ()) <= set(now or ()))
 
-    return wider("attributes", None) and wider("attackers", object()) and wider("crossings", True)
+    more = _people(asked) >= _people(earlier)
+    return more and wider("attributes", None) and wider("attackers", object()) and wider("crossings", True)
+
+
+def _people(asked: Mapping[str, Any]) -> float:
+    """Of how many people at most an audit measures."""
+    most = asked.get("people", MOST_PEOPLE)
+    return math.inf if most is None else float(most)
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:

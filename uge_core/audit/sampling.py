@@ -22,10 +22,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from uge_core.arrays import IntArray
+from uge_core.audit.metrics import MOST_PEOPLE as MOST_PEOPLE
 from uge_core.graph.split import ProbeSplit
 
-MOST_PEOPLE = 100_000
-"""People up to whom an audit measures everybody, and of more whom it draws."""
+FEWEST_PEOPLE = 1_000
+"""Fewer are not drawn: their intervals would be wide for nothing."""
 MOST_SCORES = 8_000_000_000
 """Scores behind lists of recommendations, beyond which fewer people have one."""
 

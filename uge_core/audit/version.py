@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from uge_core.audit.metrics import METRICS
+from uge_core.audit.metrics import METRICS, MOST_PEOPLE
 
 FIRST = 3
 """The version when `config.ENGINE` counted up last: no run of this engine was measured by an earlier one."""
@@ -27,6 +27,7 @@ class Change:
         metrics: of these rows; empty: any.
         attackers: by these; empty: any.
         variants: in these; empty: any.
+        above: in graphs of more nodes than this alone.
     """
 
     version: int
@@ -35,6 +36,7 @@ class Change:
     metrics: tuple[str, ...] = ()
     attackers: tuple[str | None, ...] = ()
     variants: tuple[str | None, ...] = ()
+    above: int = 0
 
     def fits(self, row: Mapping[str, Any]) -> bool:
         """Whether a row is one of these."""
@@ -101,12 +103,13 @@ CHANGES: tuple[Change, ...] = (
             "ndcg_attribute_share",
         ),
     ),
+    Change(5, "a hundred thousand people are drawn of more, and fewer lists of recommendations", above=MOST_PEOPLE),
     *(Change(m.since, f"{m.label} is measured", "added", metrics=(m.name,)) for m in METRICS.values() if m.since > 1),
 )
 VERSION = max(change.version for change in CHANGES)
 """Counts up where `CHANGES` gets entries; a record without one is of version 1."""
 
 
-def since(version: int) -> tuple[Change, ...]:
-    """The changes after a version."""
-    return tuple(change for change in CHANGES if change.version > version)
+def since(version: int, num_nodes: int) -> tuple[Change, ...]:
+    """The changes after a version that concern a graph of so many nodes."""
+    return tuple(change for change in CHANGES if change.version > version and num_nodes > change.above)

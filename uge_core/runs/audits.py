@@ -12,6 +12,7 @@ import numpy.typing as npt
 from uge_core.audit import version
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS as DEFAULT_ATTACKERS
 from uge_core.audit.record import NAME, seal
+from uge_core.audit.sampling import FEWEST_PEOPLE, MOST_PEOPLE, Sampling
 from uge_core.debias.base import Method
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
@@ -59,6 +60,7 @@ def audit_run(
     attackers: Sequence[str] = DEFAULT_ATTACKERS,
     crossings: Sequence[str] | bool = False,
     exact: bool = False,
+    people: int | None = MOST_PEOPLE,
     sizes: Mapping[str, Sizes] | None = None,
     on_progress: OnProgress | None = None,
     on_share: Callable[[str, float], None] | None = None,
@@ -74,6 +76,7 @@ def audit_run(
         attackers: which attackers to try, of ``registry.names("audit.attackers")``.
         crossings: pairs whose leakage is measured together, as "gender+region"; True: all pairs of those audited.
         exact: leave out nobody; such figures may point at people, and are for the eyes of who asks.
+        people: of how many people at most figures are measured, drawn of more (`audit.sampling`); None: all.
         sizes: by attribute, people told of each group, where that follows from what was told before (`disclosure`).
         on_progress: called before the audit starts.
         on_share: called with what is being measured and the share done.
@@ -101,6 +104,7 @@ def audit_run(
             score=run.config["score"],
             floors=floors,
             disclosure=rule,
+            sampling=sampling_of(people),
         )
     config = RunConfig.from_json(run.config)
     split = split or Splits(graph)(config)
@@ -125,8 +129,22 @@ def audit_run(
         twin_notes=run.diagnostics.get("twin_notes", {}),
         floors=store.floors if store else None,
         disclosure=rule,
+        sampling=sampling_of(people),
         progress=on_share,
     )
+
+
+def sampling_of(people: int | None) -> Sampling:
+    """The rule of at most so many people; None: all.
+
+    Raises:
+        ConfigError: too few to learn from and test on.
+    """
+    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or people < FEWEST_PEOPLE):
+        raise ConfigError(
+            f"people = {people!r} is not allowed; allowed: a whole number from {FEWEST_PEOPLE:,}, or None for all"
+        )
+    return Sampling(people)
 
 
 def score_of(run: StoredRun) -> str:
@@ -186,6 +204,7 @@ def audit(
     attackers: Sequence[str] = DEFAULT_ATTACKERS,
     crossings: Sequence[str] | bool = False,
     exact: bool = False,
+    people: int | None = MOST_PEOPLE,
     split_seed: int | None = None,
     test_share: float | None = None,
     validation: float | None = None,
@@ -209,6 +228,7 @@ def audit(
         crossings: pairs whose leakage is measured together, as "gender+region"; True: all pairs of those audited.
         exact: leave out nobody. Without it small groups are left out, and others that hide how small; see
             `runs.disclosure`.
+        people: of how many people at most figures are measured, drawn of more; None: all, however long that takes.
         split_seed: of an array, the split it was trained on; it keys the attackers' split of the
             people too, which is 0's where it is not given.
         test_share: of an array with `split_seed`, the share of edges held out; None takes the layout's.
@@ -234,7 +254,9 @@ def audit(
             raise ConfigError(f"{', '.join(chosen)}: a stored run brings its own split; leave this out")
         if score != "dot":
             raise ConfigError("score: a stored run brings its own; leave this out")
-        return audit_run(embedding, graph, attributes=names, attackers=attackers, crossings=crossings, exact=exact)
+        return audit_run(
+            embedding, graph, attributes=names, attackers=attackers, crossings=crossings, exact=exact, people=people
+        )
     if chosen and split_seed is None:
         raise ConfigError(f"{', '.join(chosen)} needs split_seed, the seed of the split that training used")
     if split_seed is not None and (
@@ -255,6 +277,7 @@ def audit(
         crossings=crossings,
         score=score,
         disclosure=Everybody() if exact else Release(),
+        sampling=sampling_of(people),
     )
 
 

@@ -242,7 +242,7 @@ def _audited(
 
 def compare(report: Mapping[str, Any], anew: Mapping[str, Any]) -> Iterator[Judged]:
     """Each number of a record, of rows and their cells, beside the same of another record."""
-    changes = version.since(int(report.get("audit_version", 1)))
+    changes = version.since(int(report.get("audit_version", 1)), int(report["dataset"]["num_nodes"]))
     now = {_key(row): row for row in anew["rows"]}
     for row in report["rows"]:
         words = ", ".join(str(row[k]) for k in _KEY if row.get(k) is not None)

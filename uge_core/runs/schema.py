@@ -21,6 +21,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from uge_core.audit.base import METRICS, Cell, Row
+from uge_core.audit.metrics import MOST_PEOPLE
 from uge_core.audit.policy import EXIT_CODES, NO_ROW, Rule
 from uge_core.audit.record import NAME, SCHEMA_FILE
 from uge_core.registry import names
@@ -83,6 +84,11 @@ def schema() -> Schema:
         "crossings": _list(
             {"type": "string"}, "The attributes audited two at a time, as a+b; true: all pairs.", or_else="boolean"
         ),
+        "people": {
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "description": f"Of how many people at most figures were measured; null: all. {MOST_PEOPLE:,} unless said.",
+        },
         "exact": {"type": "boolean", "description": "Whether nobody was left out, so that counts may point at people."},
         "sizes": {
             "type": "object",

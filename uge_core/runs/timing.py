@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
 from uge_core.audit.attackers.base import MANY_VALUES
+from uge_core.audit.metrics import EXACT_NODES, MOST_PEOPLE
 from uge_core.machine import cores
 from uge_core.registry import build_options, find
 
@@ -35,7 +36,6 @@ STEP = 1e-3
 _RULE = {"train": 3e-9, "audit": 1.0}
 _NEWEST = 8  # rates of a kind that are looked at
 _PAIR = 1.5e-9  # seconds a pair of people and attribute takes in DP
-_MOST_PEOPLE = 100_000  # above, DP is of a sample
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,9 @@ def audit_work(config: RunConfig, graph: AttributedGraph, attackers: Sequence[st
     seconds = people * 1e-4  # rankings
     for attribute in graph.audited:
         embeddings = 1 + (config.exposure == "both" and attribute.name in config.sensitive)
-        seconds += embeddings * sum(attack_work(people, attribute, attacker) for attacker in attackers)
-        seconds += min(people, _MOST_PEOPLE) ** 2 / 2 * _PAIR
+        attacked = min(people, MOST_PEOPLE)
+        seconds += embeddings * sum(attack_work(attacked, attribute, attacker) for attacker in attackers)
+        seconds += min(people, EXACT_NODES) ** 2 / 2 * _PAIR
     return seconds
 
 

@@ -116,7 +116,7 @@ def _compared_quickly(report: Mapping[str, Any], stored: Mapping[str, Any]) -> F
 def _compared(report: Mapping[str, Any], anew: Mapping[str, Any]) -> Finding:
     """The finding on a record and the same measured anew."""
     made_by = _version(report)
-    changes = version.since(made_by)
+    changes = version.since(made_by, int(report["dataset"]["num_nodes"]))
     report = {**report, "audit_version": version.VERSION}
 
     def fits(kind: str) -> Callable[[Mapping[str, Any]], bool]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from typing import Any
 
 from uge_core.audit.attacker_order import ordered_attackers
+from uge_core.audit.metrics import MOST_PEOPLE
 from uge_core.audit.record import covers, only, seal
 from uge_core.cli.arguments import Parsers, add_command, evidence_code, nonempty, text_list, whole_number
 from uge_core.cli.commands._compare import compare_with
@@ -88,6 +90,12 @@ def add(parsers: Parsers) -> None:
         help="leave out nobody: counts may then point at people; measured anew, not stored, not to be passed on",
     )
     one.add_argument(
+        "--people",
+        type=_people,
+        metavar="N",
+        help=f"measure anew, of at most so many people, or all (default: {MOST_PEOPLE:,} are drawn of more)",
+    )
+    one.add_argument(
         "--policy",
         type=nonempty,
         metavar="FILE",
@@ -118,6 +126,8 @@ def run(args: argparse.Namespace) -> int:
             raise ConfigError("--policy judges one audit; leave it or --against out")
         if args.exact:
             raise ConfigError("--exact measures one audit; leave it or --against out")
+        if args.people is not None:
+            raise ConfigError("--people measures one audit; leave it or --against out")
         return compare_with(args, attributes)
     policy = read_policy(args.policy) if args.policy else None
     store = RunStore(args.store)
@@ -144,7 +154,7 @@ def run(args: argparse.Namespace) -> int:
 def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store: RunStore) -> dict[str, Any]:
     """The record of a stored run: the stored one, or a new one where there is none or attackers are named."""
     run = store.load(args.run_id)
-    anew = bool(args.attackers or args.crossings or args.exact)
+    anew = bool(args.attackers or args.crossings or args.exact or args.people is not None)
     stored = _stored(run)
     fresh = anew or stored is None or (run.config["method"] == EXTERNAL and _lacks(run, attributes))
     if fresh and run.finished is None:
@@ -163,15 +173,21 @@ def _audit_stored(args: argparse.Namespace, attributes: list[str] | None, store:
                 crossings=args.crossings or (),
                 attackers=args.attackers or DEFAULT_ATTACKERS,
                 on_progress=on_progress,
-                **_exactly(args),
+                **_whom(args),
             )
         _keep(run, record, store)
     return only(record, attributes) if attributes else record
 
 
-def _exactly(args: argparse.Namespace) -> dict[str, Any]:
-    """What an audit is asked for beside, where nobody is to be left out."""
-    return {"exact": True} if args.exact else {}
+def _people(text: str) -> float:
+    """A number of people, infinite for all."""
+    return math.inf if text == "all" else whole_number(text)
+
+
+def _whom(args: argparse.Namespace) -> dict[str, Any]:
+    """What an audit is asked for beside: to leave out nobody, to measure more people or fewer."""
+    exact: dict[str, Any] = {"exact": True} if args.exact else {}
+    return exact if args.people is None else exact | {"people": None if math.isinf(args.people) else args.people}
 
 
 def _stored(run: StoredRun, *, silently: bool = False) -> dict[str, Any] | None:
@@ -211,7 +227,7 @@ def _audit_file(args: argparse.Namespace, attributes: list[str] | None, store: R
             attackers=args.attackers or DEFAULT_ATTACKERS,
             crossings=args.crossings or (),
             on_progress=on_progress,
-            **_exactly(args),
+            **_whom(args),
         )
     _keep(run, record, store)
     return record
@@ -229,5 +245,7 @@ def _keep(run: StoredRun, record: dict[str, Any], store: RunStore) -> None:
     flags = {"attackers": "attackers", "crossings": "crossings", "attributes": "sensitive"}
     lists = {flag: there.get(name) for name, flag in flags.items()}
     named = [f"--{flag} {','.join(list(given))}" for flag, given in lists.items() if given and given is not True]
+    if "people" in there:
+        named.append(f"--people {'all' if there['people'] is None else there['people']}")
     every = "" if there.get("attributes") else ", of all attributes,"
     remark(f"not stored, as the run's audit holds more; one with {' and '.join(named)} at least{every} takes its place")
