@@ -14,8 +14,18 @@ from uge_core.arrays import FloatArray, IntArray
 
 _BLOCK = 1024  # columns per inner loop
 _FEW = 32
+_TOGETHER = 8  # rows that go through a block of columns while it is in the cache
 SIMILARITIES = 3
 """Of a pair: cosine, dot product, distance."""
+
+
+@njit("float32(float32[::1], int64, int64, float32)", nogil=True, cache=True, fastmath={"reassoc", "nsz"})
+def _above(column: FloatArray, first: int, last: int, least: float) -> float:
+    """How many numbers are above another: small whole numbers, whose sum no order of adding changes."""
+    count = np.float32(0.0)
+    for j in range(first, last):
+        count += np.float32(1.0) if column[j] > least else np.float32(0.0)
+    return count
 
 
 # With its types, so that it is compiled where it is imported: attackers run side by side.
@@ -73,48 +83,63 @@ def highest(
             square[j] += labelled[c, j] * labelled[c, j]
     for j in range(num):
         inverse[j] = 1.0 / np.sqrt(square[j]) if square[j] > 0 else 0.0
-    value = np.zeros((SIMILARITIES, _BLOCK), dtype=np.float32)
+    value = np.zeros((_TOGETHER, SIMILARITIES, _BLOCK), dtype=np.float32)
     nobody = np.zeros(per_group, dtype=np.int64)
+    best = np.full((len(asked), SIMILARITIES, overall), -np.inf, dtype=np.float32)
+    scale = np.zeros(len(asked), dtype=np.float32)
     for i in range(len(asked)):
         mine = np.float32(0.0)
         for c in range(dims):
             mine += asked[i, c] * asked[i, c]
-        scale = np.float32(1.0 / np.sqrt(mine)) if mine > 0 else np.float32(0.0)
-        best = np.full((SIMILARITIES, overall), -np.inf, dtype=np.float32)
+        scale[i] = np.float32(1.0 / np.sqrt(mine)) if mine > 0 else np.float32(0.0)
+    for row in range(0, len(asked), _TOGETHER):
+        together = min(_TOGETHER, len(asked) - row)
         for begin in range(0, num, _BLOCK):
             size = min(_BLOCK, num - begin)
-            cosine, dot, near = value[0], value[1], value[2]
-            for j in range(size):
-                dot[j] = 0.0
+            for r in range(together):
+                for j in range(size):
+                    value[r, 1, j] = 0.0
             for c in range(0, dims, 4):
-                a0, a1, a2, a3 = asked[i, c], asked[i, c + 1], asked[i, c + 2], asked[i, c + 3]
                 z0, z1 = labelled[c, begin : begin + size], labelled[c + 1, begin : begin + size]
                 z2, z3 = labelled[c + 2, begin : begin + size], labelled[c + 3, begin : begin + size]
-                for j in range(size):
-                    dot[j] += ((a0 * z0[j] + a1 * z1[j]) + a2 * z2[j]) + a3 * z3[j]
+                for r in range(0, together - 1, 2):  # two rows for each number that is read
+                    i, dot, other = row + r, value[r, 1], value[r + 1, 1]
+                    a0, a1, a2, a3 = asked[i, c], asked[i, c + 1], asked[i, c + 2], asked[i, c + 3]
+                    b0, b1, b2, b3 = asked[i + 1, c], asked[i + 1, c + 1], asked[i + 1, c + 2], asked[i + 1, c + 3]
+                    for j in range(size):
+                        dot[j] += ((a0 * z0[j] + a1 * z1[j]) + a2 * z2[j]) + a3 * z3[j]
+                        other[j] += ((b0 * z0[j] + b1 * z1[j]) + b2 * z2[j]) + b3 * z3[j]
+                if together % 2:
+                    i, dot = row + together - 1, value[together - 1, 1]
+                    a0, a1, a2, a3 = asked[i, c], asked[i, c + 1], asked[i, c + 2], asked[i, c + 3]
+                    for j in range(size):
+                        dot[j] += ((a0 * z0[j] + a1 * z1[j]) + a2 * z2[j]) + a3 * z3[j]
             length, own = inverse[begin : begin + size], square[begin : begin + size]
-            for j in range(size):
-                cosine[j] = dot[j] * length[j] * scale
-                near[j] = 2.0 * dot[j] - own[j]
-            for s in range(SIMILARITIES):
-                column = value[s]
-                least = best[s, overall - 1]
-                for g in range(num_groups):
-                    least = min(least, scores[i, s, g, per_group - 1])
-                for first in range(0, size, _FEW):
-                    last = min(first + _FEW, size)
-                    above = 0  # an integer sum over a few columns is vectorised; few of them hold any
-                    for j in range(first, last):
-                        above += column[j] > least
-                    if not above:
-                        continue
-                    for j in range(first, last):
-                        v = column[j]
-                        if v <= least or fold[begin + j] == asked_fold[i]:
+            for r in range(together):
+                i = row + r
+                cosine, dot, near = value[r, 0], value[r, 1], value[r, 2]
+                for j in range(size):
+                    cosine[j] = dot[j] * length[j] * scale[i]
+                    near[j] = 2.0 * dot[j] - own[j]
+                for s in range(SIMILARITIES):
+                    column = value[r, s]
+                    least = best[i, s, overall - 1]
+                    for g in range(num_groups):
+                        least = min(least, scores[i, s, g, per_group - 1])
+                    for first in range(0, size, _FEW):
+                        last = min(first + _FEW, size)
+                        if _above(column, first, last, least) == 0:  # few stretches hold any
                             continue
-                        g = group[begin + j]
-                        if v > scores[i, s, g, per_group - 1]:
-                            _insert(scores[i, s, g], nobody, per_group - 1, v, g)
-                        if v > best[s, overall - 1]:
-                            _insert(best[s], groups[i, s], overall - 1, v, g)
+                        for j in range(first, last):
+                            v = column[j]
+                            if not v > least or fold[begin + j] == asked_fold[i]:
+                                continue
+                            g = group[begin + j]
+                            if v > scores[i, s, g, per_group - 1]:
+                                _insert(scores[i, s, g], nobody, per_group - 1, v, g)
+                            if v > best[i, s, overall - 1]:
+                                _insert(best[i, s], groups[i, s], overall - 1, v, g)
+                        least = best[i, s, overall - 1]
+                        for g in range(num_groups):
+                            least = min(least, scores[i, s, g, per_group - 1])
     return scores, groups
