@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from uge_core.audit import audit_embedding
 from uge_core.backbones._inputs import Inputs
 from uge_core.cli.bench.autograd import OneNegative, SharedBlock
 from uge_core.cli.bench.literal import Literal
 from uge_core.cli.bench.pace import Enough, Pace, Stopwatch
 from uge_core.cli.bench.plain import Rival
+from uge_core.datasets import load
 from uge_core.errors import UgeError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit, split_links
@@ -71,6 +76,42 @@ def measure(
     name = "cpu" if where.type == "cpu" else torch.cuda.get_device_name(where)
     taken = {"start_mb": start, "peak_mb": _mb(memory.peak(where))}
     return {**watch.record(), **taken, "pieces": pieces, "device": name, "refused": None}
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Reads a graph's files: `seconds`, `start_mb`, `peak_mb` and `refused` as in `measure`."""
+    return _timed(lambda: load(folder))
+
+
+def audited(graph: AttributedGraph, config: RunConfig, epochs: int, device: str) -> dict[str, Any]:
+    """Trains a few epochs, and times an audit with all default attackers and the floors of random embeddings.
+
+    Args:
+        graph: the graph.
+        config: what trains.
+        epochs: how long.
+        device: "cpu" or "cuda".
+
+    Returns:
+        As `read`.
+    """
+    split = split_links(graph, test_share=config.test_share, seed=config.split_seed)
+    try:
+        z = fit([replace(config, epochs=epochs)], graph, split, device=device)[0].embedding
+    except UgeError as error:
+        return {"refused": str(error)}
+    return _timed(lambda: audit_embedding(z, graph, split))
+
+
+def _timed(work: Callable[[], Any]) -> dict[str, Any]:
+    here = torch.device("cpu")
+    start, began = _mb(memory.peak(here, reset=True)), time.perf_counter()
+    try:
+        work()
+    except (UgeError, MemoryError) as error:
+        return {"refused": str(error) or "not enough memory"}
+    seconds = time.perf_counter() - began
+    return {"seconds": seconds, "start_mb": start, "peak_mb": _mb(memory.peak(here)), "refused": None}
 
 
 def _wait(device: torch.device) -> Callable[[], None]:

@@ -13,14 +13,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from uge_core.cli.bench.pace import Pace
-from uge_core.cli.bench.tables import RIVALS, per_epoch
-from uge_core.datasets.planted.recipe import plant
-from uge_core.datasets.planted.samples import recipe
+from uge_core.cli.bench.tables import RIVALS, per_epoch, taken
+from uge_core.datasets import load
+from uge_core.datasets.planted.samples import make_sample
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.machine import cores, stamp
@@ -44,6 +46,7 @@ class Size:
         solos: lambdas of which each is trained alone, to find the fastest.
         nodes: sizes of the planted graphs.
         degree: their mean degree.
+        audited: epochs that an embedding trains before it is audited.
         lams: members of the lambda path.
     """
 
@@ -52,7 +55,8 @@ class Size:
     methods: tuple[str, ...]
     solos: tuple[float, ...]
     nodes: tuple[int, ...]
-    degree: float = 10.0
+    degree: float = 27.5
+    audited: int = 30
     lams: tuple[float, ...] = LAMS
 
 
@@ -61,7 +65,7 @@ FULL = Size(
     rival=Pace(warm=1, least=2, seconds=3.0, most=50),
     methods=("none", "uge-w", "uge-r", "uge-c", "uge-o", "uge-ok"),
     solos=(LAMS[0], LAMS[4], LAMS[-1]),
-    nodes=(10_000, 100_000, 1_000_000),
+    nodes=(20_000, 90_000, 400_000, 1_600_000),
 )
 QUICK = Size(
     ours=Pace(warm=2, least=20, seconds=0.2, most=100),
@@ -89,8 +93,8 @@ def bench(
         graphs: what to train on; none for `scaling` alone.
         parts: of `PARTS`.
         backbones: names; none: node2vec, gcn, sgc and gat, on bipartite graphs mf.
-        nodes: sizes of the planted graphs for `scaling`; none: 10,000 to 1,000,000.
-        degree: their mean degree; None: 10.
+        nodes: sizes of the planted graphs for `scaling`; none: 20,000 to 1,600,000.
+        degree: their mean degree; None: 27.5, as Pokec's.
         device: "auto", "cpu" or "cuda".
         quick: small and inexact, to see that it works.
         on_note: given a line as each measurement ends.
@@ -191,14 +195,18 @@ class _Timer:
         except ConfigError as error:
             return {"refused": str(error)}
         pace = self.size.ours if contestant == "ours" else self.size.rival
-        try:
-            with ProcessPoolExecutor(1, mp_context=self.context) as pool:
-                figures: dict[str, Any] = pool.submit(_measure, graph, contestant, configs, pace, self.device).result()
-        except BrokenProcessPool:
-            figures = {"refused": "its process was ended from outside, perhaps for want of memory"}
+        figures = self.alone(_measure, graph, contestant, configs, pace, self.device)
         self.device_name = figures.pop("device", self.device_name)
         self.on_note(f"{label}: {figures['refused'] or per_epoch(figures['seconds'])}")
         return figures
+
+    def alone(self, work: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
+        """What `work` returns, done in a process of its own."""
+        try:
+            with ProcessPoolExecutor(1, mp_context=self.context) as pool:
+                return pool.submit(work, *given).result()
+        except BrokenProcessPool:
+            return {"refused": "its process was ended from outside, perhaps for want of memory"}
 
     def epochs(self, graph: AttributedGraph, backbone: str) -> list[dict[str, Any]]:
         """Our engine with each method and each rival with none, and their ratios."""
@@ -245,17 +253,40 @@ class _Timer:
         ]
 
     def scaling(self) -> list[dict[str, Any]]:
-        """node2vec on planted towns of rising size."""
-        by_method: dict[str, list[dict[str, Any]]] = {"none": [], "uge-c": []}
+        """Planted towns of rising size: read from files, trained with node2vec, audited."""
+        steps: dict[tuple[str, str | None], list[dict[str, Any]]] = {
+            ("reading", None): [],
+            ("training", "none"): [],
+            ("training", "uge-c"): [],
+            ("auditing", "none"): [],
+        }
         for n in sorted(set(self.size.nodes)):
-            town = recipe("town", nodes=n, edges=round(n * self.size.degree / 2))
-            graph = _lean(plant(town, 0).observed)
-            for method, points in by_method.items():
-                point = self.time(f"town of {n:,} {method}", graph, "node2vec", method)
-                points.append({"nodes": n, "edges": graph.num_edges, **point})
+            with TemporaryDirectory() as folder:
+                town = Path(folder) / "town"
+                made = self.alone(_made, town, n, round(n * self.size.degree / 2))
+                if made["refused"]:
+                    raise ConfigError(f"nodes = {n}: the graph could not be made: {made['refused']}")
+                read = self.alone(_read, town)
+                graph = _lean(load(town))
+            self.on_note(f"town of {n:,} reading: {read['refused'] or taken(read['seconds'])}")
+            points = {("reading", None): read}
+            for method in ("none", "uge-c"):
+                label = f"town of {n:,} {method}"
+                points["training", method] = self.time(label, graph, "node2vec", method)
+            audited = self.alone(_audited, graph, _config(graph, "node2vec", "none"), self.size.audited, self.device)
+            self.on_note(f"town of {n:,} auditing: {audited['refused'] or taken(audited['seconds'])}")
+            points["auditing", "none"] = audited
+            for step, point in points.items():
+                steps[step].append({"nodes": n, "edges": graph.num_edges, **point})
         return [
-            {"backbone": "node2vec", "method": method, "exponent": fitted_exponent(points), "points": points}
-            for method, points in by_method.items()
+            {
+                "step": step,
+                "backbone": None if method is None else "node2vec",
+                "method": method,
+                "exponent": fitted_exponent(points),
+                "points": points,
+            }
+            for (step, method), points in steps.items()
         ]
 
 
@@ -264,6 +295,26 @@ def _measure(graph: AttributedGraph, contestant: str, configs: list[RunConfig], 
     from uge_core.cli.bench.measure import measure
 
     return measure(graph, contestant, configs, pace, device)
+
+
+def _made(folder: Path, nodes: int, edges: int) -> dict[str, Any]:
+    """Writes a planted town."""
+    make_sample("town", folder, seed=0, nodes=nodes, edges=edges)
+    return {"refused": None}
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """`measure.read`, imported where it runs."""
+    from uge_core.cli.bench.measure import read
+
+    return read(folder)
+
+
+def _audited(graph: AttributedGraph, config: RunConfig, epochs: int, device: str) -> dict[str, Any]:
+    """`measure.audited`, imported where it runs."""
+    from uge_core.cli.bench.measure import audited
+
+    return audited(graph, config, epochs, device)
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:

@@ -9,9 +9,12 @@ RIVALS = ("literal", "one-negative", "shared-block")
 
 def per_epoch(seconds: float) -> str:
     """A time per epoch in the unit that suits it."""
-    if seconds < 1:
-        return f"{1e3 * seconds:.3g} ms an epoch"
-    return f"{seconds:.3g} s an epoch"
+    return f"{taken(seconds)} an epoch"
+
+
+def taken(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
 def heading(record: dict[str, Any]) -> list[str]:
@@ -70,15 +73,19 @@ def sections(record: dict[str, Any]) -> list[tuple[str, list[str], list[list[str
         ]
         out.append(("A path of lambdas in one pass", head, rows))
     if record["scaling"]:
-        head = ["method", "nodes", "edges", "an epoch", "until first", "memory before", "peak", ""]
+        head = ["", "nodes", "edges", "seconds", "until first", "memory before", "peak", ""]
         rows = [
-            [r["method"], f"{p['nodes']:,}", f"{p['edges']:,}", *_figures(p)]
+            [_step(r), f"{p['nodes']:,}", f"{p['edges']:,}", *_figures(p)]
             for r in record["scaling"]
             for p in r["points"]
         ]
-        fits = [f"{r['method']} N^{r['exponent']:.2f}" for r in record["scaling"] if r["exponent"] is not None]
-        out.append((f"Seconds an epoch by number of nodes N, node2vec: {', '.join(fits)}", head, rows))
+        fits = [f"{_step(r)} N^{r['exponent']:.2f}" for r in record["scaling"] if r["exponent"] is not None]
+        out.append((f"By number of nodes N, training an epoch of node2vec: {', '.join(fits)}", head, rows))
     return out
+
+
+def _step(row: dict[str, Any]) -> str:
+    return row["step"] if row["method"] is None else f"{row['step']} {row['method']}"
 
 
 def _times(ratio: float | None) -> str:
@@ -88,7 +95,7 @@ def _times(ratio: float | None) -> str:
 def _figures(row: dict[str, Any]) -> list[str]:
     if row["refused"]:
         return ["", "", "", "", row["refused"]]
-    pieces = f"in {row['pieces']} pieces, to fit the memory" if row["pieces"] > 1 else ""
-    unit = per_epoch(row["seconds"]).removesuffix(" an epoch")
+    pieces = f"in {row['pieces']} pieces, to fit the memory" if row.get("pieces", 1) > 1 else ""
     memory = ["" if row[key] is None else f"{row[key]:.0f} MB" for key in ("start_mb", "peak_mb")]
-    return [unit, f"{row['first_seconds']:.1f} s", *memory, pieces]
+    first = f"{row['first_seconds']:.1f} s" if "first_seconds" in row else ""
+    return [taken(row["seconds"]), first, *memory, pieces]

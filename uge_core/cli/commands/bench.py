@@ -31,8 +31,10 @@ def add(parsers: Parsers) -> None:
     one.add_argument("data", type=nonempty, nargs="*", metavar="DATA", help="default: sample:town sample:titles")
     one.add_argument("--what", type=text_list, metavar="P,..", help="of epochs, lambdas, scaling (default: all)")
     one.add_argument("--backbone", type=text_list, metavar="B,..", help="default: node2vec,gcn,sgc,gat; bipartite: mf")
-    one.add_argument("--nodes", type=whole_number_list, metavar="N,..", help="scaling: default 10000,100000,1000000")
-    one.add_argument("--degree", type=number, metavar="D", help="scaling: mean degree (default 10)")
+    one.add_argument(
+        "--nodes", type=whole_number_list, metavar="N,..", help="scaling: default 20000,90000,400000,1600000"
+    )
+    one.add_argument("--degree", type=number, metavar="D", help="scaling: mean degree (default 27.5)")
     device_argument(one)
     one.add_argument("--quick", action="store_true", help="small and inexact, to see that it works")
     one.add_argument("--json", action="store_true", help="print one JSON object")
