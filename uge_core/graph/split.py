@@ -199,10 +199,12 @@ def fill_strangers(
     """
     n = graph.num_nodes
     low, high = (0, n) if graph.num_users is None else (graph.num_users, n)
-    keys = np.sort(graph.edge_index[0] * n + graph.edge_index[1])
+    first, second = graph.edges
+    keys = np.concatenate([first * n + second, second * n + first])  # `edge_index` would stay in memory
+    keys.sort()
     start = np.searchsorted(keys, targets * n)
-    for first in range(0, len(targets), _LISTS):
-        part = slice(first, first + _LISTS)
+    for begin in range(0, len(targets), _LISTS):
+        part = slice(begin, begin + _LISTS)
         _fill(candidates[part], relevant[part], targets[part], start[part], keys, graph.degree, (low, high, n), rng)
 
 

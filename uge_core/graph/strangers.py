@@ -31,8 +31,9 @@ class Strangers:
         self._start = np.searchsorted(cell[self._nodes], np.arange(int(cell.max(initial=-1)) + 2))
         place = np.empty(n, dtype=np.int64)
         place[self._nodes] = np.arange(n)
-        barred = np.concatenate([graph.edge_index[0] * n + place[graph.edge_index[1]], np.arange(n) * n + place])
-        self._barred = np.sort(barred)  # (2 E + N,) by node: places of its neighbours and its own
+        first, second = graph.edges
+        self._barred = np.concatenate([first * n + place[second], second * n + place[first], np.arange(n) * n + place])
+        self._barred.sort()  # (2 E + N,) by node: places of its neighbours and its own
 
     def count(self, targets: IntArray, cells: IntArray) -> IntArray:
         """(L,) how many strangers each target has in a cell.

@@ -31,6 +31,7 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 PLACES = (_PACKAGE.parent / "sample_data", _PACKAGE / "sample_data")
 """Where the samples lie: beside the package in a checkout, inside it once installed."""
 _LARGEST = 1 << 24
+_MOST_KEYS = 2.0**62
 
 
 def names() -> tuple[str, ...]:
@@ -76,10 +77,16 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     if not ids.is_unique:
         raise GraphError(f"{tables[-1].file}: an id of it is one of {tables[0].file} too; give every node its own")
 
+    # One table of edges at a time: of millions each takes as much memory as the graph.
     edges = read_table(dataset.files["edges"])
     source, target = _ends(edges, indexes, len(tables[0]))
+    described = edge_columns(edges, (edges.names[0], edges.names[1]))
+    del edges
     free = read_table(dataset.files["bias_free"])
-    bias_free, _, _ = simple_edges(*_ends(free, indexes, len(tables[0])), len(ids))
+    ends = _ends(free, indexes, len(tables[0]))
+    del free
+    bias_free, _, _ = simple_edges(*ends, len(ids))
+    del ends
 
     ordered = {t.name for t in recipe.traits if t.ordered}
     roles = {"id": Role("id")} | {t.name.lower(): Role("attribute", ordered=t.name in ordered) for t in recipe.traits}
@@ -89,7 +96,7 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
         num_users = len(tables[0])
         items = assign(tables[1], roles, Role("auto"), asked, replaces=False)
         parts = [parts[0].on_side("users", 0, len(ids)), items.on_side("items", num_users, len(ids))]
-    parts.append(edge_columns(edges, (edges.names[0], edges.names[1])))
+    parts.append(described)
     with _blamed(path):
         truth = _truth(record, recipe, tables, bias_free)
     graph = finish(
@@ -154,14 +161,27 @@ def _truth(record: Mapping[str, Any], recipe: Recipe, tables: list[Table], bias_
         full = np.full(sum(sizes), -1, np.int64)
         full[start : start + len(codes)] = codes
         columns.append(full)
-    distinct, group = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    distinct, group = _combinations(columns)
     across = np.not_equal.outer(distinct[:, 0], distinct[:, 0]) if len(tables) > 1 else np.ones((len(distinct),) * 2)
     ratio = product_of_effects(recipe, distinct[:, 1:]) * record["scale"] * across
     known = [i + 1 for i, t in enumerate(recipe.traits) if not t.sensitive]
     place = {tuple(g): i for i, g in enumerate(record["bias_free_groups"])}
     coarse = [place[tuple(row)] for row in distinct[:, known].tolist()]
     free = np.array(record["bias_free_ratio"], dtype=float)[np.ix_(coarse, coarse)] * across
-    return PlantedTruth(bias_free, tuple(record["sensitive"]), group.reshape(-1).astype(np.int64), ratio, free)
+    return PlantedTruth(bias_free, tuple(record["sensitive"]), group.astype(np.int64), ratio, free)
+
+
+def _combinations(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
+    """The different rows of columns of small numbers from -1 on, rising, and (N,) which of them each row is."""
+    spans = [int(c.max(initial=-1)) + 2 for c in columns]
+    if np.prod(spans, dtype=float) >= _MOST_KEYS:
+        distinct, group = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        return distinct, group.reshape(-1)
+    key = np.zeros(len(columns[0]), dtype=np.int64)
+    for column, span in zip(columns, spans, strict=True):
+        key = key * span + column + 1
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    return np.stack([c[first] for c in columns], axis=1), group.reshape(-1)
 
 
 POSITION = 10
