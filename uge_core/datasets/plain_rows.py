@@ -112,6 +112,14 @@ def places(values: pd.Index, cells: pd.Series) -> IntArray | None:
     return out
 
 
+def give_back() -> None:
+    """Returns memory that earlier tables took, which Arrow would keep for later ones."""
+    if _text_is_arrow():
+        import pyarrow as pa
+
+        pa.default_memory_pool().release_unused()
+
+
 @cache
 def _text_is_arrow() -> bool:
     """Whether pandas keeps text as the parser makes it, as pandas 3 does beside pyarrow."""

@@ -11,7 +11,7 @@ that has no such attribute.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -351,6 +351,11 @@ class AttributedGraph:
         if self.node_ids is None:
             return [str(i) for i in np.arange(self.num_nodes)[nodes]]
         return [str(i) for i in self.node_ids[nodes]]
+
+    @cached_property
+    def derived(self) -> dict[Hashable, Any]:
+        """What others worked out of this graph alone and keep as long as it is there, each under a key of its own."""
+        return {}
 
     @cached_property
     def fingerprint(self) -> str:

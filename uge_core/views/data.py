@@ -21,7 +21,7 @@ import pandas as pd
 from uge_core.arrays import IntArray
 from uge_core.datasets import lasting, load
 from uge_core.datasets.layouts import sample
-from uge_core.datasets.mixing import mixing
+from uge_core.datasets.mixing import edges_between, mixing
 from uge_core.debias.bias_free import THIN, MethodInputs, weight_cells
 from uge_core.errors import ConfigError, StoreError, TooManyGroups
 from uge_core.files import to_csv
@@ -299,13 +299,12 @@ def overview_row(graph: AttributedGraph, a: Attribute, store: RunStore | None = 
         "n edges": None,
     }
     if not graph.bipartite and shown.attribute.known.any():
-        u, v = shown.attribute.codes[shown.edges]
-        both = (u >= 0) & (v >= 0)
-        if both.any():
+        between = edges_between(shown.edges, shown.attribute)
+        if both := int(between.sum()):
             sizes = shown.attribute.sizes
             out |= {
-                "Edges within a group": SUPPRESSED if shown.few else f"{(u == v)[both].mean():.1%}",
-                "n edges": int(both.sum()),
+                "Edges within a group": SUPPRESSED if shown.few else f"{int(np.trace(between)) / both:.1%}",
+                "n edges": both,
                 "By chance": f"{np.square(sizes / sizes.sum()).sum():.1%}",
             }
     return out

@@ -21,6 +21,7 @@ from uge_core.datasets.assemble import edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.ids import by_id, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.plain_rows import give_back
 from uge_core.datasets.planted.recipe import Effect, Recipe, Trait, product_of_effects
 from uge_core.datasets.tables import Table, read_table
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
@@ -82,9 +83,11 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     source, target = _ends(edges, indexes, len(tables[0]))
     described = edge_columns(edges, (edges.names[0], edges.names[1]))
     del edges
+    give_back()
     free = read_table(dataset.files["bias_free"])
     ends = _ends(free, indexes, len(tables[0]))
     del free
+    give_back()
     bias_free, _, _ = simple_edges(*ends, len(ids))
     del ends
 
