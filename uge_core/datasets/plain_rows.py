@@ -27,7 +27,7 @@ _MANY = 50_000  # cells for which a table of numbers is worth while
 
 
 def plain_rows(
-    path: Path, *, encoding: str, sep: str, width: int, skipped: int, quoted: bool, block: int = _BLOCK
+    path: Path, *, encoding: str, sep: str, width: int, skipped: int, quoted: bool
 ) -> list[pd.DataFrame] | None:
     """The rows of a table in pieces, all cells text; None where the table is not plain.
 
@@ -38,7 +38,6 @@ def plain_rows(
         width: the number of columns.
         skipped: lines before the first row.
         quoted: whether cells may stand in quotation marks, and blanks in front of a cell are no part of it.
-        block: bytes of a piece.
 
     Returns:
         Frames with the columns 0 to `width` - 1, the rows numbered on from 0, empty cells missing.
@@ -64,7 +63,7 @@ def plain_rows(
             return None
         first = skipped == 0 and encoding.lower() == "utf-8-sig"
         while True:
-            new = file.read(block)
+            new = file.read(_BLOCK)
             data = rest + new
             end = data.rfind(b"\n") + 1 if new else len(data)
             data, rest = data[:end], data[end:]
@@ -132,10 +131,7 @@ def _is_arrow(dtype: object) -> bool:
 
 def _skip(file: IO[bytes], lines: int) -> bool:
     """Reads over lines; False where a line end among them is an odd one."""
-    for _ in range(lines):
-        if _odd_ends(file.readline()):
-            return False
-    return True
+    return not any([_odd_ends(file.readline()) for _ in range(lines)])
 
 
 def _odd_ends(data: bytes) -> bool:

@@ -375,17 +375,17 @@ class AttributedGraph:
         h = hashlib.sha256(f"{self.num_nodes} {self.num_users}".encode())
         # Edges stand once, so that any order by their keys is the only one.
         order = slice(None) if self._in_order else np.argsort(_keys(self.edges, self.num_nodes))
-        h.update(np.ascontiguousarray(self.edges[:, order]))
+        h.update(np.ascontiguousarray(self.edges[:, order]).data)
         for a in self.attributes:
             h.update(repr((a.name, a.labels, a.side)).encode())
-            h.update(np.ascontiguousarray(a.codes))
+            h.update(np.ascontiguousarray(a.codes).data)
         if self.features is not None:
             h.update(repr(self.feature_names).encode())
-            h.update(np.ascontiguousarray(self.features))
+            h.update(np.ascontiguousarray(self.features).data)
         for name, beside in (("edge_weights", self.edge_weights), ("directions", self.directions)):
             if beside is not None:
                 h.update(name.encode())
-                h.update(np.ascontiguousarray(beside[order]))
+                h.update(np.ascontiguousarray(beside[order]).data)
         return h.hexdigest()
 
 
@@ -401,7 +401,7 @@ def simple_edges(source: IntArray, target: IntArray, num_nodes: int) -> tuple[In
         (2, E) edges sorted, smaller end first; the number of self-loops dropped; the number of
         repeated rows dropped (a pair and its reverse are the same edge).
     """
-    key = np.minimum(source, target, dtype=np.int64)
+    key: IntArray = np.minimum(source, target, dtype=np.int64)
     high = np.maximum(source, target, dtype=np.int64)
     apart = key != high
     key *= np.int64(num_nodes)
@@ -422,7 +422,7 @@ def simple_edges(source: IntArray, target: IntArray, num_nodes: int) -> tuple[In
 
 def _keys(edges: IntArray, num_nodes: int) -> IntArray:
     """(E,) a number for each edge, rising by the smaller end, then by the larger."""
-    key = edges[0] * np.int64(num_nodes)
+    key: IntArray = edges[0] * np.int64(num_nodes)
     key += edges[1]
     return key
 

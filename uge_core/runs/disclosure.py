@@ -542,7 +542,7 @@ def _told(graph: AttributedGraph, attribute: Attribute, rule: Release) -> Told:
 def _cells(graph: AttributedGraph, codes: IntArray, num: int, *, items: bool) -> tuple[IntArray, int]:
     """(E,) pair of groups of each edge, -1 where one is unknown, and how many pairs there are."""
     num_cells = num if graph.bipartite else num * (num + 1) // 2
-    out = np.empty(graph.num_edges, dtype=np.int32 if num_cells < np.iinfo(np.int32).max else np.int64)
+    out: IntArray = np.empty(graph.num_edges, dtype="i4" if num_cells < np.iinfo(np.int32).max else "i8")
     for start in range(0, graph.num_edges, _EDGES):
         first, second = codes[graph.edges[:, start : start + _EDGES]]
         if graph.bipartite:

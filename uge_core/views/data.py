@@ -192,7 +192,7 @@ def data_view(spec: str, store: RunStore) -> DataView:
         GraphError: there is no such graph, or it cannot be used.
         NotReadYet: it is a file of torch that no worker has read yet.
     """
-    graph = load(spec, store=store.root, may_fetch=False, tensors=store.tensors)
+    graph = load(spec, store=store.root, may_fetch=False, tensors=store.tensors, keep=True)
     marked = graph.defaults.sensitive
     kind = "Weighted, " * graph.weighted + ("directed" if graph.directed else "undirected")
     kind, layout = kind[0].upper() + kind[1:], f"read by the layout {graph.layout}"
