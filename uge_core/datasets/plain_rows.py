@@ -131,7 +131,7 @@ def _is_arrow(dtype: object) -> bool:
 
 def _skip(file: IO[bytes], lines: int) -> bool:
     """Reads over lines; False where a line end among them is an odd one."""
-    return not any([_odd_ends(file.readline()) for _ in range(lines)])
+    return not any(_odd_ends(file.readline()) for _ in range(lines))
 
 
 def _odd_ends(data: bytes) -> bool:
