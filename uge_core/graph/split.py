@@ -136,8 +136,8 @@ def _hold_out(edges: IntArray, order: IntArray, wanted: int, left: IntArray) -> 
         ends = edges[:, part]
         # A node that keeps an edge even if the whole slice is held out decides nothing.
         scarce = np.bincount(ends.ravel(), minlength=len(left)) >= left
-        unsure = scarce[ends].any(axis=0)
-        held = ~unsure
+        unsure = np.asarray(scarce[ends].any(axis=0))
+        held = np.asarray(~unsure)
         rows = np.flatnonzero(unsure)
         few = np.unique(ends[:, rows])
         remaining = dict(zip(few.tolist(), left[few].tolist(), strict=True))

@@ -45,6 +45,7 @@ from uge_core.arrays import BoolArray, IntArray
 from uge_core.audit.disclosure import Disclosure as Disclosure
 from uge_core.audit.disclosure import Everybody as Everybody
 from uge_core.audit.disclosure import Measured, combined
+from uge_core.datasets.mixing import edges_between
 from uge_core.errors import StoreError
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.split import ProbeSplit, probe_classes
@@ -190,10 +191,7 @@ class Release:
     def counted(self, cell: IntArray, num_cells: int) -> tuple[BoolArray, BoolArray]:
         """Edges or lists without those of small cells, and without those of one cell that hide how many these are."""
         size = np.bincount(cell[cell >= 0], minlength=num_cells)
-        small = (size > 0) & (size < self.least)
-        out = (
-            removals(size, np.zeros(num_cells, dtype=np.int64), self.least) if self.padded else np.where(small, size, 0)
-        )
+        small, out = self.hidden(size)
         if not out.any():
             return np.ones(len(cell), dtype=bool), small
         rng = np.random.default_rng(zlib.crc32(np.ascontiguousarray(size).tobytes()))
@@ -204,6 +202,13 @@ class Release:
         kept = np.ones(len(cell), dtype=bool)
         kept[order] = _rank(cell[order], np.where(out > 0, size, 0)) >= out[cell[order]]
         return kept, (out > 0) & (out == size)
+
+    def hidden(self, size: IntArray) -> tuple[BoolArray, IntArray]:
+        """(C,) which cells of edges or lists are small, and (C,) how many of each are left out for them."""
+        small = (size > 0) & (size < self.least)
+        if not small.any():
+            return small, np.zeros_like(size)
+        return small, removals(size, np.zeros_like(size), self.least) if self.padded else np.where(small, size, 0)
 
     def beside(self, count: IntArray) -> IntArray:
         """(C,) pairs to leave out besides, so that the numbers of pairs are those of counts that depend on sums alone."""
@@ -530,11 +535,13 @@ def _told(graph: AttributedGraph, attribute: Attribute, rule: Release) -> Told:
         cut = cut.down_to(np.array([sizes.get(label, 0) for label in attribute.labels]))
     size, out = cut.of_groups
     small = (size > 0) & (size < rule.least) & (attribute.side != "items")
+    kept = replace(attribute, codes=codes)
+    if not graph.bipartite and not rule.hidden(edges_between(graph.edges, kept)[np.triu_indices(num)])[0].any():
+        return Told(kept, size - out, small, ~small & (out > 0), graph.edges, None, frozenset())
     cell, num_cells = _cells(graph, codes, num, items=attribute.side == "items")
     counted, few = rule.counted(cell, num_cells)
     ends = list(zip(*np.triu_indices(num), strict=True)) if not graph.bipartite else [(g, 0) for g in range(num)]
     suppressed = frozenset((int(ends[c][0]), int(ends[c][1])) for c in np.flatnonzero(few))
-    kept = replace(attribute, codes=codes)
     part = None if counted.all() else counted
     return Told(kept, size - out, small, ~small & (out > 0), graph.edges, part, suppressed)
 

@@ -26,13 +26,13 @@ from uge_core.datasets.planted.recipe import Effect, Recipe, Trait, product_of_e
 from uge_core.datasets.tables import Table, read_table
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
 from uge_core.graph.graph import AttributedGraph, PlantedTruth, simple_edges
+from uge_core.graph.rows import different_rows
 from uge_core.registry import unknown_name
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 PLACES = (_PACKAGE.parent / "sample_data", _PACKAGE / "sample_data")
 """Where the samples lie: beside the package in a checkout, inside it once installed."""
 _LARGEST = 1 << 24
-_MOST_KEYS = 2.0**62
 
 
 def names() -> tuple[str, ...]:
@@ -164,27 +164,14 @@ def _truth(record: Mapping[str, Any], recipe: Recipe, tables: list[Table], bias_
         full = np.full(sum(sizes), -1, np.int64)
         full[start : start + len(codes)] = codes
         columns.append(full)
-    distinct, group = _combinations(columns)
+    distinct, group = different_rows(columns)
     across = np.not_equal.outer(distinct[:, 0], distinct[:, 0]) if len(tables) > 1 else np.ones((len(distinct),) * 2)
     ratio = product_of_effects(recipe, distinct[:, 1:]) * record["scale"] * across
     known = [i + 1 for i, t in enumerate(recipe.traits) if not t.sensitive]
     place = {tuple(g): i for i, g in enumerate(record["bias_free_groups"])}
     coarse = [place[tuple(row)] for row in distinct[:, known].tolist()]
     free = np.array(record["bias_free_ratio"], dtype=float)[np.ix_(coarse, coarse)] * across
-    return PlantedTruth(bias_free, tuple(record["sensitive"]), group.astype(np.int64), ratio, free)
-
-
-def _combinations(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
-    """The different rows of columns of small numbers from -1 on, rising, and (N,) which of them each row is."""
-    spans = [int(c.max(initial=-1)) + 2 for c in columns]
-    if np.prod(spans, dtype=float) >= _MOST_KEYS:
-        distinct, group = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-        return distinct, group.reshape(-1)
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    for column, span in zip(columns, spans, strict=True):
-        key = key * span + column + 1
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    return np.stack([c[first] for c in columns], axis=1), group.reshape(-1)
+    return PlantedTruth(bias_free, tuple(record["sensitive"]), group, ratio, free)
 
 
 POSITION = 10
