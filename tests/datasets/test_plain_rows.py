@@ -54,6 +54,7 @@ def check_alike(first: object, second: object) -> None:
 )
 @example([["a", "b"], ["", ""], ["c", ""]], ",", "\r\n", True, 1, False)
 @example([["\ufeffa", "b"]], ",", "\n", True, 1, True)
+@example([["a", "b"], ["\ufeffc", "d"]], ",", "\n", True, 1, False)
 def test_both_ways_read_the_same(tmp_path_factory, rows, sep, end, closed, block, headless):
     path = tmp_path_factory.getbasetemp() / "t.csv"
     lines = [sep.join(cells) for cells in ([] if headless else [["id", "g"]]) + rows]
@@ -123,7 +124,7 @@ IDS = {
     "names": [f"{'abc'[i % 3]}-{i}-x" for i in range(300)],
     "some numbers": ["anna", *(str(i) for i in range(300))],
 }
-NEAR = ["", "0", "00", "01", "+1", "-1", "1.0", "1 ", "p1", "p", "p000001", "P00001", "é1", "\u0661", "9" * 30, "x"]
+NEAR = ["", "0", "00", "01", "+1", "-1", "1.0", "1 ", "p1", "p", "p000001", "P00001", "é1", "\u0661", "9" * 30, "x", "1:", "p0001:", "é1:"]
 
 
 @pytest.mark.parametrize("few", [0, 10**9], ids=["table of numbers", "hash"])
