@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uge_core.datasets import tables
+from uge_core.datasets import plain_rows, tables
 from uge_core.datasets.ids import by_id
 from uge_core.datasets.tables import as_numbers, read_lines, read_table
 from uge_core.errors import GraphError
@@ -35,6 +35,10 @@ def test_pieces_make_the_whole(tmp_path, monkeypatch, kind, text):
     path.write_text("\n".join(TABLES[kind]) + "\n")
     whole = read_table(path, text=text).frame
     monkeypatch.setattr(tables, "_CELLS", 12)
+    monkeypatch.setattr(plain_rows, "_BLOCK", 30)
+    pieces = read_table(path, text=text).frame
+    pd.testing.assert_frame_equal(pieces, whole, check_index_type=False)
+    monkeypatch.setattr(tables, "plain_rows", lambda *_, **__: None)
     pieces = read_table(path, text=text).frame
     pd.testing.assert_frame_equal(pieces, whole, check_index_type=False)
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 from strategies import attribute, graphs
 
 from uge_core.errors import GraphError
+from uge_core.graph import graph as graph_module
 from uge_core.graph.graph import AttributedGraph, directions_of, simple_edges, weights_of
 
 
@@ -94,3 +97,20 @@ def test_weights_and_directions_are_part_of_the_fingerprint_where_there_are_any(
         "g", 3, EDGES[:, ::-1].copy(), edge_weights=weights[::-1].copy(), directions=ways[::-1].copy()
     )
     assert turned.fingerprint == graphs[-1].fingerprint
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 2**20])
+@given(graphs(), st.integers(0, 99))
+def test_the_order_of_edges_is_seen_in_blocks_and_is_no_part_of_the_fingerprint(block, graph, seed):
+    order = np.random.default_rng(seed).permutation(graph.num_edges)
+    beside = {
+        name: None if (x := getattr(graph, name)) is None else x[order] for name in ("edge_weights", "directions")
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph_module, "_BLOCK", block)
+        again = replace(graph, edges=graph.edges[:, order], **beside)
+        assert again._in_order == (order == np.sort(order)).all()
+        assert again.fingerprint == graph.fingerprint
+        twice = np.concatenate([graph.edges, graph.edges[:, :1]], axis=1)
+        with pytest.raises(GraphError, match="an edge stands twice"):
+            AttributedGraph("g", graph.num_nodes, twice, num_users=graph.num_users)

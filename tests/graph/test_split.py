@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from strategies import attribute, graphs
 
 from uge_core.errors import ConfigError
+from uge_core.graph import split
 from uge_core.graph.graph import UNKNOWN, AttributedGraph, simple_edges
 from uge_core.graph.split import probe_split, ranking_task, split_links
 
@@ -82,3 +83,26 @@ def test_probe_split_laws(codes, seed, unknown):
     tested = np.bincount(p.classes[p.test], minlength=len(p.labels))
     assert (tested[sizes <= 1] == 0).all() and (tested <= np.ceil(0.2 * sizes)).all()
     assert (sizes - tested)[sizes > 0].min(initial=1) >= 1
+
+
+def greedy(edges, order, wanted, left):
+    """The first edges of an order that leave both ends another one, one after the other."""
+    taken = []
+    for row in order.tolist():
+        u, v = edges[:, row]
+        if len(taken) < wanted and left[u] > 1 and left[v] > 1:
+            left[u] -= 1
+            left[v] -= 1
+            taken.append(row)
+    return taken
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 1 << 17])
+@given(graphs(), st.integers(0, 99), st.floats(0, 1))
+def test_slices_hold_out_what_one_edge_after_the_other_would(size, graph, seed, share):
+    order = np.random.default_rng(seed).permutation(graph.num_edges)
+    wanted = round(share * graph.num_edges)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split, "_SLICE", size)
+        held = split._hold_out(graph.edges, order, wanted, graph.degree.copy())
+    assert held.tolist() == greedy(graph.edges, order, wanted, graph.degree.copy())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -412,3 +413,19 @@ def test_the_group_that_hides_is_the_first_that_can(labels):
     codes = np.repeat([0, 1, 2], [100, 100, 4]).astype(np.int64)
     a = Attribute("x", codes, (*labels, "c"))
     assert told_sizes(graph_of(a), a, "exclude", Release())[labels[0]] == 92
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=12), st.integers(0, 99), st.booleans())
+def test_of_each_cell_as_many_stay_as_the_rule_says(sizes, seed, padded):
+    """Those of cells of which nothing is left out are not sorted: the others are drawn as if they were."""
+    cell = np.random.default_rng(seed).permutation(np.repeat(np.arange(-1, len(sizes)), [5, *sizes]))
+    rule = Release(padded=padded)
+    kept, _ = rule.counted(cell, len(sizes))
+    _, out = rule.hidden(np.array(sizes))
+    assert np.bincount(cell[kept & (cell >= 0)], minlength=len(sizes)).tolist() == (np.array(sizes) - out).tolist()
+    assert kept[cell < 0].all()
+    if out.any():
+        draw = np.random.default_rng(zlib.crc32(np.ascontiguousarray(sizes).tobytes())).random(len(cell))
+        for c in np.flatnonzero(out):
+            members = np.flatnonzero(cell == c)
+            assert set(np.flatnonzero(~kept & (cell == c))) == set(members[np.argsort(draw[members])][: out[c]])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from uge_core.datasets.kept import KeptGraphs
 from uge_core.errors import UgeError
 from uge_core.kernels.shared import sum_rows
 from uge_core.machine import cores, version
@@ -161,6 +162,10 @@ def _store(store: RunStore) -> Iterator[Check]:
     if kind := _network_disk(store.root):
         advice = "SQLite's locks do not hold there: keep the store on a local disk"
         yield Check("store's disk", "problem", f"lies on {kind}", advice)
+    if kept := KeptGraphs(store.root).list():
+        size = sum(k.size for k in kept) / 1e6
+        words = f"{len(kept)} large graph{'s' * (len(kept) != 1)} as arrays, {size:,.0f} MB"
+        yield Check("kept graphs", "ok", f"{words}: read anew where they are gone, as after uge store purge")
 
 
 def _whole(store: RunStore) -> Iterator[Check]:

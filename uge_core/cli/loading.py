@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def load_graph(
-    spec: str, columns: list[str] | None, store: str | None, *, may_fetch: bool = True
+    spec: str, columns: list[str] | None, store: str | None, *, may_fetch: bool = True, keep: bool = True
 ) -> tuple[AttributedGraph, dict[str, Any]]:
-    """The graph, and how to load it again."""
+    """The graph, and how to load it again; a large one is kept in the store unless `keep` is False."""
     from uge_core.datasets import lasting, load
 
     with ProgressLine(sys.stderr) as on_progress:
-        graph = load(spec, attributes=columns, store=store, may_fetch=may_fetch, on_progress=on_progress)
+        graph = load(spec, attributes=columns, store=store, may_fetch=may_fetch, on_progress=on_progress, keep=keep)
     return graph, {"spec": lasting(spec), "attributes": columns}
 
 

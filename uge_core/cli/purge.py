@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from uge_core.dashboard.jobs.queue import OVER, Job, Queue
+from uge_core.datasets.kept import KeptGraphs
 from uge_core.errors import ConfigError, StoreError
 from uge_core.explore.whatif.scenario import Scenarios, StoredScenario
 from uge_core.files import TEMPORARY, abandoned, remove
@@ -52,7 +53,7 @@ def age(text: str) -> timedelta:
 
 
 def older_than(limit: timedelta, store: RunStore) -> tuple[Old, ...]:
-    """Runs, uploads, scenarios, finished jobs and checkpoints older than `limit`, each with its removal.
+    """Runs, uploads, kept graphs, scenarios, finished jobs and checkpoints older than `limit`, each with its removal.
 
     A run goes with its embeddings, audit, pictures and checkpoints. Runs and jobs that are at work stay with their
     checkpoints, and files that were read from where they lie are never touched. What killed processes left goes too.
@@ -105,6 +106,8 @@ def _all(store: RunStore, now: float) -> Iterator[Old]:
             with suppress(FileNotFoundError):
                 # Of a link itself: what it names may be gone.
                 yield Old(f"{what} {path.name}", now - path.lstat().st_mtime, partial(_drop_file, path))
+    for kept in KeptGraphs(store.root).list():
+        yield Old(f"kept graph {kept.name}", now - kept.made, partial(_drop_file, kept.folder))
     for path in store.leftovers():
         with suppress(FileNotFoundError):
             yield Old(f"leftover {path.name}", now - path.lstat().st_mtime, partial(_drop_leftover, path, store))

@@ -282,7 +282,9 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
     Raises:
         GraphError: there is no such graph, or it cannot be read.
     """
-    graph = load(spec, attributes=list(attributes) if attributes else None, store=store.root, tensors=store.tensors)
+    graph = load(
+        spec, attributes=list(attributes) if attributes else None, store=store.root, tensors=store.tensors, keep=True
+    )
     audited = [a for a in graph.audited if int((a.sizes > 0).sum()) > 1]
     suited = sorted(
         names("backbones"), key=lambda n: ((find("backbones", n).loss == "bpr") != graph.bipartite, n != "node2vec", n)

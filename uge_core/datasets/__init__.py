@@ -14,6 +14,7 @@ from pathlib import Path
 
 from uge_core.datasets.bounded import refuse_link_out, special
 from uge_core.datasets.inspection import describe, inspect
+from uge_core.datasets.kept import KeptGraphs, NothingKept
 from uge_core.datasets.layouts import all_layouts
 from uge_core.datasets.layouts.base import Folder, Found, Layout
 from uge_core.datasets.layouts.pyg_data import tensors_path
@@ -79,6 +80,7 @@ def load(
     may_fetch: bool = True,
     on_progress: OnProgress | None = None,
     tensors: Path | None = None,
+    keep: bool = False,
 ) -> AttributedGraph:
     """The graph at `spec`.
 
@@ -88,10 +90,12 @@ def load(
         attributes: the columns that are the attributes of the nodes, as names or as one text with
             commas, upper and lower case alike. They replace the layout's list: any other column
             that would be an attribute is ignored, and no feature. The attributes of items stay.
-        store: below which datasets of PyG's are kept; None means ``$UGE_STORE``, else ``./uge-store``.
+        store: below which datasets of PyG's, and large graphs, are kept; None means ``$UGE_STORE``, else ``./uge-store``.
         may_fetch: whether one that is not kept there yet may be fetched.
         on_progress: told what is fetched and how much of it has come; None: the first goes to stderr.
         tensors: of a process that must not load torch, the folder in which a worker keeps the tensors of .pt files.
+        keep: a graph of many megabytes is kept in the store as arrays, and taken from there as long as none of its
+            files changes (`kept`); where the store cannot be written it is read.
 
     Returns:
         The graph, undirected and simple, with the role of every column and a message for
@@ -113,13 +117,14 @@ def load(
             )
         dataset = replace(dataset, tensors=place)
     unread = _unread(layout, dataset)
+    graphs = KeptGraphs(store) if keep else NothingKept()
     if attributes is None:
-        return _with_unread(layout.read(dataset, None), unread)
+        return _with_unread(graphs.read(layout, dataset, None), unread)
     listed = attributes.split(",") if isinstance(attributes, str) else attributes
     asked = [name for a in listed if (name := a.strip())]
     if not asked:
         raise GraphError(f"{dataset.name}: attributes names no column; name at least one, or leave it out")
-    graph = layout.read(dataset, frozenset(a.lower() for a in asked))
+    graph = graphs.read(layout, dataset, frozenset(a.lower() for a in asked))
     for name in asked:
         _check_asked(graph, name, unread)
     return _with_unread(graph, unread)

@@ -139,6 +139,17 @@ def read_card(path: Path) -> Card:
         raise GraphError(f"{path.name}: cannot be read ({e.strerror or e})") from None
 
 
+def files_of(path: Path) -> tuple[Path, ...]:
+    """The files that a dataset.yaml names and that are there, plain or gzipped.
+
+    Raises:
+        GraphError: as for `read_card`.
+    """
+    named = [written for key, written in read_card(path).values.items() if key.endswith(".file")]
+    either = (path.parent / name for written in named for name in (written, f"{written}.gz"))
+    return tuple(dict.fromkeys(file for file in either if file.is_file()))
+
+
 def parse_card(path: Path, text: str) -> Card:
     """The card that `text` is, checked as the file `path` would be.
 

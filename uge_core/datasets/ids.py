@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from uge_core.arrays import IntArray
+from uge_core.datasets.plain_rows import places
 from uge_core.datasets.tables import Table, as_numbers, count, counted, refuse_lost_digits
 from uge_core.errors import GraphError
 from uge_core.graph.graph import Message
@@ -129,6 +130,9 @@ def by_id(edges: Table, column: str, ids: pd.Index) -> IntArray:
     """
     cells = edges.frame[column]
     _refuse_empty(edges, column)
+    found = places(ids, cells)
+    if found is not None:
+        return found
     # Ids stand once, so that those of the nodes are the first codes. An index would hash Python objects, which takes
     # long.
     codes = pd.factorize(pd.concat([pd.Series(ids), cells]))[0][len(ids) :]

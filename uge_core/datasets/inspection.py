@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from uge_core.datasets.mixing import mixing
+from uge_core.datasets.mixing import edges_between, mixing
 from uge_core.errors import escaped
 from uge_core.graph.graph import Attribute, AttributedGraph
 
@@ -114,9 +114,8 @@ def _attribute(graph: AttributedGraph, a: Attribute) -> dict[str, Any]:
     """One attribute's record."""
     same = chance = None
     if not graph.bipartite:
-        u, v = a.codes[graph.edges]
-        known = (u >= 0) & (v >= 0)
-        same = float((u == v)[known].mean()) if known.any() else None
+        between = edges_between(graph.edges, a)
+        same = int(np.trace(between)) / int(between.sum()) if between.any() else None
         chance = float(np.square(a.sizes / a.sizes.sum()).sum())
     return {
         "name": a.name,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from uge_core.arrays import IntArray
 from uge_core.graph.graph import Attribute
 
+_BLOCK = 2**20  # edges counted at once
 Counts = npt.NDArray[np.float64]
 
 
@@ -69,6 +70,29 @@ class Mixing:
             }
 
 
+def edges_between(edges: IntArray, attribute: Attribute) -> IntArray:
+    """(G, G) edges between groups, each above or on the diagonal; those with an end whose value is not known left out.
+
+    Args:
+        edges: (2, E) each undirected edge once.
+        attribute: of all nodes.
+    """
+    side = attribute.num_values + 1
+    small = _small(attribute)
+    counts = np.zeros(side * side, dtype=np.int64)
+    for first in range(0, edges.shape[1], max(_BLOCK, side * side)):
+        a, b = small[edges[:, first : first + max(_BLOCK, side * side)]]
+        counts += np.bincount(a * np.int64(side) + b, minlength=side * side)
+    both = counts.reshape(side, side)[:-1, :-1]
+    return np.asarray(np.triu(both) + np.tril(both, -1).T)
+
+
+def _small(attribute: Attribute) -> IntArray:
+    """(N,) the codes in the smallest numbers that hold them, a missing value as the last."""
+    codes = np.where(attribute.known, attribute.codes, attribute.num_values)
+    return codes.astype(np.min_scalar_type(attribute.num_values))
+
+
 def mixing(edges: IntArray, num_users: int | None, attribute: Attribute) -> Mixing:
     """The mixing table of an attribute.
 
@@ -81,15 +105,15 @@ def mixing(edges: IntArray, num_users: int | None, attribute: Attribute) -> Mixi
     groups, sizes = attribute.num_values, attribute.sizes.astype(np.float64)
     if num_users is not None:
         end, other = (0, "users") if attribute.side == "items" else (1, "items")
-        codes = attribute.codes[edges[1 - end]]
-        observed = np.bincount(codes[codes >= 0], minlength=groups)[:, None]
+        counts = np.zeros(groups + 1, dtype=np.int64)
+        small = _small(attribute)
+        for first in range(0, edges.shape[1], _BLOCK):
+            counts += np.bincount(small[edges[1 - end, first : first + _BLOCK]], minlength=groups + 1)
+        observed = counts[:groups, None]
         others = num_users if attribute.side == "items" else len(attribute.codes) - num_users
         pairs, columns = (sizes * others)[:, None], (f"all {other}",)
     else:
-        a, b = attribute.codes[edges]
-        known = (a >= 0) & (b >= 0)
-        low, high = np.minimum(a, b)[known], np.maximum(a, b)[known]
-        upper = np.bincount(low * groups + high, minlength=groups * groups).reshape(groups, groups)
+        upper = edges_between(edges, attribute)
         observed = upper + np.triu(upper, 1).T
         pairs, columns = np.outer(sizes, sizes), attribute.labels
         np.fill_diagonal(pairs, sizes * (sizes - 1) / 2)

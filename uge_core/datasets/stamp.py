@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from uge_core.datasets import locate
-from uge_core.datasets.card import read_card
+from uge_core.datasets.card import files_of
 
 
 def data_stamp(spec: str, store: Path | None = None, *, may_fetch: bool = False) -> str:
@@ -22,11 +22,5 @@ def data_stamp(spec: str, store: Path | None = None, *, may_fetch: bool = False)
     _, dataset = locate(spec, store=store, may_fetch=may_fetch)
     files = dict.fromkeys(dataset.files.values())
     if "card" in dataset.files:
-        home = dataset.files["card"].parent
-        files |= dict.fromkeys(
-            path
-            for key, written in read_card(dataset.files["card"]).values.items()
-            if key.endswith(".file")
-            for path in (home / written, home / f"{written}.gz")
-        )
+        files |= dict.fromkeys(files_of(dataset.files["card"]))
     return " ".join(f"{p.name} {s.st_mtime_ns} {s.st_size}" for p in files if p.exists() and (s := p.stat()))

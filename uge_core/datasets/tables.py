@@ -37,6 +37,7 @@ from uge_core.datasets.beginnings import (
 from uge_core.datasets.bounded import check_gzip, is_zipped, open_bytes, read_bytes
 from uge_core.datasets.foreign import refuse_foreign
 from uge_core.datasets.numeric import as_numbers as as_numbers
+from uge_core.datasets.plain_rows import plain_rows
 from uge_core.datasets.quotes import Faults, Watched
 from uge_core.datasets.stray_rows import without_stray_rows
 from uge_core.errors import GraphError
@@ -203,6 +204,7 @@ def read_table(
     is_text = [keep is None or h.lower() in keep or known.lower() in keep for h, known in named]
     options["dtype"] = str if all(is_text) else {step * i: str for i, t in enumerate(is_text) if t} | {width: str}
     parts: list[pd.DataFrame] = []
+    watched: Watched | None = None
     line = 1 + skipped + rows_above
     rows_read = 0
     try:
@@ -210,21 +212,27 @@ def read_table(
             warnings.simplefilter("error", pd.errors.ParserWarning)
             if is_zipped(path):
                 check_gzip(path)
-            # The parser needs up to ninety times what it reads (a line of nothing): it gets a piece at a time.
-            with (
-                Watched(open_bytes(path), encoding, skipped) as f,
-                pd.read_csv(f, chunksize=_CELLS // (width + 1) + 1, **options) as pieces,
-            ):
-                for piece in pieces:
-                    rows = piece.index[piece[width].notna().to_numpy()]
-                    if len(rows):
-                        line += int(rows[0])
-                        raise fault.too_long(line)
-                    rows_read += len(piece)
-                    piece = piece.iloc[:, [step * i for i in range(len(called))]]
-                    if sep == "|" and names is None:
-                        piece = piece.apply(_without_padding)
-                    parts.append(piece if in_place or len(called) == 1 else _without_blank_rows(piece))
+            plain = None
+            if all(is_text) and not blanks and step == 1:
+                plain = plain_rows(path, encoding=encoding, sep=sep, width=width, skipped=skipped, quoted=quoted)
+            if plain is not None:
+                parts = plain if in_place or len(called) == 1 else list(map(_without_blank_rows, plain))
+            else:
+                # The parser needs up to ninety times what it reads (a line of nothing): it gets a piece at a time.
+                with (
+                    Watched(open_bytes(path), encoding, skipped) as watched,
+                    pd.read_csv(watched, chunksize=_CELLS // (width + 1) + 1, **options) as pieces,
+                ):
+                    for piece in pieces:
+                        rows = piece.index[piece[width].notna().to_numpy()]
+                        if len(rows):
+                            line += int(rows[0])
+                            raise fault.too_long(line)
+                        rows_read += len(piece)
+                        piece = piece.iloc[:, [step * i for i in range(len(called))]]
+                        if sep == "|" and names is None:
+                            piece = piece.apply(_without_padding)
+                        parts.append(piece if in_place or len(called) == 1 else _without_blank_rows(piece))
     except pd.errors.EmptyDataError:
         parts = [pd.DataFrame(columns=range(len(called)), index=pd.RangeIndex(0), dtype="str")]
     except pd.errors.ParserWarning:  # its first row goes on beyond the extra column, after a line break in a cell
@@ -233,7 +241,7 @@ def read_table(
         raise fault.of_parser(str(e)) from None
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValueError) as e:
         raise GraphError(f"{path.name}: {reason(path, e, encoding)}") from None
-    if quoted and (f.escaped or f.breaks > rows_read):
+    if quoted and watched is not None and (watched.escaped or watched.breaks > rows_read):
         fault.check()
     sorts = zip(*(map(_sort, p.dtypes) for p in parts), strict=True)
     mixed = [h for h, kinds in zip(called, sorts, strict=True) if len(set(kinds)) > 1]

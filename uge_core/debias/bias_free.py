@@ -31,6 +31,7 @@ import numpy.typing as npt
 from uge_core.arrays import BoolArray, DirectionArray, FloatArray, IntArray
 from uge_core.errors import ConfigError, TooManyGroups
 from uge_core.graph.graph import AttributedGraph
+from uge_core.graph.rows import different_rows
 from uge_core.graph.values import OUT, ImputationReport, Values
 
 Table = npt.NDArray[np.float64]
@@ -64,9 +65,8 @@ def partition(columns: Sequence[IntArray], side: IntArray) -> Partition:
         columns: codes (N,) each; negative where the value is missing, or the attribute is of the other side.
         side: (N,) 0 or 1; unipartite graphs have one side.
     """
-    table = np.stack([side, *columns], axis=1)
-    distinct, group = np.unique(table, axis=0, return_inverse=True)
-    return Partition(group.reshape(-1).astype(np.int64), distinct[:, 1:])
+    distinct, group = different_rows([side, *columns])
+    return Partition(group, distinct[:, 1:])
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ that has no such attribute.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -27,6 +27,7 @@ Side = Literal["nodes", "users", "items"]
 UnknownPolicy = Literal["level", "exclude", "impute"]
 UNKNOWN = -1
 NOT_APPLICABLE = -2
+_BLOCK = 2**20  # edges looked at at once
 
 
 @dataclass(frozen=True)
@@ -211,9 +212,11 @@ class AttributedGraph:
             raise GraphError(
                 f"{self.name}: each edge must stand once, smaller end first, without self-loops; see simple_edges()"
             )
-        key = np.sort(edges[0] * self.num_nodes + edges[1])
-        if (key[1:] == key[:-1]).any():
-            raise GraphError(f"{self.name}: an edge stands twice; see simple_edges()")
+        if not self._in_order:
+            key = _keys(edges, self.num_nodes)
+            key.sort()
+            if (key[1:] == key[:-1]).any():
+                raise GraphError(f"{self.name}: an edge stands twice; see simple_edges()")
         if self.num_users is not None and not (
             (edges[0] < self.num_users).all() and (edges[1] >= self.num_users).all()
         ):
@@ -265,6 +268,15 @@ class AttributedGraph:
                     f"{directions.max()}; allowed: 1 (smaller end to "
                     "larger), -1 (larger to smaller), 0 (both ways)"
                 )
+
+    @cached_property
+    def _in_order(self) -> bool:
+        """Whether edges rise by their smaller end, then by the larger, as `simple_edges` leaves them."""
+        for first in range(0, self.num_edges, _BLOCK):
+            key = _keys(self.edges[:, first : first + _BLOCK + 1], self.num_nodes)
+            if not (key[1:] > key[:-1]).all():
+                return False
+        return True
 
     @property
     def num_edges(self) -> int:
@@ -341,6 +353,11 @@ class AttributedGraph:
         return [str(i) for i in self.node_ids[nodes]]
 
     @cached_property
+    def derived(self) -> dict[Hashable, Any]:
+        """What others worked out of this graph alone and keep as long as it is there, each under a key of its own."""
+        return {}
+
+    @cached_property
     def fingerprint(self) -> str:
         """What runs on this graph are told by: equal content and an equal split, equal fingerprint.
 
@@ -356,18 +373,19 @@ class AttributedGraph:
     def content(self) -> str:
         """SHA-256 of edges, weights, directions, sides, attributes and features."""
         h = hashlib.sha256(f"{self.num_nodes} {self.num_users}".encode())
-        order = np.lexsort(self.edges[::-1])
-        h.update(np.ascontiguousarray(self.edges[:, order]).tobytes())
+        # Edges stand once, so that any order by their keys is the only one.
+        order = slice(None) if self._in_order else np.argsort(_keys(self.edges, self.num_nodes))
+        h.update(np.ascontiguousarray(self.edges[:, order]).data)
         for a in self.attributes:
             h.update(repr((a.name, a.labels, a.side)).encode())
-            h.update(a.codes.tobytes())
+            h.update(np.ascontiguousarray(a.codes).data)
         if self.features is not None:
             h.update(repr(self.feature_names).encode())
-            h.update(np.ascontiguousarray(self.features).tobytes())
+            h.update(np.ascontiguousarray(self.features).data)
         for name, beside in (("edge_weights", self.edge_weights), ("directions", self.directions)):
             if beside is not None:
                 h.update(name.encode())
-                h.update(beside[order].tobytes())
+                h.update(np.ascontiguousarray(beside[order]).data)
         return h.hexdigest()
 
 
@@ -383,12 +401,30 @@ def simple_edges(source: IntArray, target: IntArray, num_nodes: int) -> tuple[In
         (2, E) edges sorted, smaller end first; the number of self-loops dropped; the number of
         repeated rows dropped (a pair and its reverse are the same edge).
     """
-    low, high = np.minimum(source, target), np.maximum(source, target)
-    loops = low == high
-    key = np.sort(low[~loops] * np.int64(num_nodes) + high[~loops])
-    key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # numpy.unique hashes first: slower on such keys
-    edges = np.stack([key // num_nodes, key % num_nodes]).astype(np.int64)
-    return edges, int(loops.sum()), int((~loops).sum() - len(key))
+    key: IntArray = np.minimum(source, target, dtype=np.int64)
+    high = np.maximum(source, target, dtype=np.int64)
+    apart = key != high
+    key *= np.int64(num_nodes)
+    key += high
+    del high
+    loops = len(key) - int(np.count_nonzero(apart))
+    if loops:
+        key = key[apart]
+    rows = len(key)
+    if not (key[1:] > key[:-1]).all():
+        key.sort()
+        key = key[np.append(True, key[1:] != key[:-1])[:rows]]  # numpy.unique hashes first: slower on such keys
+    edges = np.empty((2, len(key)), dtype=np.int64)
+    np.floor_divide(key, np.int64(num_nodes), out=edges[0])  # far quicker than divmod
+    np.subtract(key, edges[0] * np.int64(num_nodes), out=edges[1])
+    return edges, loops, rows - len(key)
+
+
+def _keys(edges: IntArray, num_nodes: int) -> IntArray:
+    """(E,) a number for each edge, rising by the smaller end, then by the larger."""
+    key: IntArray = edges[0] * np.int64(num_nodes)
+    key += edges[1]
+    return key
 
 
 def weights_of(
@@ -437,5 +473,4 @@ def _edge_of_row(
     """The simple edge of each row that is no self-loop, and which rows those are."""
     kept = source != target
     low, high = np.minimum(source, target)[kept], np.maximum(source, target)[kept]
-    keys = edges[0] * np.int64(num_nodes) + edges[1]
-    return np.searchsorted(keys, low * np.int64(num_nodes) + high), kept
+    return np.searchsorted(_keys(edges, num_nodes), low * np.int64(num_nodes) + high), kept

@@ -17,7 +17,7 @@ from uge_core.errors import ConfigError
 from uge_core.graph.graph import Attribute, AttributedGraph
 
 _LISTS = 8192  # candidate lists filled at once
-_SLICE = 1 << 16  # edges turned into Python numbers at once
+_SLICE = 1 << 17  # edges looked at at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,20 +131,30 @@ def _among(key: IntArray, few: IntArray) -> npt.NDArray[np.bool_]:
 
 def _hold_out(edges: IntArray, order: IntArray, wanted: int, left: IntArray) -> IntArray:
     """The first `wanted` edges of `order` that leave both ends another edge; `left` is consumed."""
-    remaining = left.tolist()
-    taken: list[int] = []
+    taken: list[IntArray] = [order[:0]]
     # a slice at a time: few more edges are looked at than are held out
     for first in range(0, len(order), _SLICE):
-        if len(taken) == wanted:
-            break
-        for position, (u, v) in enumerate(edges[:, order[first : first + _SLICE]].T.tolist(), start=first):
-            if len(taken) == wanted:
-                break
+        part = order[first : first + _SLICE]
+        ends = edges[:, part]
+        # A node that keeps an edge even if the whole slice is held out decides nothing.
+        scarce = np.bincount(ends.ravel(), minlength=len(left)) >= left
+        unsure = np.asarray(scarce[ends].any(axis=0))
+        held = np.asarray(~unsure)
+        rows = np.flatnonzero(unsure)
+        few = np.unique(ends[:, rows])
+        remaining = dict(zip(few.tolist(), left[few].tolist(), strict=True))
+        for row, (u, v) in zip(rows.tolist(), ends[:, rows].T.tolist(), strict=True):
             if remaining[u] > 1 and remaining[v] > 1:
                 remaining[u] -= 1
                 remaining[v] -= 1
-                taken.append(position)
-    return order[np.array(taken, dtype=np.int64)]
+                held[row] = True
+        kept = part[held][:wanted]
+        taken.append(kept)
+        wanted -= len(kept)
+        if not wanted:
+            break
+        left -= np.bincount(edges[:, kept].ravel(), minlength=len(left))
+    return np.concatenate(taken)
 
 
 def ranking_task(
@@ -255,8 +265,8 @@ def fill_strangers(
     low, high = (0, n) if graph.num_users is None else (graph.num_users, n)
     keys = neighbour_keys(graph.edges, n, targets)
     start = np.searchsorted(keys, targets * n)
-    for first in range(0, len(targets), _LISTS):
-        part = slice(first, first + _LISTS)
+    for begin in range(0, len(targets), _LISTS):
+        part = slice(begin, begin + _LISTS)
         _fill(candidates[part], relevant[part], targets[part], start[part], keys, graph.degree, (low, high, n), rng)
 
 

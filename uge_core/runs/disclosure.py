@@ -37,7 +37,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from uge_core.arrays import BoolArray, IntArray
 from uge_core.audit.disclosure import Disclosure as Disclosure
 from uge_core.audit.disclosure import Everybody as Everybody
 from uge_core.audit.disclosure import Measured, combined
+from uge_core.datasets.mixing import edges_between
 from uge_core.errors import StoreError
 from uge_core.graph.graph import UNKNOWN, Attribute, AttributedGraph
 from uge_core.graph.split import ProbeSplit, probe_classes
@@ -55,6 +56,7 @@ from uge_core.runs.store import RunStore
 _FEW_GROUPS = 20
 _MOST_COMBINATIONS = 200  # of which an integer program is solved
 _SECONDS = 10.0  # for one
+_EDGES = 2**20  # looked at at once
 EXACT = "exact: nobody is left out, so that counts may point at people; for the eyes of who asked, not to be passed on"
 Sizes = Mapping[str, int]
 """Of one division of an attribute, people counted by group."""
@@ -189,17 +191,24 @@ class Release:
     def counted(self, cell: IntArray, num_cells: int) -> tuple[BoolArray, BoolArray]:
         """Edges or lists without those of small cells, and without those of one cell that hide how many these are."""
         size = np.bincount(cell[cell >= 0], minlength=num_cells)
-        small = (size > 0) & (size < self.least)
-        out = (
-            removals(size, np.zeros(num_cells, dtype=np.int64), self.least) if self.padded else np.where(small, size, 0)
-        )
+        small, out = self.hidden(size)
         if not out.any():
             return np.ones(len(cell), dtype=bool), small
         rng = np.random.default_rng(zlib.crc32(np.ascontiguousarray(size).tobytes()))
-        order = np.lexsort((rng.random(len(cell)), cell))
+        drawn = rng.random(len(cell))
+        # Sorted are those alone of which some are left out: of millions of edges few.
+        those = np.flatnonzero(np.append(out > 0, False)[cell])
+        order = those[np.lexsort((drawn[those], cell[those]))]
         kept = np.ones(len(cell), dtype=bool)
-        kept[order] = _rank(cell[order], size) >= np.append(out, 0)[cell[order]]
+        kept[order] = _rank(cell[order], np.where(out > 0, size, 0)) >= out[cell[order]]
         return kept, (out > 0) & (out == size)
+
+    def hidden(self, size: IntArray) -> tuple[BoolArray, IntArray]:
+        """(C,) which cells of edges or lists are small, and (C,) how many of each are left out for them."""
+        small = (size > 0) & (size < self.least)
+        if not small.any():
+            return small, np.zeros_like(size)
+        return small, removals(size, np.zeros_like(size), self.least) if self.padded else np.where(small, size, 0)
 
     def beside(self, count: IntArray) -> IntArray:
         """(C,) pairs to leave out besides, so that the numbers of pairs are those of counts that depend on sums alone."""
@@ -479,7 +488,9 @@ class Told:
         size: (G + 1,) people told of each group, and last of those without a value.
         small: (G + 1,) which have under twelve.
         hides: (G + 1,) which are told without some people, or not at all, so that they hide how many the small ones have.
-        edges: (2, E) those of people who are told, without those of cells with under twelve and those that hide these.
+        all_edges: (2, E) those of the graph.
+        kept: (E,) those of people who are told, without those of cells with under twelve and those that hide these; None:
+            all.
         few: pairs of groups that are not told, each in the order of their labels.
     """
 
@@ -487,15 +498,32 @@ class Told:
     size: IntArray
     small: BoolArray
     hides: BoolArray
-    edges: IntArray
+    all_edges: IntArray
+    kept: BoolArray | None
     few: frozenset[tuple[int, int]]
+
+    @property
+    def edges(self) -> IntArray:
+        """(2, E) the edges that are counted."""
+        return self.all_edges if self.kept is None else self.all_edges[:, self.kept]
 
 
 def told(graph: AttributedGraph, attribute: Attribute, store: RunStore | None = None) -> Told:
     """What is told of an attribute of a graph, beside what the store's ledger says was told; of items everything is."""
+    rule = Release() if store is None else release(graph, {a.name: "exclude" for a in graph.audited}, store)
+    sizes = rule.sizes.get(attribute.name)
+    key = ("told", attribute.name, None if sizes is None else tuple(sizes.items()))
+    whose, found = graph.derived.get(key, (None, None))
+    if whose is not attribute:
+        found = _told(graph, attribute, rule)
+        graph.derived[key] = attribute, found
+    return cast("Told", found)
+
+
+def _told(graph: AttributedGraph, attribute: Attribute, rule: Release) -> Told:
+    """What a rule tells of an attribute."""
     everybody = np.flatnonzero(attribute.known)
     num = attribute.num_values
-    rule = Release() if store is None else release(graph, {a.name: "exclude" for a in graph.audited}, store)
     probe = ProbeSplit(everybody, everybody[:0], np.where(attribute.known, attribute.codes, -1), attribute.labels)
     measured = rule.attribute(attribute, graph, probe)
     # Groups that are left out are no labels any more.
@@ -507,21 +535,30 @@ def told(graph: AttributedGraph, attribute: Attribute, store: RunStore | None = 
         cut = cut.down_to(np.array([sizes.get(label, 0) for label in attribute.labels]))
     size, out = cut.of_groups
     small = (size > 0) & (size < rule.least) & (attribute.side != "items")
+    kept = replace(attribute, codes=codes)
+    if not graph.bipartite and not rule.hidden(edges_between(graph.edges, kept)[np.triu_indices(num)])[0].any():
+        return Told(kept, size - out, small, ~small & (out > 0), graph.edges, None, frozenset())
     cell, num_cells = _cells(graph, codes, num, items=attribute.side == "items")
     counted, few = rule.counted(cell, num_cells)
     ends = list(zip(*np.triu_indices(num), strict=True)) if not graph.bipartite else [(g, 0) for g in range(num)]
     suppressed = frozenset((int(ends[c][0]), int(ends[c][1])) for c in np.flatnonzero(few))
-    kept = replace(attribute, codes=codes)
-    return Told(kept, size - out, small, ~small & (out > 0), graph.edges[:, counted], suppressed)
+    part = None if counted.all() else counted
+    return Told(kept, size - out, small, ~small & (out > 0), graph.edges, part, suppressed)
 
 
 def _cells(graph: AttributedGraph, codes: IntArray, num: int, *, items: bool) -> tuple[IntArray, int]:
     """(E,) pair of groups of each edge, -1 where one is unknown, and how many pairs there are."""
-    first, second = codes[graph.edges]
-    if graph.bipartite:
-        return np.maximum(second if items else first, -1), num
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    return np.where(low >= 0, low * num - low * (low - 1) // 2 + high - low, -1), num * (num + 1) // 2
+    num_cells = num if graph.bipartite else num * (num + 1) // 2
+    out: IntArray = np.empty(graph.num_edges, dtype="i4" if num_cells < np.iinfo(np.int32).max else "i8")
+    for start in range(0, graph.num_edges, _EDGES):
+        first, second = codes[graph.edges[:, start : start + _EDGES]]
+        if graph.bipartite:
+            cell = np.maximum(second if items else first, -1)
+        else:
+            low, high = np.minimum(first, second), np.maximum(first, second)
+            cell = np.where(low >= 0, low * num - low * (low - 1) // 2 + high - low, -1)
+        out[start : start + _EDGES] = cell
+    return out, num_cells
 
 
 def release(graph: AttributedGraph, policies: Mapping[str, str], store: RunStore | None = None) -> Release:
@@ -538,7 +575,7 @@ def release(graph: AttributedGraph, policies: Mapping[str, str], store: RunStore
     # A column of another name may be the same by another division.
     renamed = [d for name, divisions in ledger.items() if name not in policies for d in divisions]
     for a in graph.audited:
-        own = told_sizes(graph, a, policies[a.name], Release())
+        own = _sizes_alone(graph, a, policies[a.name])
         if graph.base is not None and before is not None:
             told = told_sizes(graph.base, graph.base.attribute(a.name), policies[a.name], before)
             if told != own:
@@ -546,6 +583,14 @@ def release(graph: AttributedGraph, policies: Mapping[str, str], store: RunStore
         elif (beside := beside_told(own, [*ledger.get(a.name, ()), *renamed])) is not None:
             sizes[a.name] = beside
     return Release(sizes)
+
+
+def _sizes_alone(graph: AttributedGraph, attribute: Attribute, policy: str) -> dict[str, int]:
+    """People of each group as they would be told had nothing been told before."""
+    key = ("sizes", attribute.name, policy)
+    if key not in graph.derived:
+        graph.derived[key] = told_sizes(graph, attribute, policy, Release())
+    return dict(graph.derived[key])
 
 
 def told_sizes(graph: AttributedGraph, attribute: Attribute, policy: str, rule: Disclosure) -> dict[str, int]:
@@ -601,6 +646,12 @@ def _sums(sizes: Sequence[int]) -> Iterator[int]:
 
 def _people(graph: AttributedGraph) -> str:
     """What tells one set of people from another: their ids, and their edges where ids only count them."""
+    if "people" not in graph.derived:
+        graph.derived["people"] = _digest_of_people(graph)
+    return str(graph.derived["people"])
+
+
+def _digest_of_people(graph: AttributedGraph) -> str:
     ids = sorted(graph.ids(slice(None)))
     counted = ids == sorted(str(i) for i in range(len(ids)))
     edges = np.ascontiguousarray(graph.edges).tobytes() if counted else b""

@@ -4,6 +4,7 @@
                             fast this machine was
     STORE/checkpoints/      where trainings that were cut off go on (`checkpoint`)
     STORE/tensors/          what .pt files hold, for the dashboard, which does not load torch
+    STORE/graphs/           large graphs as arrays, so that their files are read once (`datasets.kept`)
     STORE/scenarios/        edits of graphs on trial (`whatif.scenario`)
     STORE/comparisons/      differences of two runs, measured in pairs
     STORE/jobs/, whatif/    logs of the processes that work for pages, and notes of who they are (`processes`)

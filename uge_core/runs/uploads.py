@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from uge_core.datasets.kept import KeptGraphs
 from uge_core.datasets.layouts.pyg_data import tensors_path
 from uge_core.errors import GraphError, StoreError
-from uge_core.files import full, make_folder, mark, remove_abandoned, sync
+from uge_core.files import full, make_folder, mark, remove, remove_abandoned, sync
 from uge_core.runs.store import RunStore
 
 LARGEST_MB = 200
@@ -158,6 +159,9 @@ def remove_upload(name: str, store: RunStore) -> tuple[str, ...]:
         copies = [path for path in kept if path.exists()]
         for path in copies:
             path.unlink()
+        for graph in KeptGraphs(store.root).made_from(upload.folder):
+            remove(graph.folder)
+            copies.append(graph.folder)
         root = upload.folder.parent
         remove_abandoned(root, ".")
         doomed = root / f".old-{mark()}"

@@ -21,11 +21,12 @@ import pandas as pd
 from uge_core.arrays import IntArray
 from uge_core.datasets import lasting, load
 from uge_core.datasets.layouts import sample
-from uge_core.datasets.mixing import mixing
+from uge_core.datasets.mixing import edges_between, mixing
 from uge_core.debias.bias_free import THIN, MethodInputs, weight_cells
 from uge_core.errors import ConfigError, StoreError, TooManyGroups
 from uge_core.files import to_csv
 from uge_core.graph.graph import Attribute, AttributedGraph
+from uge_core.graph.rows import different_rows
 from uge_core.graph.suppression import FEWEST, SUPPRESSED
 from uge_core.graph.values import OUT, resolve_values
 from uge_core.runs.disclosure import Release, Told, note_told, release, told
@@ -192,7 +193,7 @@ def data_view(spec: str, store: RunStore) -> DataView:
         GraphError: there is no such graph, or it cannot be used.
         NotReadYet: it is a file of torch that no worker has read yet.
     """
-    graph = load(spec, store=store.root, may_fetch=False, tensors=store.tensors)
+    graph = load(spec, store=store.root, may_fetch=False, tensors=store.tensors, keep=True)
     marked = graph.defaults.sensitive
     kind = "Weighted, " * graph.weighted + ("directed" if graph.directed else "undirected")
     kind, layout = kind[0].upper() + kind[1:], f"read by the layout {graph.layout}"
@@ -299,13 +300,12 @@ def overview_row(graph: AttributedGraph, a: Attribute, store: RunStore | None = 
         "n edges": None,
     }
     if not graph.bipartite and shown.attribute.known.any():
-        u, v = shown.attribute.codes[shown.edges]
-        both = (u >= 0) & (v >= 0)
-        if both.any():
+        between = edges_between(shown.edges, shown.attribute)
+        if both := int(between.sum()):
             sizes = shown.attribute.sizes
             out |= {
-                "Edges within a group": SUPPRESSED if shown.few else f"{(u == v)[both].mean():.1%}",
-                "n edges": int(both.sum()),
+                "Edges within a group": SUPPRESSED if shown.few else f"{int(np.trace(between)) / both:.1%}",
+                "n edges": both,
                 "By chance": f"{np.square(sizes / sizes.sum()).sum():.1%}",
             }
     return out
@@ -509,26 +509,29 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
             "for one table: shown is the product of "
             "one-attribute ratios (independence=true), which training needs to be told as well."
         )
-    weight, health = cells.edge_weight(edges).astype(np.float64), cells.diagnostics(edges)
-    thin = health["thin_mass"]
+    cell = cells.group[edges[0]] * len(cells.weight)
+    cell += cells.group[edges[1]]
+    of_cell, thin = cells.weight.astype(np.float64).ravel(), cells.thin_mass
+    weight = of_cell[cell]
     found = (
         f"{_share(thin)} of the edges lie in pairs of groups where fewer than {THIN:g} are expected: there the weight "
         "is mostly chance."
     )
     if 0 < thin < _MOST_THIN:
         remarks.append(f"{found} Fewer attributes, wider bins or one-attribute ratios help.")
-    if health["uncovered_mass"] > 0:
+    if cells.uncovered_mass > 0:
         remarks.append(
-            f"{_share(health['uncovered_mass'])} of the edges of the bias-free graph fall between groups that have "
+            f"{_share(cells.uncovered_mass)} of the edges of the bias-free graph fall between groups that have "
             "no edge here; no weight can bring them back."
         )
     if graph.bipartite:
         remarks.append("Items form no cells here, so that all edges of a group of people weigh the same.")
     kind, kinds = _kinds(graph, chosen, edges)
-    table, beyond = _histogram(weight, kind, kinds)
-    names, size = ", ".join(a.name for a in chosen), health["effective_sample_size"]
+    table, beyond = _histogram(of_cell, cell, kind, kinds)
+    names, size = ", ".join(a.name for a in chosen), float(weight.sum() ** 2 / np.square(weight).sum())
+    least, most = float(weight.min()), float(weight.max())
     title = (
-        f"Weights without the influence of {names}: {health['weight_min']:.2g} to {health['weight_max']:.3g}; "
+        f"Weights without the influence of {names}: {least:.2g} to {most:.3g}; "
         f"{len(weight):,} edges count like {size:,.0f}"
     )
     caption = (
@@ -542,10 +545,10 @@ def weights_view(graph: AttributedGraph, sensitive: Sequence[str], *, independen
         )
     )
     facts = (
-        ("Smallest weight", f"{health['weight_min']:.3f}", "What the edge that counts least is worth."),
+        ("Smallest weight", f"{least:.3f}", "What the edge that counts least is worth."),
         (
             "Largest weight",
-            f"{health['weight_max']:.3f}",
+            f"{most:.3f}",
             "What the edge that counts most is worth; a few large ones make training noisy.",
         ),
         (
@@ -636,28 +639,33 @@ def _kinds(graph: AttributedGraph, chosen: Sequence[Attribute], edges: IntArray)
     u, v = edges
     if graph.bipartite:
         return np.zeros(len(u), np.int64), ("edges",)
-    same, known = np.ones(len(u), bool), np.ones(len(u), bool)
-    for a in chosen:
-        same &= a.codes[u] == a.codes[v]
-        known &= (a.codes[u] >= 0) & (a.codes[v] >= 0)
-    kind = np.where(known, np.where(same, 0, 1), 2)
+    # One number for the values of all chosen attributes of a person.
+    _, group = different_rows([a.codes for a in chosen])
+    unknown = np.logical_or.reduce([a.codes < 0 for a in chosen])
+    kind = np.where(group[u] == group[v], 0, 1)
+    if unknown.any():
+        kind[unknown[u] | unknown[v]] = 2
     names = ("within a group", "between groups", "a value is missing")
-    there, kind = np.unique(kind, return_inverse=True)
-    return kind.reshape(-1).astype(np.int64), tuple(names[i] for i in there)
+    there = np.bincount(kind, minlength=len(names)) > 0
+    place = np.cumsum(there) - 1
+    return place[kind], tuple(name for name, is_there in zip(names, there, strict=True) if is_there)
 
 
-def _histogram(weight: npt.NDArray[np.float64], kind: IntArray, kinds: Sequence[str]) -> tuple[pd.DataFrame, float]:
-    """Edges by weight and kind, without bars of few edges and some that hide these; and the share beyond the range."""
-    octave = np.log2(weight)
+def _histogram(
+    of_cell: npt.NDArray[np.float64], cell: IntArray, kind: IntArray, kinds: Sequence[str]
+) -> tuple[pd.DataFrame, float]:
+    """Edges by the weight of their cell and by kind, without bars of few edges and some that hide these; and the share beyond the range."""
+    with np.errstate(divide="ignore"):  # of a cell without an edge
+        octave = np.log2(of_cell)
     ends = np.linspace(-_OCTAVES, _OCTAVES, 2 * _OCTAVES * _STEPS + 1)
     # Half a bar aside, so that weights of 1 stand in the middle of one.
     ends = np.concatenate([ends - 0.5 / _STEPS, [ends[-1] + 0.5 / _STEPS]])
-    place = np.clip(np.searchsorted(ends, octave, side="right") - 1, 0, len(ends) - 2)
+    place = np.clip(np.searchsorted(ends, octave, side="right") - 1, 0, len(ends) - 2)[cell]
     table = pd.DataFrame({"low": 2.0 ** ends[:-1], "high": 2.0 ** ends[1:]})
-    for i, name in enumerate(kinds):
-        counted, _ = Release().counted(np.where(kind == i, place, -1), len(table))
-        table[name] = np.bincount(place[(kind == i) & counted], minlength=len(table))
-    beyond = float(((octave < ends[0]) | (octave > ends[-1])).mean())
+    sizes = np.bincount(kind * len(table) + place, minlength=len(kinds) * len(table)).reshape(len(kinds), -1)
+    for name, size in zip(kinds, sizes, strict=True):
+        table[name] = size - Release().hidden(size)[1]
+    beyond = float(((octave < ends[0]) | (octave > ends[-1]))[cell].mean())
     return table, beyond
 
 

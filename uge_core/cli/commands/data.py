@@ -67,7 +67,7 @@ def inspect_data(args: argparse.Namespace) -> int:
     from uge_core.views.data import told_inspection
 
     try:
-        graph, _ = load_graph(args.data, args.attributes, args.store)
+        graph, _ = load_graph(args.data, args.attributes, args.store, keep=False)
     except GraphError as error:
         if isinstance(error, DatasetMissing) or not _content_is_at_fault(args.data, args.attributes, args.store):
             raise

@@ -19,7 +19,7 @@ def add(parsers: Parsers) -> None:
         "purge",
         purge,
         help="remove what is older than an age",
-        description="Removes runs with their embeddings, uploads, scenarios, "
+        description="Removes runs with their embeddings, uploads, kept graphs, scenarios, "
         "finished jobs and checkpoints, and says what "
         "was removed; what is at work stays.",
     )

@@ -21,10 +21,12 @@ from uge_core.datasets.assemble import edge_columns, finish
 from uge_core.datasets.columns import NodeColumns, Role, assign
 from uge_core.datasets.ids import by_id, node_index, refuse_unknown
 from uge_core.datasets.layouts.base import Asked, Found, Layout, Part
+from uge_core.datasets.plain_rows import give_back
 from uge_core.datasets.planted.recipe import Effect, Recipe, Trait, product_of_effects
 from uge_core.datasets.tables import Table, read_table
 from uge_core.errors import ConfigError, DatasetMissing, GraphError
 from uge_core.graph.graph import AttributedGraph, PlantedTruth, simple_edges
+from uge_core.graph.rows import different_rows
 from uge_core.registry import unknown_name
 
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -76,10 +78,18 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
     if not ids.is_unique:
         raise GraphError(f"{tables[-1].file}: an id of it is one of {tables[0].file} too; give every node its own")
 
+    # One table of edges at a time: of millions each takes as much memory as the graph.
     edges = read_table(dataset.files["edges"])
     source, target = _ends(edges, indexes, len(tables[0]))
+    described = edge_columns(edges, (edges.names[0], edges.names[1]))
+    del edges
+    give_back()
     free = read_table(dataset.files["bias_free"])
-    bias_free, _, _ = simple_edges(*_ends(free, indexes, len(tables[0])), len(ids))
+    ends = _ends(free, indexes, len(tables[0]))
+    del free
+    give_back()
+    bias_free, _, _ = simple_edges(*ends, len(ids))
+    del ends
 
     ordered = {t.name for t in recipe.traits if t.ordered}
     roles = {"id": Role("id")} | {t.name.lower(): Role("attribute", ordered=t.name in ordered) for t in recipe.traits}
@@ -89,7 +99,7 @@ def _read(dataset: Found, asked: Asked) -> AttributedGraph:
         num_users = len(tables[0])
         items = assign(tables[1], roles, Role("auto"), asked, replaces=False)
         parts = [parts[0].on_side("users", 0, len(ids)), items.on_side("items", num_users, len(ids))]
-    parts.append(edge_columns(edges, (edges.names[0], edges.names[1])))
+    parts.append(described)
     with _blamed(path):
         truth = _truth(record, recipe, tables, bias_free)
     graph = finish(
@@ -154,14 +164,14 @@ def _truth(record: Mapping[str, Any], recipe: Recipe, tables: list[Table], bias_
         full = np.full(sum(sizes), -1, np.int64)
         full[start : start + len(codes)] = codes
         columns.append(full)
-    distinct, group = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    distinct, group = different_rows(columns)
     across = np.not_equal.outer(distinct[:, 0], distinct[:, 0]) if len(tables) > 1 else np.ones((len(distinct),) * 2)
     ratio = product_of_effects(recipe, distinct[:, 1:]) * record["scale"] * across
     known = [i + 1 for i, t in enumerate(recipe.traits) if not t.sensitive]
     place = {tuple(g): i for i, g in enumerate(record["bias_free_groups"])}
     coarse = [place[tuple(row)] for row in distinct[:, known].tolist()]
     free = np.array(record["bias_free_ratio"], dtype=float)[np.ix_(coarse, coarse)] * across
-    return PlantedTruth(bias_free, tuple(record["sensitive"]), group.reshape(-1).astype(np.int64), ratio, free)
+    return PlantedTruth(bias_free, tuple(record["sensitive"]), group, ratio, free)
 
 
 POSITION = 10

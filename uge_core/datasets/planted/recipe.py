@@ -34,6 +34,7 @@ import numpy as np
 from uge_core.arrays import Float64, IntArray
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import NOT_APPLICABLE, Attribute, AttributedGraph, PlantedTruth, Side
+from uge_core.graph.rows import different_rows
 from uge_core.registry import unknown_name
 
 StructureName = Literal["chung-lu", "kronecker"]
@@ -403,9 +404,14 @@ def draw_edges(
         u, v, p = u[light], v[light], p[light]
         stays = rng.random(len(p)) * (_SLACK * p) < -np.log1p(-p)
         keys.append((np.minimum(u, v) * n + np.maximum(u, v))[stays])
-    key = np.sort(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+    key = np.concatenate(keys) if keys else np.zeros(0, np.int64)
+    del keys
+    key.sort()
     key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]
-    return np.stack([key // n, key % n]).astype(np.int64), Clipped(over, lost)
+    edges = np.empty((2, len(key)), dtype=np.int64)
+    np.floor_divide(key, n, out=edges[0])
+    np.subtract(key, edges[0] * n, out=edges[1])
+    return edges, Clipped(over, lost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,9 +467,8 @@ def plant(recipe: Recipe, seed: int, *, draw: int = 0) -> Planted:
     """
     codes = _assign(recipe, np.random.default_rng([seed, 21]))
     side = np.arange(recipe.num_nodes) >= recipe.num_people
-    columns = np.stack([side, *codes], axis=1).astype(np.int64)
-    distinct, group = np.unique(columns, axis=0, return_inverse=True)
-    group, values = group.reshape(-1).astype(np.int64), distinct[:, 1:]
+    distinct, group = different_rows([side.astype(np.int64), *codes])
+    values = distinct[:, 1:]
     if len(values) > MAX_GROUPS:
         raise ConfigError(
             f"{recipe.name}: the traits form {len(values)} groups, allowed: {MAX_GROUPS}; use fewer values"

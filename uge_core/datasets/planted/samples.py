@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from uge_core.registry import unknown_name
 SCHEMA = "uge-truth/1"
 LICENCE = "CC0-1.0"
 
+_LINES = 2**20  # written at once
 _AGES = ("18-29", "30-44", "45-59", "60-74", "75+")
 _AGE_SHARES = (0.22, 0.26, 0.24, 0.18, 0.10)
 
@@ -203,7 +204,7 @@ def _write(planted: Planted, folder: Path, command: str) -> list[Path]:
     graph = planted.observed
     ids = graph.ids(slice(None))
     ends = ["user", "item"] if graph.bipartite else ["source", "target"]
-    texts: dict[str, str] = {"edges.csv": _pairs(ends, graph.edges, ids)}
+    texts: dict[str, str | Iterable[bytes]] = {"edges.csv": _pairs(ends, graph.edges, ids)}
     if graph.num_users is not None:
         texts["users.csv"] = _nodes(ids, graph.attributes, "users", 0, graph.num_users)
         texts["items.csv"] = _nodes(ids, graph.attributes, "items", graph.num_users, graph.num_nodes)
@@ -214,13 +215,23 @@ def _write(planted: Planted, folder: Path, command: str) -> list[Path]:
     texts["dataset.yaml"] = _description(planted, command)
     texts["README.md"] = card(planted, command)
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        with (folder / name).open("wb") as file:
+            file.writelines([text.encode()] if isinstance(text, str) else text)
     return [folder / name for name in texts]
 
 
-def _pairs(ends: list[str], edges: IntArray, ids: list[str]) -> str:
-    lines = (f"{ids[u]},{ids[v]}" for u, v in zip(*edges.tolist(), strict=True))
-    return "\n".join([",".join(ends), *lines]) + "\n"
+def _pairs(ends: list[str], edges: IntArray, ids: list[str]) -> Iterator[bytes]:
+    """The lines of a table of edges, some at a time: a row of bytes each, as all ids are equally long."""
+    name = np.array(ids, dtype=bytes)
+    width = name.dtype.itemsize
+    letters = name.view(np.uint8).reshape(-1, width)
+    yield f"{','.join(ends)}\n".encode()
+    for first in range(0, edges.shape[1], _LINES):
+        u, v = edges[:, first : first + _LINES]
+        line = np.empty((len(u), 2 * width + 2), dtype=np.uint8)
+        line[:, :width], line[:, width] = letters[u], ord(",")
+        line[:, width + 1 : -1], line[:, -1] = letters[v], ord("\n")
+        yield line.tobytes()
 
 
 def _nodes(ids: list[str], attributes: Iterable[Attribute], side: str, start: int, stop: int) -> str:
@@ -291,7 +302,8 @@ def summary(planted: Planted) -> list[str]:
         if graph.bipartite
         else f"{graph.num_nodes:,} people"
     )
-    both = len(np.intersect1d(*(e[0] * graph.num_nodes + e[1] for e in (graph.edges, planted.bias_free))))
+    seen, free = (e[0] * graph.num_nodes + e[1] for e in (graph.edges, planted.bias_free))  # both rise
+    both = int((seen[np.minimum(np.searchsorted(seen, free), len(seen) - 1)] == free).sum())
     lines = [
         f"{people}, {graph.num_edges:,} edges; degrees {degree.min()} to {degree.max()}, mean {degree.mean():.1f}",
         f"the bias-free graph: {planted.bias_free.shape[1]:,} edges, {both:,} of them observed too",

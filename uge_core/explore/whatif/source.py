@@ -55,6 +55,7 @@ def load_source(
         may_fetch=may_fetch,
         tensors=tensors,
         on_progress=on_progress,
+        keep=True,
     )
     return with_scenario(graph, source)
 
