@@ -16,8 +16,10 @@ import hashlib
 import os
 import pickle
 import platform
+import re
 import secrets
 import signal
+import socket
 import threading
 import time
 from collections import deque
@@ -41,6 +43,7 @@ from uge_core.runs.store import RunStore
 from uge_core.training.checkpoint import Checkpoint, Held
 
 INSTALL = "pip install 'uge-core[ray]'"
+_PATIENCE = 10.0  # seconds in which the head of a cluster has to answer
 _TURN = 0.3  # seconds between two looks at the mailbox
 _OFTEN = 0.2  # seconds between two tellings of a task
 _GRACE = 4.0  # seconds in which tasks that are stopped may bring their checkpoints
@@ -75,8 +78,8 @@ class Ray(Place):
             raise ConfigError(f"Ray is not installed; install it ({INSTALL}), or leave out --on")
         if self.cpus < 1:
             raise ConfigError(f"cpus = {self.cpus} is not allowed; allowed: 1 or more")
-        if self.address is not None and self.address.startswith("ray:"):
-            raise ConfigError(f"{self.address}: Ray's client is not served; name HOST:PORT of the cluster's head")
+        if self.address not in (None, "auto") and not re.fullmatch(r"[^/]+:[0-9]{1,5}", self.address or ""):
+            raise ConfigError(f"{self.address!r} is no address of a cluster; allowed: HOST:PORT of its head, or auto")
 
     @contextmanager
     def crew(self, graph: AttributedGraph, splits: Splits, store: RunStore) -> Iterator[Crew]:
@@ -91,11 +94,19 @@ class Ray(Place):
             ConfigError: there is none, or its machines have other versions than this one.
         """
         with ExitStack() as stack:
-            ray = _connected(self, 0, stack)
+            ray = _connected(self, _ROOM, stack)
             nodes = _nodes(ray)
             has = ray.cluster_resources()
             gpus = f", {has['GPU']:.0f} GPUs" if has.get("GPU") else ""
             return f"{len(nodes)} node{'s' * (len(nodes) != 1)}, {has.get('CPU', 0):.0f} processor cores{gpus}"
+
+
+def answers(address: str, patience: float) -> bool:
+    """Whether anything listens at HOST:PORT, within so many seconds."""
+    host, _, port = address.rpartition(":")
+    with suppress(OSError, OverflowError, UnicodeError), socket.create_connection((host, int(port or "-1")), patience):
+        return True
+    return False
 
 
 def _connected(place: Ray, room: int, stack: ExitStack) -> Any:
@@ -126,6 +137,8 @@ def _connected(place: Ray, room: int, stack: ExitStack) -> Any:
         }
     stack.callback(ray.shutdown)
     where = place.address or "this machine"
+    if ":" in where and not answers(where, _PATIENCE):
+        raise ConfigError(f"no cluster of Ray on {where}: nothing listens there; start one with ray start --head")
     try:
         ray.init(**options, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": threads(place.cpus)})
     except (ConnectionError, RuntimeError, ValueError, OSError, AssertionError, ray.exceptions.RayError) as error:
@@ -194,6 +207,14 @@ def stamp() -> dict[str, str]:
     return {"Python": platform.python_version(), "uge_core": ours, **kept}
 
 
+def _on_node(node: str) -> Any:
+    """The node with this number and no other."""
+    _ray()  # before anything of it
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return NodeAffinitySchedulingStrategy(node, soft=False)
+
+
 def _look() -> Callable[[], dict[str, str]]:
     """A function that travels by value, as a machine may have another uge_core, or none."""
 
@@ -215,11 +236,9 @@ def _check_alike(ray: Any) -> None:
     Raises:
         ConfigError: what was found, and where.
     """
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
-
     look = ray.remote(num_cpus=0)(_look())
     nodes = _nodes(ray)
-    asked = [look.options(scheduling_strategy=On(node["NodeID"], soft=False)).remote() for node in nodes]
+    asked = [look.options(scheduling_strategy=_on_node(node["NodeID"])).remote() for node in nodes]
     for node, there in zip(nodes, ray.get(asked), strict=True):
         _refuse_others(there, node["NodeManagerAddress"])
 
@@ -401,10 +420,8 @@ class _Workers(Crew):
     @cached_property
     def _cluster(self) -> tuple[Any, Any, Any, Any]:
         """Ray, connected; the mailbox; what carries out a task; the graph, which is in the object store once."""
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
-
         ray = _connected(self._place, _ROOM + 4 * _size(self._graph), self._stack)
-        own = On(ray.get_runtime_context().get_node_id(), soft=False)
+        own = _on_node(ray.get_runtime_context().get_node_id())
         mailbox = ray.remote(num_cpus=0, scheduling_strategy=own)(_Mailbox).remote()
         task = ray.remote(num_cpus=self._place.cpus, max_retries=_RETRIES)(_carry_out)
         return ray, mailbox, task, ray.put(self._graph)

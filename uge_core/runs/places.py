@@ -6,6 +6,7 @@ sent to another process. What comes of it goes back to the sweep, the one writer
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, MutableMapping
@@ -16,6 +17,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from uge_core.errors import ConfigError, UgeError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
+from uge_core.machine import version
 from uge_core.runs.audits import Splits
 from uge_core.runs.store import RunStore
 from uge_core.training.checkpoint import Checkpoint
@@ -189,6 +191,16 @@ class _Direct:
     def tell(self, news: Any) -> None:
         self.job.heard(news, "")
         self.tick()
+
+
+def offered() -> dict[str, str]:
+    """The places that a form offers here, in words by name: a cluster where ``$RAY_ADDRESS`` names it."""
+    words = {HERE: "here, one pass after the other"}
+    if version("ray") is not None:
+        words[RAY] = "here, a pass on each core, by Ray"
+        if address := os.environ.get("RAY_ADDRESS", ""):
+            words[f"{RAY}:{address}"] = f"on the cluster of Ray at {address}"
+    return words
 
 
 def place(on: str = HERE, *, cpus: int = 1) -> Place:
