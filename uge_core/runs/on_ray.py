@@ -20,6 +20,7 @@ import re
 import secrets
 import signal
 import socket
+import sys
 import threading
 import time
 from collections import deque
@@ -135,6 +136,7 @@ def _connected(place: Ray, room: int, stack: ExitStack) -> Any:
             "_node_ip_address": "127.0.0.1",
             "_temp_dir": str(folder / "r"),  # Ray opens it to all; the folder around it is private
         }
+    stack.enter_context(_heard_apart())
     stack.callback(ray.shutdown)
     where = place.address or "this machine"
     if ":" in where and not answers(where, _PATIENCE):
@@ -188,6 +190,24 @@ def _guarded() -> Iterator[None]:
             yield
     finally:
         look_again()
+
+
+@contextmanager
+def _heard_apart() -> Iterator[None]:
+    """What Ray says of its nodes goes to stderr in this block, and no more than a sentence; it takes stdout, which has results."""
+    worker: Any = import_module("ray._private.worker")
+    before = worker.print_to_stdstream
+
+    def say(data: Mapping[str, Any], **_: object) -> None:
+        with suppress(OSError, ValueError):
+            sys.stderr.write("".join(f"Ray: {str(line).strip().partition('. ')[0]}\n" for line in data["lines"]))
+            sys.stderr.flush()
+
+    worker.print_to_stdstream = say
+    try:
+        yield
+    finally:
+        worker.print_to_stdstream = before
 
 
 def _nodes(ray: Any) -> list[dict[str, Any]]:
