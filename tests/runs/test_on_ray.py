@@ -16,6 +16,7 @@ import pytest
 
 import uge_core as uge
 from uge_core.errors import ConfigError
+from uge_core.files import TEMPORARY, remove_abandoned
 from uge_core.machine import threads
 from uge_core.runs import on_ray, places
 from uge_core.runs.store import RunStore
@@ -176,39 +177,67 @@ def test_an_interrupt_keeps_checkpoints_and_the_sweep_goes_on(
     assert_same(plain[0], store, ids)
 
 
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A folder for temporary files, with a short name, as those of Ray's sockets may not be long; empty in the end."""
+    folder = Path("/tmp") / f"uge-{os.getpid()}"
+    folder.mkdir(mode=0o700)
+    yield folder
+    folder.rmdir()
+
+
 @pytest.mark.slow
-def test_a_cluster_of_our_own_leaves_nothing(plain_town: Path, tmp_path: Path) -> None:
-    temporary = Path("/tmp") / f"uge-{os.getpid()}"
-    temporary.mkdir(mode=0o700)
+def test_a_cluster_of_our_own_is_private_and_leaves_nothing(plain_town: Path, tmp_path: Path, temporary: Path) -> None:
+    store = RunStore(tmp_path / "store")
+    diverging = ("--methods", "uge-r", "--lams", "1e308", "--epochs", "50")
+    sweep = Sweep(plain_town, store.root, *diverging, on="ray", TMPDIR=str(temporary))
+    seen: dict[int, psutil.Process] = {}
+    listening: set[str] = set()
+    folders: set[int] = set()
+
+    def look() -> bool:
+        family = psutil.Process(sweep.process.pid).children(recursive=True)
+        seen.update({one.pid: one for one in family})
+        for one in family:
+            try:
+                listening.update(c.laddr.ip for c in one.net_connections("inet") if c.status == psutil.CONN_LISTEN)
+            except psutil.Error:
+                continue
+        folders.update(path.stat().st_mode & 0o777 for path in temporary.iterdir())
+        return any("training" in line for line in sweep.lines)
+
+    sweep.until(look)
+    code, _ = sweep.end()
+    assert code == 2 and any("not finite" in line or "diverged" in line for line in sweep.lines), sweep.lines
+    assert {run.status for run in store.list()} == {"failed"}
+    assert len(seen) > 3 and folders == {0o700}
+    assert {re.sub("^::ffff:", "", ip) for ip in listening} == {"127.0.0.1"}
+    _, left = psutil.wait_procs(list(seen.values()), timeout=30)
+    assert not left and list(temporary.iterdir()) == []
+
+
+def living(process: psutil.Process) -> bool:
+    """Whether a process is there; one that ended and that nobody waited for is not."""
     try:
-        store = RunStore(tmp_path / "store")
-        diverging = ("--methods", "uge-r", "--lams", "1e308", "--epochs", "50")
-        sweep = Sweep(plain_town, store.root, *diverging, on="ray", TMPDIR=str(temporary))
-        seen: dict[int, psutil.Process] = {}
-        listening: set[str] = set()
-        folders: set[int] = set()
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
-        def look() -> bool:
-            family = psutil.Process(sweep.process.pid).children(recursive=True)
-            seen.update({one.pid: one for one in family})
-            for one in family:
-                try:
-                    listening.update(c.laddr.ip for c in one.net_connections("inet") if c.status == psutil.CONN_LISTEN)
-                except psutil.Error:
-                    continue
-            folders.update(path.stat().st_mode & 0o777 for path in temporary.iterdir())
-            return any("training" in line for line in sweep.lines)
 
-        sweep.until(look)
-        code, _ = sweep.end()
-        assert code == 2 and any("not finite" in line or "diverged" in line for line in sweep.lines), sweep.lines
-        assert {run.status for run in store.list()} == {"failed"}
-        assert len(seen) > 3 and folders == {0o700}
-        assert {re.sub("^::ffff:", "", ip) for ip in listening} == {"127.0.0.1"}
-        _, left = psutil.wait_procs(list(seen.values()), timeout=30)
-        assert not left and list(temporary.iterdir()) == []
-    finally:
-        temporary.rmdir()
+@pytest.mark.slow
+def test_a_sweep_that_is_killed_takes_its_cluster_with_it(plain_town: Path, tmp_path: Path, temporary: Path) -> None:
+    sweep = Sweep(plain_town, tmp_path / "store", "--epochs", "90000", on="ray", TMPDIR=str(temporary))
+    sweep.until(lambda: any("loss" in line for line in sweep.lines))
+    family = psutil.Process(sweep.process.pid).children(recursive=True)
+    sweep.process.kill()
+    assert sweep.end()[0] == -signal.SIGKILL
+    # Ray's agents look after their node once a minute; all others end at once.
+    limit = time.monotonic() + PATIENCE
+    while left := [one for one in family if living(one)]:
+        assert time.monotonic() < limit, left
+        time.sleep(0.2)
+    assert len(family) > 5
+    assert len(remove_abandoned(temporary, TEMPORARY)) == 1  # as whoever needs such a folder next does
 
 
 @pytest.mark.slow
