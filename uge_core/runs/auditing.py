@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -86,7 +87,7 @@ class Auditing:
         self._jobs = [
             _Audit(
                 p,
-                None if _floors(p.config) in known else _floors(p.config),
+                None if (name := _floors(p.config.to_json())) in known else name,
                 audit_seconds(p.config, graph, stored),
                 self._under_way,
                 graph,
@@ -142,13 +143,12 @@ def at_once(beside: Sequence[tuple[str, str, str]], most: int = 3) -> str:
     return f"; beside it {', '.join([*named, *more])}" if named else ""
 
 
-def _floors(config: RunConfig) -> str:
-    """Names the floors that an audit reads: two with the same name read the same."""
-    return repr((config.split_seed, config.test_share, config.validation, config.unknown, config.dim))
+def _floors(config: Mapping[str, Any]) -> str:
+    """Names the floors that an audit of a run with this config reads: two with the same name read the same."""
+    return json.dumps([config.get(name) for name in ("split_seed", "test_share", "validation", "unknown", "dim")])
 
 
 def _known_floors(graph: AttributedGraph, store: RunStore) -> set[str]:
     """The names of floors that an earlier audit of this graph has measured."""
     runs = [run for run in store.list(audits=False, archived=True) if run.audited]
-    mine = [run for run in runs if run.dataset["fingerprint"] == graph.fingerprint and run.config.get("dim")]
-    return {_floors(RunConfig.from_json(run.config)) for run in mine}
+    return {_floors(run.config) for run in runs if run.dataset["fingerprint"] == graph.fingerprint}

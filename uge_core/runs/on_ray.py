@@ -45,6 +45,7 @@ from uge_core.training.checkpoint import Checkpoint, Held
 
 INSTALL = "pip install 'uge-core[ray]'"
 _PATIENCE = 10.0  # seconds in which the head of a cluster has to answer
+_SILENCE = 120.0  # seconds in which each node has to say what it has
 _TURN = 0.3  # seconds between two looks at the mailbox
 _OFTEN = 0.2  # seconds between two tellings of a task
 _GRACE = 4.0  # seconds in which tasks that are stopped may bring their checkpoints
@@ -259,7 +260,11 @@ def _check_alike(ray: Any) -> None:
     look = ray.remote(num_cpus=0)(_look())
     nodes = _nodes(ray)
     asked = [look.options(scheduling_strategy=_on_node(node["NodeID"])).remote() for node in nodes]
-    for node, there in zip(nodes, ray.get(asked), strict=True):
+    try:
+        found = ray.get(asked, timeout=_SILENCE)
+    except ray.exceptions.RayError as error:
+        raise ConfigError(f"a node of the cluster does not answer ({_first_line(error)}); see to it") from error
+    for node, there in zip(nodes, found, strict=True):
         _refuse_others(there, node["NodeManagerAddress"])
 
 
