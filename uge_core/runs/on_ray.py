@@ -418,6 +418,7 @@ class _Workers(Crew):
         self._sent = 0
         self._splits: dict[int, Any] = {}
         self._names: dict[str, str] = {}
+        self._told: set[int] = set()
         self._measuring: set[str] = set()
         self._measured: set[str] = set()
 
@@ -486,6 +487,7 @@ class _Workers(Crew):
             raise WorkerLost(f"the cluster of Ray is gone ({_first_line(error)}); resume when it is back") from error
         for number, (news, where) in told.items():
             if number in running:
+                self._told.add(number)
                 running[number].heard(news, self._name(where))
         for (number, stage), held in kept.items():
             if number in running and (checkpoint := running[number].checkpoint):
@@ -519,14 +521,18 @@ class _Workers(Crew):
         return Outcome(value, error)
 
     def _stop(self, running: Mapping[Any, tuple[int, Job]]) -> None:
-        """Ends what still runs; passes have a moment to bring their checkpoints."""
+        """Ends what still runs; passes that have trained have a moment to bring their checkpoints."""
         if not running:
             return
         ray, mailbox, *_ = self._cluster
-        left, until = list(running), time.monotonic() + _GRACE
+        left = list(running)
         try:
             with suppress(WorkerLost):
                 mailbox.stop.remote()
+                trained = [ref for ref, (n, job) in running.items() if n in self._told and job.checkpoint]
+                for ref in set(running) - set(trained):
+                    ray.cancel(ref, force=True)
+                left, until = trained, time.monotonic() + _GRACE
                 while left and time.monotonic() < until:
                     _, left = ray.wait(left, num_returns=len(left), timeout=_TURN)
                     self._hear(dict(running.values()))
