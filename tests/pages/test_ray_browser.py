@@ -38,6 +38,9 @@ def test_a_training_on_ray_is_chosen_watched_and_finished(
     button.click()
     head = tab.get_by_test_id("stMarkdown").filter(has_text="Job 1:")
     expect(tab.get_by_test_id("stProgress")).to_contain_text(re.compile(r"Epoch|[Aa]udit"), timeout=120_000)
+    expect(tab.get_by_test_id("stProgress")).to_contain_text(
+        re.compile(r"On 127\.0\.0\.1 \([0-9a-f]{4}\)"), timeout=120_000
+    )
     worker = Queue(server.store).load(1).pid
     expect(head).to_contain_text("Finished", timeout=300_000)
     job = Queue(server.store).load(1)

@@ -120,8 +120,8 @@ class Auditing:
             return
         lead, *beside = self._under_way
         on = f" on {lead.where}" if lead.where else ""
-        text = f"auditing {lead.planned.run_id} ({run_words(lead.config)}){on}, {lead.what or 'waiting'}"
-        text += at_once([(job.planned.run_id, job.where, "") for job in beside])
+        others = at_once([(job.planned.run_id, job.where, "") for job in beside])
+        text = f"auditing {lead.planned.run_id} ({run_words(lead.config)}){on}{others}, {lead.what or 'waiting'}"
         whole = sum(job.expected for job in self._jobs)
         past = sum(job.expected for job in self._done) + sum(job.share * job.expected for job in self._under_way)
         spent = time.monotonic() - self._began
