@@ -203,6 +203,17 @@ def grid_form() -> None:
     device = fourth.selectbox(
         "Device", list(form.devices), format_func=form.devices.__getitem__, key="runs_device", persist_state="session"
     )
+    on = next(iter(form.places))
+    if len(form.places) > 1:
+        on = st.selectbox(
+            "Where it trains",
+            list(form.places),
+            format_func=lambda name: ui.visible(form.places[name]),
+            key="runs_on",
+            help="By Ray each run is a pass of its own, and passes and audits run side by side. The time below is for one "
+            "after the other.",
+            persist_state="session",
+        )
     unknown = next(iter(form.unknown))
     if form.missing:
         unknown = st.selectbox(
@@ -244,6 +255,7 @@ def grid_form() -> None:
             options=options,
             force=force,
             projections=projections,
+            on=on,
         )
         estimate = ui.estimate(form, settings, store)
     except ui.UgeError as error:

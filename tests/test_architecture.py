@@ -54,6 +54,7 @@ ONLY = {
     "plotly": {"views/figures"},
     "streamlit": set(),
     "sqlite3": {"runs"},
+    "ray": {"runs/on_ray"},
 }
 
 

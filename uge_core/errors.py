@@ -142,3 +142,7 @@ class TrainingDiverged(UgeError):
 
 class OutOfMemory(UgeError):
     """A pass needs more memory than the device or the machine gives."""
+
+
+class WorkerLost(UgeError):
+    """A pass or an audit was lost again and again with the machine it ran on, or the cluster is gone."""

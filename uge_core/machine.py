@@ -52,8 +52,16 @@ def version(package: str) -> str | None:
 
 
 def cores() -> int:
-    """The processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The processor cores this process may use; ``$UGE_CORES``, where it is set, is the most."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    most = os.environ.get("UGE_CORES", "")
+    return min(there, int(most)) if most.isdecimal() and int(most) else there
+
+
+def threads(number: int) -> dict[str, str]:
+    """The environment in which a process, and the libraries it loads, take so many threads."""
+    names = ("UGE_CORES", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    return dict.fromkeys(names, str(number))
 
 
 def peak_memory(*, reset: bool = False) -> float:

@@ -11,6 +11,7 @@ import pytest
 import uge_core as uge
 from uge_core.errors import ConfigError, GraphError, StoreError, TrainingDiverged
 from uge_core.graph.graph import AttributedGraph
+from uge_core.runs import auditing
 from uge_core.runs import sweep as runs
 from uge_core.runs.audits import attributes_read
 from uge_core.runs.data import check_data
@@ -80,7 +81,7 @@ def test_an_audit_that_was_cut_off_is_made_up_without_training(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "audit_record", stop)
+        patch.setattr(auditing, "audit_run", stop)
         with pytest.raises(KeyboardInterrupt):
             uge.train(graph, store=store, **FAST)
     assert (store.list()[0].status, store.list()[0].audit) == ("finished", None)

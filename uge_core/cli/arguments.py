@@ -118,6 +118,17 @@ def device_argument(one: Parser) -> None:
     one.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
 
 
+def place_arguments(one: Parser) -> None:
+    """--on and --cpus of a command that trains."""
+    one.add_argument(
+        "--on",
+        default="here",
+        metavar="PLACE",
+        help="where passes and audits run: here (default), ray (each core of this machine), or ray:HOST:PORT (a cluster)",
+    )
+    one.add_argument("--cpus", type=whole_number, default=1, help="by Ray, cores of each pass and audit (default 1)")
+
+
 def set_argument(one: Parser) -> None:
     """--set of a command that trains; `key_values` reads it."""
     one.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting; repeatable")

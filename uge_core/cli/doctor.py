@@ -18,6 +18,8 @@ from uge_core.datasets.kept import KeptGraphs
 from uge_core.errors import UgeError
 from uge_core.kernels.shared import sum_rows
 from uge_core.machine import cores, version
+from uge_core.runs.on_ray import answers
+from uge_core.runs.places import place
 from uge_core.runs.store import RunStore
 from uge_core.views.report import browser
 
@@ -26,6 +28,7 @@ PORT = 8501
 """Where Streamlit listens by default."""
 _PYTHON = (3, 11)
 _ROOM = 2e9  # bytes of disk and of memory that a graph of some 100,000 nodes wants
+_RAY = "127.0.0.1:6379"  # where a cluster of Ray on this machine listens by default
 _OPEN_NETWORKS = ("", "0.0.0.0", "::")
 
 
@@ -46,7 +49,7 @@ class Check:
     remedy: str = ""
 
 
-def examine(store: RunStore, *, port: int = PORT, check: bool = False) -> tuple[Check, ...]:
+def examine(store: RunStore, *, port: int = PORT, check: bool = False, on: str | None = None) -> tuple[Check, ...]:
     """Looks at Python, packages, kernels, devices, the store, memory, disk, the browser and the port.
 
     Nothing is kept: what is written for a check is removed again.
@@ -55,12 +58,14 @@ def examine(store: RunStore, *, port: int = PORT, check: bool = False) -> tuple[
         store: the store that is looked at.
         port: where the dashboard would listen.
         check: read all that is stored, and compare it with its SHA-256.
+        on: a place of Ray that is asked what it has.
     """
     looks: tuple[Callable[[], Iterator[Check]], ...] = (
         _python,
         _packages,
         _kernels,
         _devices,
+        lambda: _ray(on),
         lambda: _store(store),
         *((lambda: _whole(store),) if check else ()),
         lambda: _room(store.root),
@@ -135,6 +140,23 @@ def _devices() -> Iterator[Check]:
             yield Check("GPU", "note", "none that torch sees; training takes the processor")
     except Exception as error:
         yield Check("GPU", "note", f"torch does not say ({error})"[:200])
+
+
+def _ray(on: str | None) -> Iterator[Check]:
+    """Which Ray is there, whether a cluster seems to run, and what the one has that was asked for; Ray is loaded for that alone."""
+    release = version("ray")
+    if release is None and on is None:
+        yield Check("Ray", "ok", "not installed; --on ray alone needs it")
+        return
+    address = os.environ.get("RAY_ADDRESS") or _RAY
+    if release:
+        found = "something answers" if answers(address, 0.5) else "no cluster"
+        yield Check("Ray", "ok", f"{release}, {found} at {address}")
+    if on is not None:
+        try:
+            yield Check(f"cluster {on}", "ok", getattr(place(on), "found", lambda: "this process")())
+        except UgeError as error:
+            yield Check(f"cluster {on}", "problem", str(error))
 
 
 def _store(store: RunStore) -> Iterator[Check]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ from uge_core.training.config import split_names
 from uge_core.views.points import folds
 
 _SHOWN = 5  # jobs that are over
+_MACHINE = re.compile(r" on (\S+ \([0-9a-f]{4}\))")  # a node of a cluster, as progress names it
 _FEW = 3  # cells of a row's runs that are shown
 _STAGES = {
     "starting": "Loading the data",
@@ -188,6 +190,8 @@ def card_of(job: Job, queue: Queue) -> JobCard:
             facts.append(("Left with audits" if at["stage"] == "training" else "Left", duration(left)))
         if at.get("total", 0) > 0 and at.get("stage") != "starting":
             share = min(1.0, at["done"] / at["total"])
+        if machines := dict.fromkeys(_MACHINE.findall(at.get("text", ""))):
+            facts.append(("On", ", ".join(machines)))
         facts.append(("Running for", duration(max(0.0, time.time() - (job.started or job.created)))))
         if at.get("memory"):
             facts.append(("GPU memory", f"{at['memory'] / 2**30:.1f} GiB"))

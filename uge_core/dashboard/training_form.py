@@ -20,6 +20,7 @@ from uge_core.machine import cores
 from uge_core.registry import find, names
 from uge_core.runs import timing
 from uge_core.runs.disclosure import told
+from uge_core.runs.places import HERE, offered
 from uge_core.runs.plan import Planned, plan
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -111,6 +112,7 @@ class TrainingForm:
         summaries: what each method and each backbone does, in a line, by name.
         unknown: the policies for missing values in words, by name; the graph's own first.
         devices: words by name.
+        places: where passes and audits may run, words by name.
         epochs: the default.
     """
 
@@ -126,6 +128,7 @@ class TrainingForm:
     summaries: dict[str, str]
     unknown: dict[str, str]
     devices: dict[str, str]
+    places: dict[str, str]
     epochs: int
 
     def reads_attributes(self, methods: Sequence[str]) -> bool:
@@ -188,6 +191,7 @@ class TrainingForm:
         options: Mapping[str, Any] | None = None,
         force: bool = False,
         projections: Sequence[str] = (),
+        on: str = HERE,
     ) -> dict[str, Any]:
         """A job's settings from what was chosen.
 
@@ -204,10 +208,13 @@ class TrainingForm:
             options: other settings that differ from their defaults.
             force: train what is stored already.
             projections: pictures to make after training, as in `slow_projections`.
+            on: where passes and audits run, one of `places`; by Ray each run is a pass of its own, so that they spread.
 
         Raises:
-            ConfigError: a list that holds something else than numbers, or nothing.
+            ConfigError: a list that holds something else than numbers, or nothing, or a place that is not offered.
         """
+        if on not in self.places:
+            raise ConfigError(f"on = {on!r} is not offered here; allowed: {', '.join(self.places)}")
         if not methods:
             raise ConfigError("no method is chosen; choose at least one")
         own = {f.name: f.default for f in self.fields(backbone, methods)}
@@ -229,7 +236,8 @@ class TrainingForm:
             "device": device,
             "force": force,
             "deterministic": False,
-            "solo": False,
+            "solo": on != HERE,
+            "on": on,
             "projections": list(projections),
         }
 
@@ -310,6 +318,7 @@ def training_form(spec: str, store: RunStore, attributes: Sequence[str] | None =
         | {n: find("debias.methods", n).summary for n in methods},
         unknown={n: UNKNOWN[n] for n in (first, *(u for u in UNKNOWN if u != first))},
         devices={n: w for n, w in DEVICES.items() if n != "cuda" or gpu()},
+        places=offered(),
         epochs=RunConfig.epochs,
     )
 

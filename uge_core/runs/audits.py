@@ -23,12 +23,13 @@ from uge_core.progress import Progress as Progress
 from uge_core.registry import build_options, find
 from uge_core.runs.names import config_words
 from uge_core.runs.store import RunStore
-from uge_core.runs.stored_run import StoredRun
+from uge_core.runs.stored_run import StoredRun, Subject
 from uge_core.training.config import RunConfig, split_names
 
 if TYPE_CHECKING:
     from uge_core.audit import Audit
     from uge_core.audit.base import Row
+    from uge_core.audit.job import Floors
     from uge_core.audit.ndcg import BiasFree
 from uge_core.runs.data import check_data
 from uge_core.runs.disclosure import EXACT, Everybody, Release, Sizes, note_told, release
@@ -51,9 +52,9 @@ class Splits:
 
 
 def audit_run(
-    run: StoredRun,
+    run: StoredRun | Subject,
     graph: AttributedGraph,
-    store: RunStore | None = None,
+    floors: Floors | None = None,
     *,
     split: LinkSplit | None = None,
     attributes: Sequence[str] | None = None,
@@ -70,7 +71,7 @@ def audit_run(
     Args:
         run: the run.
         graph: the graph it was trained on; the fingerprint is checked.
-        store: where random floors are kept; None keeps none.
+        floors: where random floors are kept; None keeps none.
         split: the run's split, where it is at hand.
         attributes: names to audit; None audits all.
         attackers: which attackers to try, of ``registry.names("audit.attackers")``.
@@ -93,7 +94,7 @@ def audit_run(
     if run.config["method"] == EXTERNAL:
         if on_progress:
             on_progress(Progress("auditing", 0, 1, f"auditing {run.id} ({config_words(run.config, 'method', 'file')})"))
-        seed, floors = run.config.get("split_seed"), store.floors if store else None
+        seed = run.config.get("split_seed")
         return _audit_array(
             np.asarray(run.embedding),
             graph,
@@ -127,7 +128,7 @@ def audit_run(
         score=config.score,
         notes=run.diagnostics.get("notes", {}),
         twin_notes=run.diagnostics.get("twin_notes", {}),
-        floors=store.floors if store else None,
+        floors=floors,
         disclosure=rule,
         sampling=sampling_of(people),
         progress=on_share,
@@ -167,18 +168,36 @@ def audit_record(
     run: StoredRun, graph: AttributedGraph, store: RunStore, *, split: LinkSplit | None = None, **options: Any
 ) -> dict[str, Any]:
     """The sealed `uge-audit/1` record of a stored run; options as in `audit_run`."""
+    asked, options = audit_question(run, graph, store, options)
+    rows = audit_run(run, graph, store.floors, split=split, **options).to_json()
+    return sealed_record(run, rows, asked)
+
+
+def audit_question(
+    run: StoredRun, graph: AttributedGraph, store: RunStore, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What an audit of a stored run is asked, beside what was told of the same people before; the ledger notes it.
+
+    Args:
+        run: the run.
+        graph: the graph it was trained on.
+        store: whose ledger counts.
+        options: as in `audit_run`.
+
+    Returns:
+        What the record keeps of it, and the options for `audit_run`.
+    """
     # With the defaults of today, so that whoever verifies the record later asks for the same.
     asked: dict[str, Any] = {"attributes": None, "attackers": list(DEFAULT_ATTACKERS)}
     asked |= {name: value for name, value in options.items() if name not in ("on_progress", "on_share")}
-    if not asked.get("exact"):
-        check_data(run, graph)
-        policies = missing_policies(graph, run.config.get("unknown"))
-        rule = release(graph, policies, store)
-        note_told(store, graph, policies, rule)  # before it is measured: another audit may begin meanwhile
-        if rule.sizes:
-            asked["sizes"] = options["sizes"] = rule.sizes
-    rows = audit_run(run, graph, store, split=split, **options).to_json()
-    return sealed_record(run, rows, asked)
+    if asked.get("exact"):
+        return asked, dict(options)
+    check_data(run, graph)
+    policies = missing_policies(graph, run.config.get("unknown"))
+    rule = release(graph, policies, store)
+    note_told(store, graph, policies, rule)  # before it is measured: another audit may begin meanwhile
+    sizes = {"sizes": rule.sizes} if rule.sizes else {}
+    return asked | sizes, {**options, **sizes}
 
 
 def sealed_record(run: StoredRun, rows: Iterable[Any], asked: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnProgress as OnProgress
 from uge_core.progress import Progress as Progress
 from uge_core.runs.names import EXTERNAL
-from uge_core.runs.stored_run import StoredRun
+from uge_core.runs.stored_run import StoredRun, Subject
 
 
 def dataset_record(graph: AttributedGraph) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def scenario_of(dataset: Mapping[str, Any]) -> str | None:
     return ((dataset.get("source") or {}).get("scenario") or {}).get("sha256")
 
 
-def check_data(run: StoredRun, graph: AttributedGraph, *, ids: bool = False) -> None:
+def check_data(run: StoredRun | Subject, graph: AttributedGraph, *, ids: bool = False) -> None:
     """Makes sure that a graph is the one a run was trained on.
 
     Args:

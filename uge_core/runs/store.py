@@ -919,6 +919,12 @@ class Floors(MutableMapping[str, Any]):
             raise KeyError(key)
         return json.loads(row["value"])
 
+    def about(self, graph: str) -> dict[str, Any]:
+        """All of a graph with this fingerprint, at once."""
+        with self._store.reading() as db:
+            rows = db.execute("SELECT * FROM floors WHERE instr(key, ?)", (graph,)).fetchall() if db else []
+        return {row["key"]: json.loads(row["value"]) for row in rows if fits("floors", row)}
+
     def __setitem__(self, key: str, value: Any) -> None:
         with self._store.writing() as db:
             db.execute("INSERT OR REPLACE INTO floors (key, value) VALUES (?, ?)", (key, dumps(value)))

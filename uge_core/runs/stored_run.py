@@ -201,6 +201,24 @@ class StoredRun:
         return record
 
 
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What an audit reads of a run, fit to be sent to another process."""
+
+    id: str
+    config: dict[str, Any]
+    dataset: dict[str, Any]
+    embedding: npt.NDArray[np.float32]
+    twin: npt.NDArray[np.float32] | None
+    diagnostics: dict[str, Any]
+
+    @classmethod
+    def of(cls, run: StoredRun) -> Subject:
+        """That of a stored run."""
+        twin = None if run.twin is None else np.asarray(run.twin)
+        return cls(run.id, run.config, run.dataset, np.asarray(run.embedding), twin, run.diagnostics)
+
+
 def places(folder: Path, run_id: str, name: str, sha256: str | None) -> Iterator[Path]:
     """Where a run's file may lie: in its folder, or, as results get their places meanwhile, in the one named as the run."""
     for path in dict.fromkeys((folder / name, folder.with_name(run_id) / name)):

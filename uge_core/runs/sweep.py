@@ -6,30 +6,24 @@ same config on the same data) is returned, not trained again.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from uge_core import machine
-from uge_core.errors import ConfigError, OutOfMemory, StoreError, TrainingDiverged, UgeError
+from uge_core.errors import ConfigError, StoreError, TrainingDiverged
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnProgress as OnProgress
 from uge_core.progress import Progress as Progress
-from uge_core.progress import rounded
-from uge_core.runs import timing
+from uge_core.runs.auditing import Auditing
+from uge_core.runs.audits import Splits, sealed_record
+from uge_core.runs.data import check_data, dataset_record, scenario_of
+from uge_core.runs.names import EXTERNAL
+from uge_core.runs.passes import Training
+from uge_core.runs.places import HERE, Here, Place, place
+from uge_core.runs.plan import DEVICES, Planned, plan
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
-from uge_core.training.checkpoint import Checkpoint, checkpoints_in, drop
+from uge_core.training.checkpoint import checkpoints_in, drop
 from uge_core.training.config import RunConfig, split_names
-
-if TYPE_CHECKING:
-    from uge_core.training.fit import Fitted
-    from uge_core.training.loop import EpochProgress
-from uge_core.runs.audits import Splits, audit_record, sealed_record
-from uge_core.runs.data import check_data, dataset_record, scenario_of
-from uge_core.runs.names import EXTERNAL, run_words
-from uge_core.runs.plan import DEVICES, Planned, plan
 
 
 def train(
@@ -99,6 +93,8 @@ def sweep(
     on_progress: OnProgress | None = None,
     source: dict[str, Any] | None = None,
     audits: bool = True,
+    on: str = HERE,
+    cpus: int = 1,
     **grid: Any,
 ) -> list[StoredRun]:
     """Trains, audits and stores every run of a grid that is not there yet.
@@ -118,6 +114,8 @@ def sweep(
         on_progress: called as the work goes on.
         source: how to load the graph again, kept with the runs.
         audits: whether runs are audited; without, `uge audit` or the next sweep of the same grid does it.
+        on: where passes and audits run, a name that `places.place` knows: "here", or by Ray "ray" or "ray:HOST:PORT".
+        cpus: by Ray, processor cores of each pass and audit.
         **grid: arguments of `plan`.
 
     Returns:
@@ -129,10 +127,12 @@ def sweep(
     if device not in DEVICES:
         raise ConfigError(f"device = {device!r} is not allowed; allowed: {', '.join(DEVICES)}")
     store = store or RunStore()
+    where = place(on, cpus=cpus)
     return _carry_out(
         graph,
         plan(graph, **grid),
         store,
+        where=where,
         force=force,
         since=since,
         device=device,
@@ -208,6 +208,7 @@ def _carry_out(
     planned: Sequence[Planned],
     store: RunStore,
     *,
+    where: Place | None = None,
     force: bool = False,
     since: float | None = None,
     device: str,
@@ -232,48 +233,20 @@ def _carry_out(
     diverged: dict[str, TrainingDiverged] = {}
     if force and since is None:
         drop(store.checkpoints, [p.run_id for p in todo])
-    if todo:
-        diverged = _train(
-            graph,
-            todo,
-            store,
-            splits,
-            data,
-            device=device,
-            deterministic=deterministic,
-            solo=solo,
-            on_progress=on_progress,
-        )
-    missing = [
-        p for p in planned if audits and p.run_id not in diverged and not _audit_is_whole(store.load(p.run_id), graph)
-    ]
-    expected = [_audit_seconds(p.config, graph, store.timings()) for p in missing]
-    began = time.monotonic()
-    for done, p in enumerate(missing):
-
-        def on_share(what: str, share: float, done: int = done, p: Planned = p) -> None:
-            if on_progress:
-                text = f"auditing {p.run_id} ({run_words(p.config)}), {what}"
-                past = sum(expected[:done]) + share * expected[done]
-                spent = time.monotonic() - began
-                # The first moments say little about the speed of now.
-                left = (sum(expected) - past) * (spent / past if past > 0.1 * expected[0] else 1.0)
-                on_progress(Progress("auditing", done, len(missing), text, left, None, left))
-
-        started = time.monotonic()
-        record = audit_record(store.load(p.run_id), graph, store, split=splits(p.config), on_share=on_share)
-        store.save_audit(p.run_id, record)
-        took = time.monotonic() - started
-        store.note_timing(timing.timed("audit", graph.fingerprint, "", timing.audit_work(p.config, graph), took))
+    with (where or Here()).crew(graph, splits, store) as crew:
+        if todo:
+            training = Training(graph, store, data, device, deterministic, on_progress)
+            diverged = training.run(crew, splits, todo, solo=solo)
+        missing = [
+            p
+            for p in planned
+            if audits and p.run_id not in diverged and not _audit_is_whole(store.load(p.run_id), graph)
+        ]
+        if missing:
+            Auditing(graph, store, missing, on_progress).run(crew)
     if diverged:
         raise next(iter(diverged.values()))
     return [store.load(p.run_id) for p in planned]
-
-
-def _audit_seconds(config: RunConfig, graph: AttributedGraph, stored: Sequence[timing.Timing]) -> float:
-    """About how long an audit takes."""
-    span = timing.span(stored, "audit", timing.audit_work(config, graph), graph=graph.fingerprint, kind="")
-    return float((span.low * span.high) ** 0.5)
 
 
 def _audit_is_whole(run: StoredRun, graph: AttributedGraph) -> bool:
@@ -309,189 +282,3 @@ def _refresh(run: StoredRun, data: dict[str, Any], store: RunStore) -> None:
     store.refresh(run.id, data)
     if run.audit is not None and run.audit["dataset"]["name"] != data["name"]:
         store.save_audit(run.id, sealed_record(store.load(run.id), run.audit["rows"], run.audit.get("asked")))
-
-
-def _train(
-    graph: AttributedGraph,
-    todo: Sequence[Planned],
-    store: RunStore,
-    splits: Splits,
-    data: dict[str, Any],
-    *,
-    device: str,
-    deterministic: bool,
-    solo: bool,
-    on_progress: OnProgress | None,
-) -> dict[str, TrainingDiverged]:
-    """Trains and stores; returns the error of each run that diverged."""
-    from uge_core.training.fit import check, fit
-
-    passes = _passes(todo, graph, store, deterministic=deterministic, solo=solo)
-    # A method that cannot serve is told of now, not when the passes before its own have trained for hours.
-    for group in passes[1:]:
-        check([p.config for p in group], graph, splits(group[0].config))
-    diverged: dict[str, TrainingDiverged] = {}
-    remarks: dict[str, None] = {}
-    number = 0
-    stored = store.timings()
-    audits = sum(_audit_seconds(p.config, graph, stored) for p in todo)
-    while passes:
-        left_work = [sum(_work(p.config, graph) for p in group) for group in passes]
-        members = passes.pop(0)
-        number += 1
-        words = f"training {len(members)} runs" if len(members) > 1 else f"training {run_words(members[0].config)}"
-        words += f" (pass {number} of {number + len(passes)})" if number + len(passes) > 1 else ""
-
-        ticks: list[tuple[int, float]] = []
-        pace = [0.0]
-
-        def on_epoch(
-            progress: EpochProgress,
-            words: str = words,
-            work: Sequence[float] = left_work,
-            ticks: Any = ticks,
-            pace: list[float] = pace,
-        ) -> None:
-            ticks[1:] = [(progress.epoch, time.monotonic())]  # the first, which compiles kernels, and the last
-            if on_progress:
-                text = f"{words}, loss {rounded(progress.loss)}"
-                # Passes to come are as fast as this one is; audits as fast as they were, or as the rule has it.
-                if progress.epoch < progress.epochs:
-                    pace[0] = progress.seconds_left / (work[0] * (1 - progress.epoch / progress.epochs))
-                whole = progress.seconds_left + pace[0] * sum(work[1:]) + audits
-                on_progress(
-                    Progress(
-                        "training", progress.epoch, progress.epochs, text, progress.seconds_left, progress.loss, whole
-                    )
-                )
-
-        remarks |= dict.fromkeys(_begin(members, store, data))
-        try:
-            split = splits(members[0].config)
-            ids = [p.run_id for p in members]
-            fitted = fit(
-                [p.config for p in members],
-                graph,
-                split,
-                device=device,
-                deterministic=deterministic,
-                on_epoch=on_epoch,
-                checkpoint=Checkpoint(store.checkpoints, ids, deterministic=deterministic),
-            )
-            if len(ticks) > 1:
-                (first, began), (last, ended) = ticks
-                kind, share = timing.kind(fitted[0].device, [p.config for p in members]), (last - first) / last
-                rate = timing.timed("train", graph.fingerprint, kind, left_work[0] * share, ended - began)
-                store.note_timing(rate)
-            for p, result in zip(members, fitted, strict=True):
-                _finish(store, p.run_id, result, deterministic)
-                remarks |= dict.fromkeys(_remarks(result))
-            drop(store.checkpoints, ids)
-        except TrainingDiverged as error:
-            drop(store.checkpoints, [p.run_id for p in members])
-            # The others of this pass did nothing wrong: they train again without the lost ones.
-            lost = {members[i].run_id for i in error.members} or {p.run_id for p in members}
-            for run_id in lost:
-                store.fail(run_id, str(error))
-            diverged |= dict.fromkeys(lost, error)
-            rest = [p for p in members if p.run_id not in lost]
-            passes[:0], number = [rest] if rest else [], number - 1
-        except OutOfMemory as error:
-            if len(members) == 1:
-                _give_up(store, members[0].run_id, error)
-                raise
-            half = (len(members) + 1) // 2
-            passes[:0], number = [members[:half], members[half:]], number - 1
-            remarks[f"{len(members)} runs at once did not fit the memory; they were trained in halves"] = None
-        except BaseException as error:
-            for p in members:
-                _give_up(store, p.run_id, error)
-            raise
-    for text in remarks:
-        if on_progress:
-            on_progress(Progress("note", 1, 1, text))
-    return diverged
-
-
-def _work(config: RunConfig, graph: AttributedGraph) -> float:
-    return timing.training_work(config, graph.num_nodes, graph.num_edges)
-
-
-def _passes(
-    todo: Sequence[Planned], graph: AttributedGraph, store: RunStore, *, deterministic: bool, solo: bool
-) -> list[list[Planned]]:
-    """Which runs train together: those whose checkpoint is there as they did before, the others as they fit."""
-    from uge_core.training.capacity import fitting_ensembles
-
-    left = {p.run_id: p for p in todo}
-    passes = []
-    for _, record in checkpoints_in(store.checkpoints):
-        together = record["runs"]
-        if record["deterministic"] == deterministic and set(together) <= set(left) and (len(together) == 1 or not solo):
-            passes.append([left.pop(run_id) for run_id in together])
-    rest = list(left.values())
-    groups = [[i] for i in range(len(rest))] if solo else fitting_ensembles([p.config for p in rest], graph)
-    return passes + [[rest[i] for i in group] for group in groups]
-
-
-def _begin(members: Sequence[Planned], store: RunStore, data: dict[str, Any]) -> list[str]:
-    """Marks the runs of a pass as being trained, all or none; says what dead processes had left of them."""
-    begun: list[str] = []
-    removed: list[str] = []
-    try:
-        for p in members:
-            removed += store.begin(p.run_id, p.config.to_json(), data)
-            begun.append(p.run_id)
-    except BaseException:
-        for run_id in begun:
-            with suppress(StoreError):
-                store.withdraw(run_id)
-        raise
-    return [f"removed {path}, left by a process that died" for path in removed]
-
-
-def _give_up(store: RunStore, run_id: str, error: BaseException) -> None:
-    """Says of a run that did not come to its end why; the error itself is the caller's to raise."""
-    with suppress(StoreError):
-        if isinstance(error, ConfigError):
-            store.withdraw(run_id)
-        elif isinstance(error, Exception):
-            store.fail(run_id, str(error) if isinstance(error, UgeError) else f"{type(error).__name__}: {error}")
-        else:
-            store.interrupt(run_id)
-
-
-def _remarks(result: Fitted) -> Iterable[str]:
-    """What people should know about a training: where it went on, advice, imputations, a split smaller than asked."""
-    if result.diagnostics["resumed_at_epoch"]:
-        yield (
-            f"went on after epoch {result.diagnostics['resumed_at_epoch'][-1]}, from the checkpoint of a training "
-            "that was cut off"
-        )
-    yield from result.diagnostics["advice"]
-    yield from result.notes.values()
-    yield from (f"{note} (the twin)" for note in result.twin_notes.values() if note not in result.notes.values())
-    short = result.diagnostics["split"]["short"]
-    if short:
-        yield f"{short:,} fewer edges are held out than asked, as each of the rest is some node's last"
-
-
-def _finish(store: RunStore, run_id: str, result: Fitted, deterministic: bool) -> None:
-    diagnostics = dict(result.diagnostics) | {
-        "members": list(result.members),
-        "notes": dict(result.notes),
-        "twin_notes": dict(result.twin_notes),
-        "best_epoch": result.best_epoch,
-    }
-    store.finish(
-        run_id,
-        embedding=result.embedding,
-        twin=result.twin,
-        hidden=result.hidden,
-        parameters=result.parameters,
-        history=result.history,
-        diagnostics=diagnostics,
-        environment=machine.stamp(result.device) | {"deterministic": deterministic},
-        seconds=result.seconds,
-        device=result.device,
-    )

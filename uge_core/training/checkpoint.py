@@ -59,16 +59,25 @@ class Checkpoint:
         """Writes it; a disk that takes nothing stops no training, as the checkpoint before stays."""
         began = time.monotonic()
         about = {"runs": self.runs, "deterministic": self.deterministic, "stage": stage}
-        content: dict[str, Any] = {"record": np.array(json.dumps({**record, **about})), **arrays}
+        self.write(stage, Held({**record, **about}, dict(arrays)))
+        self._last = time.monotonic()
+        self._cost = self._last - began
+
+    def write(self, stage: str, held: Held) -> None:
+        """Puts what `save` or another process made of it to where it belongs."""
+        content: dict[str, Any] = {"record": np.array(json.dumps(held.record)), **held.arrays}
         with suppress(OSError):
             make_folder(self.folder)
             write_atomically(self.folder / f"{self.key}.{stage}.npz", lambda file: np.savez(file, **content))
-        self._last = time.monotonic()
-        self._cost = self._last - began
 
     def load(self, stage: str) -> Held | None:
         """What was written last; None where there is nothing that can be read."""
         return _read(self.folder / f"{self.key}.{stage}.npz", whole=True)
+
+    def stages(self) -> dict[str, Held]:
+        """What was written last of each stage."""
+        names = [path.name.split(".")[1] for path in sorted(self.folder.glob(f"{self.key}.*.npz"))]
+        return {name: held for name in names if (held := self.load(name)) is not None}
 
 
 def checkpoints_in(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -24,6 +24,9 @@ def add(parsers: Parsers) -> None:
     one.add_argument(
         "--check", action="store_true", help="read all that is stored, and name what is not as it was written"
     )
+    one.add_argument(
+        "--on", metavar="ray:HOST:PORT", help="look at a cluster of Ray too: its machines, and their versions"
+    )
     one.add_argument("--json", action="store_true", help="print one JSON list")
 
 
@@ -33,7 +36,8 @@ def run(args: argparse.Namespace) -> int:
 
     from uge_core.cli.doctor import PORT, examine
 
-    checks = examine(RunStore(args.store), port=PORT if args.port is None else args.port, check=args.check)
+    port = PORT if args.port is None else args.port
+    checks = examine(RunStore(args.store), port=port, check=args.check, on=args.on)
     if args.json:
         print(json.dumps(list(map(asdict, checks)), indent=2))
     else:

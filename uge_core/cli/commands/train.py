@@ -20,6 +20,7 @@ from uge_core.cli.arguments import (
     number,
     number_list,
     parts,
+    place_arguments,
     set_argument,
     text_list,
     whole_number,
@@ -83,6 +84,7 @@ def _training_arguments(one: Parser) -> None:
     one.add_argument("--validation", type=number, help="share of training edges that picks the best epoch (default 0)")
     one.add_argument("--negatives", help="shared (default) or listed, the paper's recipe")
     device_argument(one)
+    place_arguments(one)
     one.add_argument("--deterministic", action="store_true", help="the same bits each time; the CPU does so anyway")
     set_argument(one)
     one.add_argument("--solo", action="store_true", help="train each run in a pass of its own")
@@ -96,7 +98,10 @@ _FLAGS = {
     "lambda": ("lam", "lams"),
     "method": ("method", "methods"),
     "split_seed": ("split_seed",),
-} | {name: (name,) for name in ("sensitive", "backbone", "unknown", "hidden", "exposure", "attributes", "device")}
+} | {
+    name: (name,)
+    for name in ("sensitive", "backbone", "unknown", "hidden", "exposure", "attributes", "device", "on", "cpus")
+}
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -137,6 +142,8 @@ def train(args: argparse.Namespace) -> int:
             device=args.device,
             deterministic=args.deterministic,
             solo=args.solo,
+            on=args.on,
+            cpus=args.cpus,
             on_progress=on_progress,
             source=source,
             **_settings(args),
@@ -195,6 +202,8 @@ def sweep_grid(args: argparse.Namespace) -> int:
             device=args.device,
             deterministic=args.deterministic,
             solo=args.solo,
+            on=args.on,
+            cpus=args.cpus,
             on_progress=on_progress,
             source=source,
             **grid,

@@ -20,7 +20,7 @@ from dataclasses import asdict
 from typing import Any
 
 from uge_core.dashboard.jobs.queue import Job, Queue
-from uge_core.errors import ConfigError, GraphError, OutOfMemory, StoreError, TrainingDiverged, UgeError
+from uge_core.errors import ConfigError, GraphError, OutOfMemory, StoreError, TrainingDiverged, UgeError, WorkerLost
 from uge_core.machine import keep_freed_memory
 from uge_core.progress import Progress
 from uge_core.runs.store import RunStore
@@ -94,6 +94,7 @@ def _carry_out(store: RunStore, job: Job, heartbeat: _Heartbeat) -> None:
     from uge_core.explore.projection.path import chains
     from uge_core.explore.projection.sample import MOST
     from uge_core.explore.whatif.source import load_source
+    from uge_core.runs.places import HERE
     from uge_core.runs.plan import plan
     from uge_core.runs.sweep import sweep
 
@@ -129,6 +130,7 @@ def _carry_out(store: RunStore, job: Job, heartbeat: _Heartbeat) -> None:
         device=settings["device"],
         deterministic=settings["deterministic"],
         solo=settings["solo"],
+        on=settings.get("on", HERE),
         on_progress=heartbeat,
         source=source,
         **grid,
@@ -147,6 +149,8 @@ def remedy(error: BaseException) -> str:
         return "Put the data right (uge data inspect shows what is read), then resume."
     if isinstance(error, ConfigError):
         return "Change the setting named above and train again; nothing was lost."
+    if isinstance(error, WorkerLost):
+        return "See to the machines, then resume; what was finished is stored, the rest goes on from its checkpoints."
     if isinstance(error, StoreError):
         return "See to the store as said above, then resume."
     return "This is a fault of the program. Resume tries once more; the lines below say where it happened."
