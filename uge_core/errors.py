@@ -142,3 +142,7 @@ class TrainingDiverged(UgeError):
 
 class OutOfMemory(UgeError):
     """A pass needs more memory than the device or the machine gives."""
+
+
+class ProcessLost(UgeError):
+    """One of several processes that train one embedding has ended, or is not heard of."""
