@@ -10,7 +10,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -91,6 +91,9 @@ class Ranks:
 
     def pace(self, seconds: float) -> None:
         """Notes how long a step took, by which it is told how long others may keep one waiting."""
+
+    def agree(self, about: Callable[[], Mapping[str, str]]) -> None:
+        """Makes sure that all ranks have what `about` names, such as the graph, alike."""
 
     def announce(self, task: dict[str, Any]) -> None:
         """Tells the other ranks what is trained next."""

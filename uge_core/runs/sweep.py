@@ -12,11 +12,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from uge_core import machine
-from uge_core.errors import ConfigError, OutOfMemory, StoreError, TrainingDiverged, UgeError
+from uge_core.errors import ConfigError, OutOfMemory, ProcessLost, StoreError, TrainingDiverged, UgeError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnProgress as OnProgress
 from uge_core.progress import Progress as Progress
 from uge_core.progress import rounded
+from uge_core.ranks import ALONE, Ranks
 from uge_core.runs import timing
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -99,6 +100,7 @@ def sweep(
     on_progress: OnProgress | None = None,
     source: dict[str, Any] | None = None,
     audits: bool = True,
+    ranks: Ranks = ALONE,
     **grid: Any,
 ) -> list[StoredRun]:
     """Trains, audits and stores every run of a grid that is not there yet.
@@ -118,6 +120,7 @@ def sweep(
         on_progress: called as the work goes on.
         source: how to load the graph again, kept with the runs.
         audits: whether runs are audited; without, `uge audit` or the next sweep of the same grid does it.
+        ranks: this process, which leads, and those that train with it (`follow`); they are let go before the audits.
         **grid: arguments of `plan`.
 
     Returns:
@@ -141,6 +144,7 @@ def sweep(
         on_progress=on_progress,
         source=source,
         audits=audits,
+        ranks=ranks,
     )
 
 
@@ -216,6 +220,7 @@ def _carry_out(
     on_progress: OnProgress | None,
     source: dict[str, Any] | None,
     audits: bool = True,
+    ranks: Ranks = ALONE,
 ) -> list[StoredRun]:
     """Trains what is not there yet of `planned`, and audits it where that is asked for."""
     data = dataset_record(graph) | {"source": source}
@@ -243,7 +248,9 @@ def _carry_out(
             deterministic=deterministic,
             solo=solo,
             on_progress=on_progress,
+            ranks=ranks,
         )
+    ranks.dismiss()
     missing = [
         p for p in planned if audits and p.run_id not in diverged and not _audit_is_whole(store.load(p.run_id), graph)
     ]
@@ -322,6 +329,7 @@ def _train(
     deterministic: bool,
     solo: bool,
     on_progress: OnProgress | None,
+    ranks: Ranks,
 ) -> dict[str, TrainingDiverged]:
     """Trains and stores; returns the error of each run that diverged."""
     from uge_core.training.fit import check, fit
@@ -369,6 +377,9 @@ def _train(
         try:
             split = splits(members[0].config)
             ids = [p.run_id for p in members]
+            ranks.announce(
+                {"configs": [p.config.to_json() for p in members], "device": device, "deterministic": deterministic}
+            )
             fitted = fit(
                 [p.config for p in members],
                 graph,
@@ -377,8 +388,9 @@ def _train(
                 deterministic=deterministic,
                 on_epoch=on_epoch,
                 checkpoint=Checkpoint(store.checkpoints, ids, deterministic=deterministic),
+                ranks=ranks,
             )
-            if len(ticks) > 1:
+            if len(ticks) > 1 and ranks.size == 1:  # estimates are for one process
                 (first, began), (last, ended) = ticks
                 kind, share = timing.kind(fitted[0].device, [p.config for p in members]), (last - first) / last
                 rate = timing.timed("train", graph.fingerprint, kind, left_work[0] * share, ended - began)
@@ -397,8 +409,9 @@ def _train(
             rest = [p for p in members if p.run_id not in lost]
             passes[:0], number = [rest] if rest else [], number - 1
         except OutOfMemory as error:
-            if len(members) == 1:
-                _give_up(store, members[0].run_id, error)
+            if len(members) == 1 or ranks.size > 1:  # others wait for what this one could not hold
+                for p in members:
+                    _give_up(store, p.run_id, error)
                 raise
             half = (len(members) + 1) // 2
             passes[:0], number = [members[:half], members[half:]], number - 1
@@ -455,6 +468,8 @@ def _give_up(store: RunStore, run_id: str, error: BaseException) -> None:
     with suppress(StoreError):
         if isinstance(error, ConfigError):
             store.withdraw(run_id)
+        elif isinstance(error, ProcessLost):
+            store.interrupt(run_id, str(error))
         elif isinstance(error, Exception):
             store.fail(run_id, str(error) if isinstance(error, UgeError) else f"{type(error).__name__}: {error}")
         else:

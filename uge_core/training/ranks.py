@@ -12,6 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -70,6 +71,17 @@ def formed() -> Several:
     except RuntimeError as error:
         raise ProcessLost(f"the {size} processes of this training did not all come together: {error}") from error
     return Several(rank, size, store)
+
+
+def _here() -> list[int]:
+    """The processor cores this thread may use, by number; empty where the system does not say."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def _use(cores: Sequence[int]) -> None:
+    if cores:
+        os.sched_setaffinity(0, cores)
+        torch.set_num_threads(len(cores))
 
 
 def _loopback() -> str | None:
@@ -164,13 +176,17 @@ class Several(Ranks):
 
     Attributes:
         traffic: what it has sent so far.
+        dismissed: whether this one, which leads, has told the others that nothing more comes.
+        lost: whether another was found to have ended.
     """
 
     def __init__(self, rank: int, size: int, store: Store) -> None:
         """Of a group that `torch.distributed` has formed; `store` is its rendezvous."""
         self.rank, self.size, self.traffic = rank, size, Traffic()
+        self.dismissed = self.lost = False
         self._store, self._patience = store, _Patience()
         self._tasks = 0
+        self._cores = _here()
         self._rows: list[int] = []
         self._slopes: list[int] = []
 
@@ -279,16 +295,13 @@ class Several(Ranks):
 
     # What goes through the store
 
-    def agree(self, about: Mapping[str, str]) -> None:
-        """Makes sure that all ranks have the same graph, code and wishes.
-
-        Args:
-            about: what must be equal, by what it is called; a rank without one of them was told otherwise.
+    def agree(self, about: Callable[[], Mapping[str, str]]) -> None:
+        """See `Ranks.agree`.
 
         Raises:
             ConfigError: two ranks differ; each rank raises it.
         """
-        self._store.set(f"about/{self.rank}", json.dumps(dict(about)))
+        self._store.set(f"about/{self.rank}", json.dumps(dict(about())))
         first = json.loads(self._read("about/0"))
         for rank in range(1, self.size):
             other = json.loads(self._read(f"about/{rank}"))
@@ -296,7 +309,8 @@ class Several(Ranks):
                 if first.get(name) != other.get(name):
                     raise ConfigError(
                         f"rank 0 and rank {rank} differ in {name}: {first.get(name)} and {other.get(name)}; processes "
-                        "that train one embedding must have the same files, code, packages and kind of processor"
+                        "that train one embedding must have the same graph, command, code, packages and kind of "
+                        "processor, so give each machine copies"
                     )
 
     def announce(self, task: dict[str, Any]) -> None:
@@ -305,10 +319,11 @@ class Several(Ranks):
         self._tasks += 1
 
     def dismiss(self) -> None:
-        """See `Ranks.dismiss`; further calls do nothing."""
-        if self._tasks >= 0:
+        """See `Ranks.dismiss`; this one has all processor cores again. Further calls do nothing."""
+        if not self.dismissed:
+            self.dismissed = True
             self.announce({})
-        self._tasks = -1
+            _use(self._cores)
 
     def next_task(self) -> dict[str, Any] | None:
         """What rank 0 announces next, however long that takes; None where nothing more comes."""
@@ -400,7 +415,26 @@ class Several(Ranks):
         except RuntimeError as error:
             raise self._lost(error) from error
 
+    def share_cores(self) -> None:
+        """Takes a share of the processor cores, where the ranks of this machine have been given the same ones."""
+        machine, place = os.environ.get("GROUP_RANK", "0"), int(os.environ.get("LOCAL_RANK", "0"))
+        count = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        self._store.set(f"cores/{machine}/{place}", json.dumps(self._cores))
+        given = [json.loads(self._read(f"cores/{machine}/{i}")) for i in range(count)]
+        if all(cores == self._cores for cores in given) and len(self._cores) >= count:
+            begin, end = (len(self._cores) * i // count for i in (place, place + 1))
+            _use(self._cores[begin:end])
+        else:
+            _use(self._cores)
+
+    def close(self) -> None:
+        """Ends the group."""
+        self.dismiss() if self.rank == 0 and not self.lost else None
+        with suppress(RuntimeError):
+            dist.destroy_process_group()
+
     def _lost(self, error: RuntimeError) -> ProcessLost:
+        self.lost = True
         why = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         return ProcessLost(
             f"a process of the {self.size} that train together has ended or was not heard of for "
