@@ -50,6 +50,14 @@ class Ranks:
         """The rows whose gradient of the loss this rank computes: first, and one after the last."""
         return 0, num_nodes
 
+    def zeros(self, z: Tensor) -> Tensor:
+        """As large as z (..., N, w), and 0 where this rank computes a gradient; of no use elsewhere."""
+        return z.new_zeros(z.shape)
+
+    def scaled(self, gradient: Tensor, factor: Tensor) -> Tensor:
+        """Gradient times factor where this rank computes one; of no use elsewhere."""
+        return gradient * factor
+
     def own(self, rows: Tensor) -> Tensor:
         """(..., n, w) this rank's rows of `rows` (..., N, w), a copy of their own where that is not all."""
         return rows

@@ -78,7 +78,7 @@ def build(
         return _Plain(SkipGram(pairs, tables, device, plan, factors, rules, directions, **options), scorer)
     first = edge_loss.build(backbone.loss, pairs, tables, device, factors=factors, ranks=ranks, **options)
     if not backbone.has_context:
-        return _Plain(first, scorer)
+        return _Plain(first, scorer, ranks)
     both = {id(t): _doubled_table(t) for t in tables}
     second = edge_loss.build(
         backbone.loss,
@@ -97,10 +97,11 @@ class _Plain:
 
     inner: EdgeLoss
     scorer: Scorer
+    ranks: Ranks = ALONE
 
     def __call__(self, z: Tensor, context: Tensor | None, epoch: int, want_loss: bool) -> Tensor:
         """See `Objective`."""
-        return edge_loss.evaluate(self.inner, z, epoch, want_loss, self.scorer)
+        return edge_loss.evaluate(self.inner, z, epoch, want_loss, self.scorer, self.ranks)
 
     def stage(self) -> Callable[[int], None] | None:
         """See `Objective.stage`."""

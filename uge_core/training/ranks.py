@@ -49,11 +49,14 @@ _LOOK = 0.01  # seconds between two looks for what is trained next
 _ROWS = 64  # tables are cut at multiples of it: the fused Adam takes the last few numbers of a tensor otherwise
 
 
-def formed() -> Several:
+def formed(least: float = LEAST) -> Several:
     """This process as one of those that torchrun has started, once all are there.
 
     Messages stay on the loopback interface where all processes are on this machine, unless GLOO_SOCKET_IFNAME names
     another.
+
+    Args:
+        least: how many seconds it waits for another at least.
 
     Raises:
         ProcessLost: some did not come.
@@ -68,9 +71,9 @@ def formed() -> Several:
         # workers that torchrun starts again must not read what those before have said
         store = PrefixStore(f"uge/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=limit)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise ProcessLost(f"the {size} processes of this training did not all come together: {error}") from error
-    return Several(rank, size, store)
+    return Several(rank, size, store, least)
 
 
 def _here() -> list[int]:
@@ -163,12 +166,16 @@ class Traffic:
 class _Patience:
     """How long to wait: by the longest step so far."""
 
+    least: float
     seconds: float = UNKNOWN
     longest: float = 0.0
+    steps: int = 0
 
     def note(self, step: float) -> None:
-        self.longest = max(self.longest, step)
-        self.seconds = max(LEAST, _STEPS * self.longest)
+        self.steps += 1
+        if self.steps > 1:  # the first loads kernels
+            self.longest = max(self.longest, step)
+            self.seconds = max(self.least, _STEPS * self.longest)
 
 
 class Several(Ranks):
@@ -180,11 +187,11 @@ class Several(Ranks):
         lost: whether another was found to have ended.
     """
 
-    def __init__(self, rank: int, size: int, store: Store) -> None:
-        """Of a group that `torch.distributed` has formed; `store` is its rendezvous."""
+    def __init__(self, rank: int, size: int, store: Store, least: float) -> None:
+        """Of a group that `torch.distributed` has formed; `store` is its rendezvous, `least` as for `formed`."""
         self.rank, self.size, self.traffic = rank, size, Traffic()
         self.dismissed = self.lost = False
-        self._store, self._patience = store, _Patience()
+        self._store, self._patience = store, _Patience(least)
         self._tasks = 0
         self._cores = _here()
         self._rows: list[int] = []
@@ -209,6 +216,20 @@ class Several(Ranks):
     def slopes(self, num_nodes: int) -> tuple[int, int]:
         """See `Ranks.slopes`."""
         return self._slopes[self.rank], self._slopes[self.rank + 1]
+
+    def zeros(self, z: Tensor) -> Tensor:
+        """See `Ranks.zeros`; memory that nobody writes to is not taken."""
+        first, last = self.slopes(z.shape[-2])
+        out = torch.empty_like(z, memory_format=torch.contiguous_format)
+        out[..., first:last, :] = 0
+        return out
+
+    def scaled(self, gradient: Tensor, factor: Tensor) -> Tensor:
+        """See `Ranks.scaled`."""
+        first, last = self.slopes(gradient.shape[-2])
+        out = torch.empty_like(gradient)
+        torch.mul(gradient[..., first:last, :], factor, out=out[..., first:last, :])
+        return out
 
     def own(self, rows: Tensor) -> Tensor:
         """See `Ranks.own`."""
@@ -301,7 +322,7 @@ class Several(Ranks):
         Raises:
             ConfigError: two ranks differ; each rank raises it.
         """
-        self._store.set(f"about/{self.rank}", json.dumps(dict(about())))
+        self._write(f"about/{self.rank}", json.dumps(dict(about())))
         first = json.loads(self._read("about/0"))
         for rank in range(1, self.size):
             other = json.loads(self._read(f"about/{rank}"))
@@ -315,14 +336,15 @@ class Several(Ranks):
 
     def announce(self, task: dict[str, Any]) -> None:
         """See `Ranks.announce`."""
-        self._store.set(f"task/{self._tasks}", json.dumps(task))
+        self._write(f"task/{self._tasks}", json.dumps(task))
         self._tasks += 1
 
     def dismiss(self) -> None:
         """See `Ranks.dismiss`; this one has all processor cores again. Further calls do nothing."""
         if not self.dismissed:
             self.dismissed = True
-            self.announce({})
+            with suppress(ProcessLost):  # nobody is left to be told
+                self.announce({})
             _use(self._cores)
 
     def next_task(self) -> dict[str, Any] | None:
@@ -330,6 +352,12 @@ class Several(Ranks):
         task: dict[str, Any] = json.loads(self._read(f"task/{self._tasks}"))
         self._tasks += 1
         return task or None
+
+    def _write(self, key: str, text: str) -> None:
+        try:
+            self._store.set(key, text)
+        except RuntimeError as error:
+            raise self._lost(error) from error
 
     def _read(self, key: str) -> bytes:
         try:
@@ -419,13 +447,15 @@ class Several(Ranks):
         """Takes a share of the processor cores, where the ranks of this machine have been given the same ones."""
         machine, place = os.environ.get("GROUP_RANK", "0"), int(os.environ.get("LOCAL_RANK", "0"))
         count = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        self._store.set(f"cores/{machine}/{place}", json.dumps(self._cores))
+        self._write(f"cores/{machine}/{place}", json.dumps(self._cores))
         given = [json.loads(self._read(f"cores/{machine}/{i}")) for i in range(count)]
-        if all(cores == self._cores for cores in given) and len(self._cores) >= count:
+        if any(cores != self._cores for cores in given):
+            _use(self._cores)
+        elif len(self._cores) >= count:
             begin, end = (len(self._cores) * i // count for i in (place, place + 1))
             _use(self._cores[begin:end])
-        else:
-            _use(self._cores)
+        elif self._cores:  # threads of more processes than cores would only wait for one another
+            _use([self._cores[place % len(self._cores)]])
 
     def close(self) -> None:
         """Ends the group."""

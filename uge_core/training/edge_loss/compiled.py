@@ -74,7 +74,7 @@ class CompiledPasses:
         """See `Passes.contrast`."""
         start, _ = self.pairs.rows
         drawn = [b for b in blocks if isinstance(b, Block)]
-        gradient, scale = torch.zeros_like(z), np.float32(0.5 / len(self.neighbour))
+        gradient, scale = self.ranks.zeros(z), np.float32(0.5 / len(self.neighbour))
         across = self.scorer.right(z)
         nodes = [torch.as_tensor(b.nodes) for b in drawn]
         linked = [_ascending(b, self.pairs.num_nodes) for b in drawn]

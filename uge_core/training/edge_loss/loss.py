@@ -40,14 +40,17 @@ from uge_core.training.edge_loss.pairs import Cells, EdgeLoss, Negatives, Pairs,
 from uge_core.training.edge_loss.plain import TorchPasses
 
 
-def evaluate(loss: EdgeLoss, z: Tensor, epoch: int, want_loss: bool, scorer: Scorer = DOT) -> Tensor:
-    """(K,) losses with the closed-form gradient attached; `scorer` is that of the loss."""
-    return apply(_Apply, scorer.left(z), loss, epoch, want_loss)
+def evaluate(
+    loss: EdgeLoss, z: Tensor, epoch: int, want_loss: bool, scorer: Scorer = DOT, ranks: Ranks = ALONE
+) -> Tensor:
+    """(K,) losses with the closed-form gradient attached; `scorer` and `ranks` are those of the loss."""
+    return apply(_Apply, scorer.left(z), loss, epoch, want_loss, ranks)
 
 
 class _Apply(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, z: Tensor, loss: EdgeLoss, epoch: int, want_loss: bool) -> Tensor:
+    def forward(ctx: Any, z: Tensor, loss: EdgeLoss, epoch: int, want_loss: bool, ranks: Ranks) -> Tensor:
+        ctx.ranks = ranks
         value, gradient = loss(z.detach(), epoch, want_loss)
         ctx.save_for_backward(gradient)
         return value
@@ -55,7 +58,7 @@ class _Apply(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
         (gradient,) = ctx.saved_tensors
-        return gradient * grads[0][:, None, None], None, None, None
+        return ctx.ranks.scaled(gradient, grads[0][:, None, None]), None, None, None, None
 
 
 def build(
