@@ -23,6 +23,7 @@ from uge_core.graph.graph import AttributedGraph, simple_edges
 from uge_core.graph.split import split_links
 from uge_core.machine import peak_memory
 from uge_core.ranks import ALONE, Ranks
+from uge_core.registry import names
 from uge_core.training.config import RunConfig
 from uge_core.training.fit import Fitted, fit
 
@@ -58,7 +59,10 @@ GRAPHS = {
     "directed": lambda: people(directed=True),
     "shop": shop,
     "few": lambda: people(num=150),
+    "some": lambda: people(num=3000),
 }
+REFUSED = ("cfc", "fairgnn", "monet")
+OTHERS = [m for m in names("debias.methods") if m not in (*REFUSED, "none", "uge-c", "uge-o", "uge-ok")]
 
 
 def _path(graph, backbone, method, *lams, **more):
@@ -96,6 +100,13 @@ CASES = {
     "items by gcn": ("shop", lambda g: [config(g, "gcn", "uge-ok")]),
     "fewer than a block": ("few", lambda g: [config(g, "gcn", "uge-ok")]),
     "few": ("few", lambda g: [config(g, "node2vec", "uge-ok")]),
+}
+
+
+CASES |= {
+    f"{backbone}, {method}": ("some", lambda g, b=backbone, m=method: [config(g, b, m, epochs=3)])
+    for backbone in ("node2vec", "gcn")
+    for method in OTHERS
 }
 
 
