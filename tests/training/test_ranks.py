@@ -163,6 +163,20 @@ def test_train_and_sweep_store_what_one_process_stores(
     assert all(store.load(i).audited for i in ids)
 
 
+@pytest.mark.slow
+def test_a_run_that_diverges_leaves_the_others_of_its_pass(links: Path, tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "store")
+    grid = ["sweep", str(links), "--sensitive", "city", "--methods", "uge-c,none", "--lams", "0.5,1e60"]
+    with running(2, "-m", "uge_core", *grid, "--epochs", "20", "--exposure", "seen", store=store.root) as started:
+        _, errors = started.communicate()
+        assert started.returncode != 0
+    assert "training 3 runs" in errors and "training 2 runs" in errors
+    assert sorted(r.status for r in store.list()) == ["failed", "finished", "finished"]
+    assert sum(r.audited for r in store.list()) == 2
+    # the other process was let go before the audits
+    assert "exitcode  : 2" in errors and errors.count("exitcode  :") == 1
+
+
 # Ends
 
 

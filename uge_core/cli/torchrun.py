@@ -86,15 +86,12 @@ def _follow(args: argparse.Namespace, ranks: Several) -> int:
 
 def _about(args: argparse.Namespace, graph: AttributedGraph) -> Mapping[str, str]:
     """What all ranks must have alike."""
-    import torch
-
     wishes = {k: v for k, v in sorted(vars(args).items()) if k not in ("command", "store", "data", "json")}
     return {
         "the graph": graph.fingerprint,
         "the command": ", ".join(f"{k}={v}" for k, v in wishes.items()),
         "the code": machine.code_digest(),
         "packages": ", ".join(f"{name} {machine.version(name)}" for name in _PACKAGES),
-        "the processor": f"{machine.processor()}, {torch.backends.cpu.get_cpu_capability()}",
     }
 
 
@@ -114,7 +111,7 @@ def _signals(ranks: Several) -> Iterator[None]:
             return
         if number == signal.SIGINT:
             raise KeyboardInterrupt
-        ranks.lost = True
+        ranks.lose()
         raise ProcessLost(
             f"torchrun has ended this training of {ranks.size} processes, as it does when one of them ends; what was "
             "trained up to the last checkpoint is kept: run the same command again, under torchrun or not, or "

@@ -31,6 +31,7 @@ from uge_core.autograd import apply
 from uge_core.backbones.base import Backbone
 from uge_core.debias.heads.base import NoHead
 from uge_core.errors import ConfigError, ProcessLost
+from uge_core.machine import processor
 from uge_core.ranks import Ranks
 from uge_core.registry import find, names
 from uge_core.training.checkpoint import Held
@@ -164,9 +165,10 @@ class Traffic:
 
 @dataclass
 class _Patience:
-    """How long to wait: by the longest step so far."""
+    """How long to wait: by the longest step so far. Nobody is waited for once one is lost."""
 
     least: float
+    lost: bool = False
     seconds: float = UNKNOWN
     longest: float = 0.0
     steps: int = 0
@@ -184,18 +186,26 @@ class Several(Ranks):
     Attributes:
         traffic: what it has sent so far.
         dismissed: whether this one, which leads, has told the others that nothing more comes.
-        lost: whether another was found to have ended.
     """
 
     def __init__(self, rank: int, size: int, store: Store, least: float) -> None:
         """Of a group that `torch.distributed` has formed; `store` is its rendezvous, `least` as for `formed`."""
         self.rank, self.size, self.traffic = rank, size, Traffic()
-        self.dismissed = self.lost = False
+        self.dismissed = False
         self._store, self._patience = store, _Patience(least)
         self._tasks = 0
         self._cores = _here()
         self._rows: list[int] = []
         self._slopes: list[int] = []
+
+    @property
+    def lost(self) -> bool:
+        """Whether another process is known to have ended, also to those that `cut` gave."""
+        return self._patience.lost
+
+    def lose(self) -> None:
+        """Notes that another process has ended."""
+        self._patience.lost = True
 
     @property
     def others(self) -> list[int]:
@@ -317,12 +327,13 @@ class Several(Ranks):
     # What goes through the store
 
     def agree(self, about: Callable[[], Mapping[str, str]]) -> None:
-        """See `Ranks.agree`.
+        """See `Ranks.agree`; the processor's kind must be one too, as what each rank computes for itself goes by it.
 
         Raises:
             ConfigError: two ranks differ; each rank raises it.
         """
-        self._write(f"about/{self.rank}", json.dumps(dict(about())))
+        kind = f"{processor()}, {torch.backends.cpu.get_cpu_capability()}"
+        self._write(f"about/{self.rank}", json.dumps({**about(), "the processor": kind}))
         first = json.loads(self._read("about/0"))
         for rank in range(1, self.size):
             other = json.loads(self._read(f"about/{rank}"))
@@ -464,7 +475,7 @@ class Several(Ranks):
             dist.destroy_process_group()
 
     def _lost(self, error: RuntimeError) -> ProcessLost:
-        self.lost = True
+        self.lose()
         why = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         return ProcessLost(
             f"a process of the {self.size} that train together has ended or was not heard of for "
