@@ -146,3 +146,7 @@ class OutOfMemory(UgeError):
 
 class WorkerLost(UgeError):
     """A pass or an audit was lost again and again with the machine it ran on, or the cluster is gone."""
+
+
+class ProcessLost(UgeError):
+    """One of several processes that train one embedding has ended, or is not heard of."""

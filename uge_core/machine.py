@@ -6,6 +6,7 @@ And where what is to be kept goes.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import platform
 import subprocess
@@ -90,6 +91,24 @@ def keep_freed_memory() -> None:
         libc = ctypes.CDLL(None)
         for parameter, value in ((_MMAP_THRESHOLD, 2**31 - 1), (_TRIM_THRESHOLD, 2**31 - 1), (_TOP_PAD, 2**26)):
             libc.mallopt(parameter, value)
+
+
+def code_digest() -> str:
+    """The SHA-256 of this package's sources."""
+    root = Path(__file__).resolve().parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def processor() -> str:
+    """The processor's kind: numbers have the same bits on processors of one kind."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 def _commit(root: Path) -> str | None:

@@ -11,7 +11,7 @@ On other devices torch does it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Barrier, Lock
@@ -23,6 +23,7 @@ from torch.autograd.function import once_differentiable
 
 from uge_core.autograd import apply
 from uge_core.machine import cores
+from uge_core.ranks import ALONE, Ranks
 
 BLOCK = 1024
 """Rows of a block."""
@@ -30,26 +31,27 @@ _WORTH = 1 << 17  # numbers whose products take longer than handing blocks to se
 _EPS = 1e-5  # torch's of a batch normalisation
 
 
-def times(x: Tensor, w: Tensor) -> Tensor:
+def times(x: Tensor, w: Tensor, ranks: Ranks = ALONE) -> Tensor:
     """(..., N, h) x w.
 
     Args:
-        x: (..., N, f) large, or (N, f) for all.
+        x: (..., N, f) large, or (N, f) for all; of several ranks each has rows of its own, whole blocks.
         w: (..., f, h) small.
+        ranks: who adds up the gradient of w.
     """
     if x.device.type != "cpu":
         return x @ w
     if w.dim() == 2:
-        return apply(_Times, x, w)
+        return apply(_Times, x, w, ranks)
     if len(w) == 1:
-        return apply(_Times, x.squeeze(0) if x.dim() == 3 else x, w.squeeze(0)).unsqueeze(0)  # nothing is copied
+        return apply(_Times, x.squeeze(0) if x.dim() == 3 else x, w.squeeze(0), ranks).unsqueeze(0)  # nothing is copied
     each = x.unbind(0) if x.dim() == 3 else [x] * len(w)
-    return torch.stack([apply(_Times, xk, wk) for xk, wk in zip(each, w.unbind(0), strict=True)])
+    return torch.stack([apply(_Times, xk, wk, ranks) for xk, wk in zip(each, w.unbind(0), strict=True)])
 
 
-def plus(x: Tensor, b: Tensor) -> Tensor:
-    """(..., N, h) x + b, b (..., h) being added to each row."""
-    return x + b.unsqueeze(-2) if x.device.type != "cpu" else apply(_Plus, x, b)
+def plus(x: Tensor, b: Tensor, ranks: Ranks = ALONE) -> Tensor:
+    """(..., N, h) x + b, b (..., h) being added to each row; `ranks` as in `times`."""
+    return x + b.unsqueeze(-2) if x.device.type != "cpu" else apply(_Plus, x, b, ranks)
 
 
 def elu(x: Tensor) -> Tensor:
@@ -64,8 +66,8 @@ def normalised(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     return apply(_Normalised, x, scale, shift)
 
 
-def row_sums(x: Tensor) -> Tensor:
-    """(..., h) the sum of the rows of x (..., N, h), which carries no gradient."""
+def row_sums(x: Tensor, ranks: Ranks = ALONE) -> Tensor:
+    """(..., h) the sum of the rows of x (..., N, h), which carries no gradient; `ranks` as in `times`."""
     x = x.detach()
     parts: list[Tensor] = [x] * _blocks(x)
 
@@ -73,7 +75,7 @@ def row_sums(x: Tensor) -> Tensor:
         parts[j] = x[..., rows, :].sum(-2)
 
     _each(work, x)
-    return _added(parts)
+    return _added(parts, x, x.new_empty(*x.shape[:-2], x.shape[-1]), ranks)
 
 
 def _blocks(x: Tensor) -> int:
@@ -131,17 +133,16 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def _added(parts: Sequence[Tensor]) -> Tensor:
-    total = parts[0]
-    for part in parts[1:]:
-        total += part
-    return total
+def _added(parts: list[Tensor], x: Tensor, like: Tensor, ranks: Ranks) -> Tensor:
+    """The sum of all blocks' parts; a rank without rows has none, as adding its zeros would make +0 of -0."""
+    return ranks.added(parts if x.shape[-2] or ranks.rank == 0 else [], like)
 
 
 class _Times(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, w: Tensor, ranks: Ranks) -> Tensor:
         ctx.save_for_backward(x, w)
+        ctx.ranks = ranks
         out = x.new_empty(len(x), w.shape[1])
 
         def work(j: int, rows: slice) -> None:
@@ -165,18 +166,19 @@ class _Times(torch.autograd.Function):
             parts[j] = x[rows].T @ slope[rows]
 
         _each(work, x)
-        return of_x, _added(parts)
+        return of_x, _added(parts, x, w, ctx.ranks), None
 
 
 class _Plus(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, b: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, b: Tensor, ranks: Ranks) -> Tensor:
+        ctx.ranks = ranks
         return x + b.unsqueeze(-2)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        return grads[0], row_sums(grads[0])
+        return grads[0], row_sums(grads[0], ctx.ranks), None
 
 
 class _Elu(torch.autograd.Function):

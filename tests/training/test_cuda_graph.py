@@ -10,6 +10,7 @@ from toys import shop, town
 
 from uge_core.graph.scores import DOT
 from uge_core.graph.split import split_links
+from uge_core.ranks import ALONE
 from uge_core.training import cuda_graph
 from uge_core.training.config import RunConfig
 from uge_core.training.edge_loss import loss as edge_loss
@@ -26,7 +27,7 @@ class Plain(TorchPasses):
 
     compiled = CompiledPasses
 
-    def __init__(self, pairs, pool=None, scorer=DOT):
+    def __init__(self, pairs, pool=None, scorer=DOT, ranks=ALONE):
         super().__init__(pairs, CPU, scorer)
 
     def triples(self, epoch):

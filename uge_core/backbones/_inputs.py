@@ -17,6 +17,7 @@ from torch import Generator, Tensor
 from uge_core.arrays import DirectionArray, FloatArray, IntArray
 from uge_core.autograd import apply
 from uge_core.machine import cores
+from uge_core.ranks import ALONE, Ranks
 
 TABLE_WIDTH = 64
 
@@ -33,6 +34,7 @@ class Inputs:
         weights: (E_train,) the edges' weights, 1 on average, or None.
         directions: (E_train,) which way messages run, as in `AttributedGraph`, or None for both ways.
         num_bins: columns of `degree_bins`, the last one for all degrees beyond; None: as many as there are.
+        ranks: who has which rows, where several processes encode by `row_products` and `propagate`.
     """
 
     num_nodes: int
@@ -42,6 +44,7 @@ class Inputs:
     weights: FloatArray | None = None
     directions: DirectionArray | None = None
     num_bins: int | None = None
+    ranks: Ranks = ALONE
 
     @cached_property
     def message_edges(self) -> tuple[IntArray, npt.NDArray[np.float64] | None]:
@@ -66,16 +69,22 @@ class Inputs:
     def adjacency(self) -> Adjacency:
         """(N, N) sparse D^-1/2 (A + I) D^-1/2, D the sums over incoming messages. Source: Kipf and Welling, ICLR 2017.
 
-        With weights and directions as torch_geometric's gcn_norm, the weights being scaled to mean 1.
+        With weights and directions as torch_geometric's gcn_norm, the weights being scaled to mean 1. Of several ranks
+        each has its own rows of the matrix and of its transpose.
         """
         (source, target), weight = self.message_edges
         degree = np.bincount(target, weight, minlength=self.num_nodes).astype(np.float64)
         value = (1.0 if weight is None else weight) / np.sqrt(degree[source] * degree[target])
-        n, device = self.num_nodes, self.device
-        forward = sparse_rows(target, source, value, n, n, device)
-        return Adjacency(
-            forward, forward if self.directions is None else sparse_rows(source, target, value, n, n, device)
-        )
+        forward = self._own_rows(target, source, value)
+        return Adjacency(forward, forward if self.directions is None else self._own_rows(source, target, value))
+
+    def _own_rows(self, row: IntArray, column: IntArray, value: np.ndarray[Any, Any]) -> Tensor:
+        """This rank's rows of a sparse (N, N) matrix."""
+        first, last = self.ranks.span(self.num_nodes)
+        if last - first < self.num_nodes:
+            mine = (first <= row) & (row < last)
+            row, column, value = row[mine] - first, column[mine], value[mine]
+        return sparse_rows(row, column, value, last - first, self.num_nodes, self.device)
 
     @cached_property
     def messages(self) -> tuple[Gather, Gather]:
@@ -110,19 +119,21 @@ class Inputs:
 
     @cached_property
     def standardised(self) -> Tensor | None:
-        """(N, F) features with mean 0 and deviation 1; constant columns become 0."""
+        """(N, F) features with mean 0 and deviation 1; constant columns become 0. Of several ranks each has its rows."""
         if self.features is None:
             return None
         x = torch.as_tensor(self.features, device=self.device)
-        return (x - x.mean(0)) / x.std(0).clamp_min(1e-6)
+        return (self.ranks.own(x) - x.mean(0)) / x.std(0).clamp_min(1e-6)
 
     @cached_property
     def degree_bins(self) -> Tensor:
-        """(N, B) one-hot of floor(log2(training degree + 1))."""
+        """(N, B) one-hot of floor(log2(training degree + 1)). Of several ranks each has its rows."""
         degree = np.bincount(self.train_edges.ravel(), minlength=self.num_nodes)
         bins = np.floor(np.log2(degree + 1)).astype(np.int64)
         number = self.num_bins or int(bins.max()) + 1
-        index = torch.as_tensor(np.minimum(bins, number - 1), device=self.device)
+        index = torch.as_tensor(
+            np.minimum(bins, number - 1)[slice(*self.ranks.span(self.num_nodes))], device=self.device
+        )
         return torch.nn.functional.one_hot(index, number).float()
 
     def start(self, tables: dict[str, Tensor], kind: str) -> Tensor:
@@ -220,25 +231,25 @@ class Adjacency:
 
 class _Propagate(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, adjacency: Adjacency) -> Tensor:
-        ctx.adjacency = adjacency
-        return _columns(adjacency.forward, x)
+    def forward(ctx: Any, x: Tensor, adjacency: Adjacency, ranks: Ranks) -> Tensor:
+        ctx.adjacency, ctx.ranks = adjacency, ranks
+        return _columns(adjacency.forward, ranks.complete(x))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        return _columns(ctx.adjacency.backward, grads[0]), None
+        return _columns(ctx.adjacency.backward, ctx.ranks.complete(grads[0])), None, None
 
 
 def _columns(adjacency: Tensor, x: Tensor) -> Tensor:
     """One sparse product for all members: (K, N, w) laid out as (N, K w)."""
     k, n, w = x.shape
     product: Tensor = adjacency @ x.transpose(0, 1).reshape(n, k * w)
-    return product.view(n, k, w).transpose(0, 1)
+    return product.view(adjacency.shape[0], k, w).transpose(0, 1)
 
 
-def propagate(x: Tensor, adjacency: Adjacency) -> Tensor:
-    """(K, N, w) A x, whose gradient is that of the transpose."""
-    return apply(_Propagate, x, adjacency)
+def propagate(x: Tensor, adjacency: Adjacency, ranks: Ranks = ALONE) -> Tensor:
+    """(K, N, w) A x, whose gradient is that of the transpose; of several ranks each gives and gets its rows."""
+    return apply(_Propagate, x, adjacency, ranks)
 
 
 def glorot(fan_in: int, fan_out: int, generator: Generator) -> Tensor:

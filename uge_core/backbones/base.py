@@ -50,6 +50,7 @@ class Backbone:
         walks_follow: it draws walks, which follow directions.
         messages: how it passes messages along edges: "weighted" by the edges' weights, "plain" or "none". Messages
             follow directions; an encoder gets both from `Inputs`.
+        by_rows: several processes may encode, each its own rows: it is made of the parts that take `Inputs.ranks`.
     """
 
     name: ClassVar[str] = ""
@@ -62,6 +63,7 @@ class Backbone:
     uses_features: ClassVar[bool] = True
     walks_follow: ClassVar[bool] = False
     messages: ClassVar[Literal["weighted", "plain", "none"]] = "weighted"
+    by_rows: ClassVar[bool] = False
 
     @classmethod
     def info(cls) -> Info:

@@ -42,6 +42,7 @@ class GCN(Backbone):
             "arXiv:1609.02907",
         ),
     )
+    by_rows: ClassVar[bool] = True
     formula: ClassVar[str] = r"Z = S\, \text{relu}(S X W_1 + b_1)\, W_2 + b_2, \quad S = D^{-1/2} (A + I) D^{-1/2}"
 
     hidden: int = option(64, "width of the first layer", low=1, high=4096, label="Width of the first layer")
@@ -79,7 +80,7 @@ class GCN(Backbone):
         from uge_core.backbones._inputs import propagate
         from uge_core.row_products import plus, times
 
-        p, s = parameters.layers, inputs.adjacency
+        p, s, ranks = parameters.layers, inputs.adjacency, inputs.ranks
         x = inputs.start(parameters.tables, self.input)
-        hidden = plus(propagate(times(x, p["w1"]), s), p["b1"]).relu()
-        return plus(propagate(times(hidden, p["w2"]), s), p["b2"])
+        hidden = plus(propagate(times(x, p["w1"], ranks), s, ranks), p["b1"], ranks).relu()
+        return plus(propagate(times(hidden, p["w2"], ranks), s, ranks), p["b2"], ranks)

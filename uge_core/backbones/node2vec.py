@@ -43,6 +43,7 @@ class Node2Vec(Backbone):
             "doi:10.1145/2939672.2939754",
         ),
     )
+    by_rows: ClassVar[bool] = True
     formula: ClassVar[str] = r"z_u = T_u, \quad \text{score}_{uv} = z_u \cdot z_v"
     uses_features: ClassVar[bool] = False
     messages: ClassVar[Literal["weighted", "plain", "none"]] = "none"

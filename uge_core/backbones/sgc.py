@@ -40,6 +40,7 @@ class SGC(Backbone):
             "arXiv:1902.07153",
         ),
     )
+    by_rows: ClassVar[bool] = True
     formula: ClassVar[str] = r"Z = S^k X W + b, \quad S = D^{-1/2} (A + I) D^{-1/2}"
 
     hops: int = option(2, "number of propagations", low=1, high=16, label="Steps along edges")
@@ -69,7 +70,7 @@ class SGC(Backbone):
         from uge_core.backbones._inputs import propagate
         from uge_core.row_products import plus, times
 
-        x = times(inputs.start(parameters.tables, self.input), parameters.layers["w"])
+        x = times(inputs.start(parameters.tables, self.input), parameters.layers["w"], inputs.ranks)
         for _ in range(self.hops):
-            x = propagate(x, inputs.adjacency)
-        return plus(x, parameters.layers["b"])
+            x = propagate(x, inputs.adjacency, inputs.ranks)
+        return plus(x, parameters.layers["b"], inputs.ranks)

@@ -38,6 +38,7 @@ from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
 from uge_core.machine import cores, threads, version
 from uge_core.machine import stamp as machine_stamp
+from uge_core.ranks import ALONE
 from uge_core.runs.audits import Splits
 from uge_core.runs.places import AnyJob, Crew, Job, Jobs, Outcome, Place, Task
 from uge_core.runs.store import RunStore
@@ -346,6 +347,7 @@ class _Wire:
     Attributes:
         floors: those that were sent, and those that were measured.
         checkpoint: that of a pass.
+        ranks: one process by itself trains a pass.
     """
 
     def __init__(self, parcel: _Parcel) -> None:
@@ -353,6 +355,7 @@ class _Wire:
         self._mailbox, self._job = parcel.mailbox, parcel.job
         self.floors = _Floors(parcel.floors)
         self.checkpoint = parcel.pass_ and _SentCheckpoint(self._mailbox, self._job, *parcel.pass_)
+        self.ranks = ALONE
         self._where, self._last = _where(), 0.0
         self._asked = self._mailbox.tell.remote(self._job, None, self._where)
         if _ray().get(self._asked):

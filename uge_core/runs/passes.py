@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from uge_core import machine
-from uge_core.errors import ConfigError, OutOfMemory, StoreError, TrainingDiverged, UgeError
+from uge_core.errors import ConfigError, OutOfMemory, ProcessLost, StoreError, TrainingDiverged, UgeError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
 from uge_core.progress import OnProgress, Progress, rounded
@@ -41,6 +41,8 @@ class PassTask:
         """What `fit` gives, and what it was made with."""
         from uge_core.training.fit import fit
 
+        configs = [config.to_json() for config in self.configs]
+        line.ranks.announce({"configs": configs, "device": self.device, "deterministic": self.deterministic})
         fitted = fit(
             self.configs,
             graph,
@@ -49,6 +51,7 @@ class PassTask:
             deterministic=self.deterministic,
             on_epoch=line.tell,
             checkpoint=line.checkpoint,
+            ranks=line.ranks,
         )
         return fitted, machine.stamp(fitted[0].device) | {"deterministic": self.deterministic}
 
@@ -155,7 +158,7 @@ class Training:
                     except TrainingDiverged as error:
                         self._without_lost(done, error)
                     except OutOfMemory as error:
-                        self._halved(done, error)
+                        self._halved(done, error, crew)
                     except BaseException as error:
                         self._give_up(done, error)
                         raise
@@ -208,9 +211,9 @@ class Training:
         rest = [p for p in done.members if p.run_id not in lost]
         self._again(*([rest] if rest else []))
 
-    def _halved(self, done: _Pass, error: OutOfMemory) -> None:
+    def _halved(self, done: _Pass, error: OutOfMemory, crew: Crew) -> None:
         """A pass that did not fit the memory trains in halves."""
-        if len(done.members) == 1:
+        if len(done.members) == 1 or not crew.halves:
             self._give_up(done, error)
             raise error
         half = (len(done.members) + 1) // 2
@@ -291,6 +294,8 @@ def _give_up(store: RunStore, run_id: str, error: BaseException) -> None:
     with suppress(StoreError):
         if isinstance(error, ConfigError):
             store.withdraw(run_id)
+        elif isinstance(error, ProcessLost):
+            store.interrupt(run_id, str(error))
         elif isinstance(error, Exception):
             store.fail(run_id, str(error) if isinstance(error, UgeError) else f"{type(error).__name__}: {error}")
         else:

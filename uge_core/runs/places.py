@@ -18,6 +18,7 @@ from uge_core.errors import ConfigError, UgeError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
 from uge_core.machine import version
+from uge_core.ranks import ALONE, Ranks
 from uge_core.runs.audits import Splits
 from uge_core.runs.store import RunStore
 from uge_core.training.checkpoint import Checkpoint
@@ -37,6 +38,10 @@ class Line(Protocol):
     @property
     def checkpoint(self) -> Checkpoint | None:
         """The checkpoint of a pass."""
+
+    @property
+    def ranks(self) -> Ranks:
+        """The processes that train together."""
 
     def tell(self, news: Any) -> None:
         """Says how far the task is; what it raises ends the task."""
@@ -117,7 +122,16 @@ Jobs: TypeAlias = Generator[tuple[AnyJob, Outcome], None, None]
 
 
 class Crew(ABC):
-    """Those who carry out the jobs of one sweep."""
+    """Those who carry out the jobs of one sweep.
+
+    Attributes:
+        halves: a pass that did not fit the memory may train in halves.
+    """
+
+    halves: bool = True
+
+    def trained(self) -> None:
+        """Called as all passes are over, before audits begin."""
 
     @abstractmethod
     def outcomes(self, waiting: deque[AnyJob], tick: Callable[[], None]) -> Jobs[AnyJob]:
@@ -146,27 +160,37 @@ class Place(ABC):
         """
 
 
+@dataclass(frozen=True)
 class Here(Place):
-    """This process, one job after the other."""
+    """This process, one job after the other.
+
+    Attributes:
+        ranks: the processes that train a pass together, which this one leads.
+    """
+
+    ranks: Ranks = ALONE
 
     def crew(self, graph: AttributedGraph, splits: Splits, store: RunStore) -> AbstractContextManager[Crew]:
         """This process."""
-        return nullcontext(_Alone(graph, splits, store))
+        return nullcontext(_One(graph, splits, store, self.ranks))
 
 
-@dataclass(frozen=True, eq=False)
-class _Alone(Crew):
-    graph: AttributedGraph
-    splits: Splits
-    store: RunStore
+class _One(Crew):
+    def __init__(self, graph: AttributedGraph, splits: Splits, store: RunStore, ranks: Ranks) -> None:
+        self.graph, self.splits, self.store, self.ranks = graph, splits, store, ranks
+        self.halves = ranks.size == 1  # others wait for what this one could not hold
+
+    def trained(self) -> None:
+        self.ranks.dismiss()
 
     def outcomes(self, waiting: deque[AnyJob], tick: Callable[[], None]) -> Jobs[AnyJob]:
         while waiting:
             job = waiting.popleft()
             task = job.begin()
             try:
-                line = _Direct(job, tick, self.store)
-                outcome = Outcome(task.carry_out(self.graph, self.splits(job.config), line), timed=True)
+                line = _Direct(job, tick, self.store, self.ranks)
+                value = task.carry_out(self.graph, self.splits(job.config), line)
+                outcome = Outcome(value, timed=self.ranks.size == 1)  # estimates are for one process
             except UgeError as error:
                 outcome = Outcome(error=error)
             yield job, outcome
@@ -179,6 +203,7 @@ class _Direct:
     job: Job
     tick: Callable[[], None]
     store: RunStore
+    ranks: Ranks
 
     @property
     def floors(self) -> MutableMapping[str, Any]:
@@ -203,20 +228,25 @@ def offered() -> dict[str, str]:
     return words
 
 
-def place(on: str = HERE, *, cpus: int = 1) -> Place:
+def place(on: str = HERE, *, cpus: int = 1, ranks: Ranks = ALONE) -> Place:
     """A place by its name.
 
     Args:
         on: "here", this process; "ray", the processor cores of this machine, by Ray; "ray:HOST:PORT" or "ray:auto", the
             machines of a cluster that runs.
         cpus: processor cores of each pass and audit by Ray.
+        ranks: the processes that train a pass together, in this process's place alone.
 
     Raises:
-        ConfigError: another name, or Ray is not installed.
+        ConfigError: another name, Ray is not installed, or several processes where Ray shares out passes.
     """
     kind, _, address = on.partition(":")
     if on == HERE:
-        return Here()
+        return Here(ranks)
+    if ranks.size > 1:
+        raise ConfigError(
+            f"on = {on!r}: Ray shares out whole passes; leave it out under torchrun, which shares out each"
+        )
     if kind != RAY or (":" in on and not address):
         raise ConfigError(f"on = {on!r} is not allowed; allowed: {HERE}, {RAY}, {RAY}:HOST:PORT, {RAY}:auto")
     from uge_core.runs.on_ray import Ray

@@ -13,6 +13,7 @@ from uge_core.errors import ConfigError, StoreError, TrainingDiverged
 from uge_core.graph.graph import AttributedGraph
 from uge_core.progress import OnProgress as OnProgress
 from uge_core.progress import Progress as Progress
+from uge_core.ranks import ALONE, Ranks
 from uge_core.runs.auditing import Auditing
 from uge_core.runs.audits import Splits, sealed_record
 from uge_core.runs.data import check_data, dataset_record, scenario_of
@@ -95,6 +96,7 @@ def sweep(
     audits: bool = True,
     on: str = HERE,
     cpus: int = 1,
+    ranks: Ranks = ALONE,
     **grid: Any,
 ) -> list[StoredRun]:
     """Trains, audits and stores every run of a grid that is not there yet.
@@ -116,6 +118,7 @@ def sweep(
         audits: whether runs are audited; without, `uge audit` or the next sweep of the same grid does it.
         on: where passes and audits run, a name that `places.place` knows: "here", or by Ray "ray" or "ray:HOST:PORT".
         cpus: by Ray, processor cores of each pass and audit.
+        ranks: this process, which leads, and those that train with it (`follow`); they are let go before the audits.
         **grid: arguments of `plan`.
 
     Returns:
@@ -127,7 +130,7 @@ def sweep(
     if device not in DEVICES:
         raise ConfigError(f"device = {device!r} is not allowed; allowed: {', '.join(DEVICES)}")
     store = store or RunStore()
-    where = place(on, cpus=cpus)
+    where = place(on, cpus=cpus, ranks=ranks)
     return _carry_out(
         graph,
         plan(graph, **grid),
@@ -237,6 +240,7 @@ def _carry_out(
         if todo:
             training = Training(graph, store, data, device, deterministic, on_progress)
             diverged = training.run(crew, splits, todo, solo=solo)
+        crew.trained()
         missing = [
             p
             for p in planned

@@ -15,6 +15,7 @@ from uge_core.backbones.base import Backbone, Parameters
 from uge_core.debias.edge_factors import EdgeFactors
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
+from uge_core.ranks import ALONE, Ranks
 from uge_core.registry import build_options, find
 from uge_core.training.config import RunConfig
 from uge_core.training.method_inputs import own_weights
@@ -27,16 +28,17 @@ def encoder_inputs(
     split: LinkSplit,
     device: torch.device,
     trained_on: LinkSplit | None = None,
+    ranks: Ranks = ALONE,
 ) -> Inputs:
     """What the config's encoder sees of the graph.
 
-    `trained_on`: the split it was trained with, where that is another.
+    `trained_on`: the split it was trained with, where that is another. Of several `ranks` each sees its own rows.
     """
     features = graph.features if backbone.uses_features else None
     directions = split.directions if config.direction == "follow" else None
     weights = own_weights(config, split, trained_on)
     bins = None if trained_on is None else num_degree_bins(trained_on.train, graph.num_nodes)
-    return Inputs(graph.num_nodes, split.train, features, device, weights, directions, bins)
+    return Inputs(graph.num_nodes, split.train, features, device, weights, directions, bins, ranks)
 
 
 class EncoderViews:
@@ -97,7 +99,7 @@ def encode(
 
 
 def encode_members(backbone: Backbone, parameters: Parameters, views: Sequence[Inputs]) -> Tensor:
-    """(K, N, d) of all members; on the CPU encoders take them one by one, whose rows then stay in the cache."""
+    """(K, N, d) of all members, of several ranks this one's rows; on the CPU encoders take them one by one, whose rows then stay in the cache."""
     inputs = views[0]
     together = inputs.device.type != "cpu" and all(view is inputs for view in views)
     if together or backbone.messages == "none":

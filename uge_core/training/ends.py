@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from uge_core.arrays import FloatArray
+from uge_core.ranks import ALONE, Ranks
 from uge_core.training.members import Member
 
 
@@ -20,7 +21,7 @@ class End:
     in every number.
 
     Attributes:
-        tensors: tables, then layers: each parameter with Adam's two moments.
+        tensors: tables, then layers: each parameter with Adam's two moments; of several ranks the own rows of tables.
         head: the head's parameters, with what Adam keeps of each.
         learned: what the penalty has learnt.
         embedding: (N, d) of the epoch kept.
@@ -39,13 +40,12 @@ class End:
     last_epoch: int
     validation: dict[str, Any] | None
 
-    def parameters(self) -> dict[str, FloatArray]:
-        """The encoder's parameters as ``tables.NAME`` and ``layers.NAME``."""
-        return {
-            f"{part}.{name}": np.ascontiguousarray(parameter.cpu().numpy())
-            for part, tensors in zip(("tables", "layers"), self.tensors, strict=True)
-            for name, (parameter, _, _) in tensors.items()
-        }
+    def parameters(self, ranks: Ranks = ALONE) -> dict[str, FloatArray]:
+        """The encoder's parameters as ``tables.NAME`` and ``layers.NAME``, on rank 0."""
+        tables, layers = ({name: t for name, (t, _, _) in part.items()} for part in self.tensors)
+        whole = {f"tables.{name}": ranks.collected(t) for name, t in tables.items()}
+        named = whole | {f"layers.{name}": t for name, t in layers.items()}
+        return {name: np.ascontiguousarray(t.cpu().numpy()) for name, t in named.items()}
 
 
 def cold_key(member: Member) -> str:

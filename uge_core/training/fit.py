@@ -25,6 +25,7 @@ from uge_core.backbones.base import Backbone
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit
+from uge_core.ranks import ALONE, Ranks
 from uge_core.registry import build_options, find
 from uge_core.training.checkpoint import Checkpoint
 from uge_core.training.collapse import collapse_advice
@@ -37,6 +38,7 @@ from uge_core.training.loop import EpochProgress, TrainingLoop
 from uge_core.training.members import MemberBuilder, build_backbone, cell_advice, edge_columns_used
 from uge_core.training.memory import memory_errors, torch_device
 from uge_core.training.method_inputs import own_weights
+from uge_core.training.ranks import shared_out
 from uge_core.training.stage import Shared
 
 
@@ -87,6 +89,7 @@ def fit(
     deterministic: bool = False,
     on_epoch: Callable[[EpochProgress], None] | None = None,
     checkpoint: Checkpoint | None = None,
+    ranks: Ranks = ALONE,
 ) -> list[Fitted]:
     """Trains `configs` together.
 
@@ -100,17 +103,21 @@ def fit(
         on_epoch: called after each epoch; what it raises ends the training.
         checkpoint: where training goes on from if it is there, and what is written now and then, and when
             `on_epoch` ends it. On the CPU the bits are those of a training that was never cut off.
+        ranks: the processes that train together, each of which calls this alike; rank 0 alone has `on_epoch` and
+            `checkpoint`. The bits are those of one process.
 
     Returns:
-        One result per config, in order.
+        One result per config, in order; nothing on other ranks than 0.
 
     Raises:
-        ConfigError: configs that cannot train together, or a method that cannot serve this graph.
+        ConfigError: configs that cannot train together, or that several processes cannot train, or a method that
+            cannot serve this graph.
+        ProcessLost: another process that trains this has ended.
         TrainingDiverged: a loss that is not finite, with member and epoch.
         OutOfMemory: they do not fit together; fewer may.
     """
     with memory_errors(len(configs)), _repeatable(deterministic):
-        return _fit(configs, graph, split, device, on_epoch, checkpoint)
+        return _fit(configs, graph, split, device, on_epoch, checkpoint, ranks)
 
 
 def check(configs: Sequence[RunConfig], graph: AttributedGraph, split: LinkSplit) -> None:
@@ -155,6 +162,7 @@ def _fit(
     device: str,
     on_epoch: Callable[[EpochProgress], None] | None,
     checkpoint: Checkpoint | None,
+    ranks: Ranks,
 ) -> list[Fitted]:
     asked = configs[0].validation if configs else 0.0
     if asked > 0 and not split.validation.size and not round(asked * split.train.shape[1]):
@@ -179,8 +187,9 @@ def _fit(
     twins = [build.member(c, twin=True, position=i) for i, c in enumerate(configs) if c.exposure == "both"]
     members = exported + twins
     started = time.monotonic()
-    inputs = encoder_inputs(first, backbone, graph, split, where)
     pairs = Pairs(split.train, graph.num_nodes, graph.num_users, first.split_seed, weights)
+    ranks = shared_out(ranks, first, backbone, pairs, members, where)
+    inputs = encoder_inputs(first, backbone, graph, split, where, ranks=ranks)
     shared = Shared(first, backbone, inputs, pairs, graph, split)
     loop = TrainingLoop(shared, first.epochs + max(c.warm_epochs for c in configs), on_epoch, checkpoint)
     cold = {cold_key(m): m for m in members if m.config.warm_from is None}
@@ -196,6 +205,10 @@ def _fit(
     out = []
     for m in exported:
         end, twin = trained[id(m)], twin_of.get(id(m.config))
+        encoder = m.plain and backbone.messages != "none" and end.best_epoch == end.last_epoch
+        parameters = end.parameters(ranks) if encoder else {}
+        if ranks.rank:
+            continue
         kept = [(x, x.postprocess(trained[id(x)].embedding)) for x in (m, twin) if x]
         twin_reports = twin.inputs.reports if twin else ()
         out.append(
@@ -227,9 +240,7 @@ def _fit(
                 best_epoch=end.best_epoch,
                 notes={r.attribute: r.note for r in m.inputs.reports},
                 twin_notes={r.attribute: r.note for r in twin_reports},
-                parameters=end.parameters()
-                if m.plain and backbone.messages != "none" and end.best_epoch == end.last_epoch
-                else {},
+                parameters=parameters,
             )
         )
     return out

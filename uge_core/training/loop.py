@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from uge_core.errors import ProcessLost
 from uge_core.training.checkpoint import Checkpoint
 from uge_core.training.ends import End
 from uge_core.training.members import Member
@@ -58,35 +60,42 @@ class TrainingLoop:
         """
         stage = Stage(self.shared, members, starts, done, last)
         self._resume(stage)
-        losses, step = stage.losses, stage.runner()
-        self.how = step.how
+        losses, step, ranks = stage.losses, stage.runner(), self.shared.inputs.ranks
+        self.how = step.how if ranks.size == 1 else f"{step.how}, rows shared out to {ranks.size} processes"
         for epoch in range(stage.at + 1, last + 1):
+            began = time.monotonic()
             wanted = losses.wants(epoch)
             edges, penalties = step(epoch, wanted)
             if wanted:
                 losses.note(epoch, edges, penalties)
             stage.validation(epoch, stage.embedded)
-            if self.checkpoint and (self.checkpoint.due() or epoch == last < self.epochs):
+            ranks.pace(time.monotonic() - began)
+            due = self.checkpoint is not None and (self.checkpoint.due() or epoch == last < self.epochs)
+            if saved := ranks.told(due):
                 self._save(stage, epoch)
+            ended: BaseException | None = None
             if self.on_epoch is not None:
                 left = stage.pace(epoch) * (self.epochs - epoch)
                 try:
                     self.on_epoch(EpochProgress(epoch, self.epochs, losses.latest, left))
-                except BaseException:
-                    self._save(stage, epoch)
-                    raise
+                except BaseException as error:
+                    ended = error
+            if ranks.told(ended is not None, slow=saved):
+                self._save(stage, epoch)
+                raise ended or ProcessLost("the process that leads this training has ended it")
         return stage.ends()
 
     def _resume(self, stage: Stage) -> None:
         """Goes on from the stage's checkpoint where there is one that serves."""
-        held = self.checkpoint.load(stage.name) if self.checkpoint else None
+        held = self.shared.inputs.ranks.dealt(self.checkpoint.load(stage.name) if self.checkpoint else None)
         if held is not None and stage.restore(held):
             self.spent += stage.earlier
             self.resumed.append(stage.at)
 
     def _save(self, stage: Stage, epoch: int) -> None:
-        """Writes the stage's checkpoint; losses that a device holds back are looked at first."""
+        """Writes the stage's checkpoint; losses that a device holds back are looked at first. All ranks take part."""
         stage.losses.read()
-        if self.checkpoint:
+        if self.checkpoint or self.shared.inputs.ranks.size > 1:
             held = stage.held(epoch)
+        if self.checkpoint:
             self.checkpoint.save(stage.name, held.record, held.arrays)

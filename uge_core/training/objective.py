@@ -23,6 +23,7 @@ from uge_core.debias.edge_factors import EdgeFactors, FixedFactors
 from uge_core.graph.scores import DOT, Scorer
 from uge_core.graph.walks import Nodes, StepRule, Transitions, Walker, WalkPlan
 from uge_core.machine import cores
+from uge_core.ranks import ALONE, Ranks
 from uge_core.training.edge_loss import loss as edge_loss
 from uge_core.training.edge_loss.negatives import strangers
 from uge_core.training.edge_loss.pairs import Cells, EdgeLoss, Pairs, Passes
@@ -59,11 +60,12 @@ def build(
     block_size: int,
     num_negatives: int,
     scorer: Scorer = DOT,
+    ranks: Ranks = ALONE,
 ) -> Objective:
     """The loss of members with `tables`, `factors` and, where the backbone walks, step rules.
 
     All score pairs by `scorer`, vectors and contexts too. `dim` is the embeddings' d, `directions` are those of the
-    training edges, where walks follow them.
+    training edges, where walks follow them. `ranks` share out the rows of a loss of z alone, without walks.
     """
     options: dict[str, Any] = {
         "negatives": negatives,
@@ -74,9 +76,9 @@ def build(
     plan = backbone.plan()
     if plan is not None:
         return _Plain(SkipGram(pairs, tables, device, plan, factors, rules, directions, **options), scorer)
-    first = edge_loss.build(backbone.loss, pairs, tables, device, factors=factors, **options)
+    first = edge_loss.build(backbone.loss, pairs, tables, device, factors=factors, ranks=ranks, **options)
     if not backbone.has_context:
-        return _Plain(first, scorer)
+        return _Plain(first, scorer, ranks)
     both = {id(t): _doubled_table(t) for t in tables}
     second = edge_loss.build(
         backbone.loss,
@@ -95,10 +97,11 @@ class _Plain:
 
     inner: EdgeLoss
     scorer: Scorer
+    ranks: Ranks = ALONE
 
     def __call__(self, z: Tensor, context: Tensor | None, epoch: int, want_loss: bool) -> Tensor:
         """See `Objective`."""
-        return edge_loss.evaluate(self.inner, z, epoch, want_loss, self.scorer)
+        return edge_loss.evaluate(self.inner, z, epoch, want_loss, self.scorer, self.ranks)
 
     def stage(self) -> Callable[[int], None] | None:
         """See `Objective.stage`."""

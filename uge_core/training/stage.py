@@ -89,6 +89,7 @@ class Stage:
             block_size=config.block_size,
             num_negatives=config.num_negatives,
             scorer=scorer(config.score),
+            ranks=inputs.ranks,
         )
         self.state = TrainingState(config, backbone, inputs, members, starts, done)
         self.losses = LossHistory(members, done + 1, last, inputs.device)
@@ -102,7 +103,7 @@ class Stage:
         return cuda_graph.choose(
             self.step,
             self.loss.stage,
-            [m.penalty for m in self.members],
+            [m.penalty.shared(self.inputs.ranks) for m in self.members],
             self.state.streams,
             self.dim,
             self.inputs.device,
@@ -114,7 +115,7 @@ class Stage:
         """One epoch: encode, compare, take a step. Edge losses (K,), of use where wanted, and penalties (K,)."""
         state, parameters = self.state, self.state.parameters
         state.adam.clear()
-        z = encode_members(self.backbone, parameters, self.views(epoch))
+        z = self.inputs.ranks.whole(encode_members(self.backbone, parameters, self.views(epoch)))
         apart = z.unbind(0)
         seen = state.heads.seen(apart)
         edges = self.loss(stacked(z, apart, seen), self.backbone.context(parameters), epoch, want_loss)
@@ -128,7 +129,8 @@ class Stage:
     def embedded(self) -> Tensor:
         """(K, N, d) the members' embeddings as they are now."""
         with torch.no_grad():
-            z = encode_members(self.backbone, self.state.parameters, self.views(None))
+            own = encode_members(self.backbone, self.state.parameters, self.views(None))
+            z = self.inputs.ranks.whole(own)
             return self.state.heads.exported(z).detach()
 
     def pace(self, epoch: int) -> float:

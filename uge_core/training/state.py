@@ -21,9 +21,12 @@ from uge_core.training.member_heads import MOMENTS, MemberHeads, leaves
 from uge_core.training.members import Member
 from uge_core.training.streams import stream
 
+TABLES = "tables."
+"""What names of tables in a checkpoint start with."""
+
 
 class TrainingState:
-    """All that changes from epoch to epoch but for validation and history.
+    """All that changes from epoch to epoch but for validation and history; of several ranks the own rows of tables.
 
     Attributes:
         parameters: of all members' encoders, stacked.
@@ -42,8 +45,9 @@ class TrainingState:
         done: int,
     ) -> None:
         """The state of `members` after `done` epochs: that of the ends `starts`, or anew from their seeds."""
+        self.ranks = inputs.ranks
         if starts is None:
-            fresh = [backbone.init(inputs, config.dim, stream(m.config.seed, "init")) for m in members]
+            fresh = [self._own(backbone.init(inputs, config.dim, stream(m.config.seed, "init"))) for m in members]
             parts = [_stack([p.tables for p in fresh]), _stack([p.layers for p in fresh])]
         else:
             parts = [_stack([{name: t[0] for name, t in end.tensors[i].items()} for end in starts]) for i in (0, 1)]
@@ -72,15 +76,15 @@ class TrainingState:
         ]
 
     def arrays(self) -> dict[str, Any]:
-        """What a checkpoint keeps; negatives are keyed by the epoch and need nothing kept."""
+        """What a checkpoint keeps, on rank 0; negatives are keyed by the epoch and need nothing kept."""
         tensors = {f"stream.{k}": g.get_state() for k, g in enumerate(self.streams)}
         for name, leaf in self._named():
-            tensors[name] = leaf.detach()
-            tensors |= {f"{name}.{m}": self.adam.state[leaf][m] for m in MOMENTS}
+            kept = {name: leaf.detach()} | {f"{name}.{m}": self.adam.state[leaf][m] for m in MOMENTS}
+            tensors |= {n: self.ranks.collected(t) if name.startswith(TABLES) else t for n, t in kept.items()}
         return {name: t.cpu().numpy() for name, t in tensors.items()} | self.heads.state(self.adam)
 
     def restore(self, held: Held) -> None:
-        """Takes back what `arrays` gave."""
+        """Takes back what `arrays` gave, of tables this rank's rows."""
         # copied into torch's own memory: matrix products may round otherwise where an array is aligned otherwise
         tensors = {name: torch.tensor(array) for name, array in held.arrays.items()}
         for name, leaf in self._named():
@@ -91,6 +95,10 @@ class TrainingState:
         for k, generator in enumerate(self.streams):
             generator.set_state(tensors[f"stream.{k}"])
         self.heads.restore(held, self.adam)
+
+    def _own(self, fresh: Parameters) -> Parameters:
+        """This rank's rows of one member's first parameters."""
+        return Parameters({name: self.ranks.own(t) for name, t in fresh.tables.items()}, fresh.layers)
 
     def _give_moments(self, starts: Sequence[End], done: int) -> None:
         """Gives Adam what it kept where members ended."""

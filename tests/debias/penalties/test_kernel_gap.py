@@ -11,6 +11,7 @@ from uge_core.debias.penalties.group_means import Groups
 from uge_core.debias.penalties.kernel_gap import SCALES, KernelGap
 from uge_core.kernels.waves import ROWS
 from uge_core.machine import cores
+from uge_core.ranks import ALONE
 
 
 def generator(seed=0):
@@ -120,7 +121,7 @@ def test_compiled_passes_beat_torchs():
     took = {"compiled": [], "torch": []}
     for _ in range(7):
         for name, waves in (
-            ("compiled", _Compiled(z, weight, phase, made, pool)),
+            ("compiled", _Compiled(z, weight, phase, made, pool, ALONE)),
             ("torch", _Plain(z, weight, phase, made)),
         ):
             begun = perf_counter()
@@ -135,8 +136,8 @@ def test_sums_of_blocks_stay_bounded(monkeypatch):
     z = torch.randn(5 * ROWS, 3, generator=generator(1))
     made = [Groups.of(np.arange(len(z)) % 4, 4, torch.device("cpu"))]
     weight, phase = torch.randn(3, 16, generator=generator(2)), torch.rand(16, generator=generator(3))
-    many = _Compiled(z, weight, phase, made, None)
+    many = _Compiled(z, weight, phase, made, None, ALONE)
     monkeypatch.setattr(_kernel_gap, "_SUMS", 2 * 5 * 16)
-    few = _Compiled(z, weight, phase, made, None)
+    few = _Compiled(z, weight, phase, made, None, ALONE)
     assert len(many.blocks) == 5 and len(few.blocks) <= 2
     torch.testing.assert_close(few.sums()[0], many.sums()[0], rtol=1e-5, atol=1e-2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uge_core.cli.arguments import (
     DONE,
@@ -26,12 +26,16 @@ from uge_core.cli.arguments import (
     whole_number,
     whole_number_list,
 )
-from uge_core.cli.loading import load_graph
 from uge_core.cli.printing import ProgressLine, audit_text, print_json
+from uge_core.cli.torchrun import with_ranks
 from uge_core.errors import ConfigError
 from uge_core.machine import keep_freed_memory
+from uge_core.ranks import Ranks
 from uge_core.registry import names
 from uge_core.runs.store import RunStore
+
+if TYPE_CHECKING:
+    from uge_core.graph.graph import AttributedGraph
 
 
 def add(parsers: Parsers) -> None:
@@ -121,12 +125,17 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
 
 def train(args: argparse.Namespace) -> int:
     """Trains one run on each split, and prints the audits."""
-    from uge_core.runs.sweep import sweep
-
     split_seeds = args.split_seeds or [args.split_seed]
     if args.json and len(split_seeds) > 1:
         raise ConfigError("train --json prints one audit; for several splits use uge sweep --split-seeds")
-    graph, source = load_graph(args.data, args.attributes, args.store)
+    return with_ranks(args, lambda graph, source, ranks: _train(args, split_seeds, graph, source, ranks))
+
+
+def _train(
+    args: argparse.Namespace, split_seeds: list[int], graph: AttributedGraph, source: dict[str, Any], ranks: Ranks
+) -> int:
+    from uge_core.runs.sweep import sweep
+
     with ProgressLine(sys.stderr) as on_progress:
         keep_freed_memory()
         done = sweep(
@@ -146,6 +155,7 @@ def train(args: argparse.Namespace) -> int:
             cpus=args.cpus,
             on_progress=on_progress,
             source=source,
+            ranks=ranks,
             **_settings(args),
         )
     if args.json:
@@ -163,11 +173,14 @@ def _joint(text: str | None) -> str:
 
 def sweep_grid(args: argparse.Namespace) -> int:
     """Trains a grid of runs, or says with --dry-run what it would train."""
+    return with_ranks(args, lambda graph, source, ranks: _sweep_grid(args, graph, source, ranks))
+
+
+def _sweep_grid(args: argparse.Namespace, graph: AttributedGraph, source: dict[str, Any], ranks: Ranks) -> int:
     from uge_core.runs.names import config_words
     from uge_core.runs.plan import plan
     from uge_core.runs.sweep import sweep, usable
 
-    graph, source = load_graph(args.data, args.attributes, args.store)
     grid = {
         "sensitive": args.sensitive or "",
         "methods": args.methods,
@@ -206,6 +219,7 @@ def sweep_grid(args: argparse.Namespace) -> int:
             cpus=args.cpus,
             on_progress=on_progress,
             source=source,
+            ranks=ranks,
             **grid,
         )
     if args.json:

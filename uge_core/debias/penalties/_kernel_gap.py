@@ -13,20 +13,27 @@ from torch import Tensor
 from uge_core.autograd import apply
 from uge_core.debias.penalties.group_means import Groups
 from uge_core.kernels.waves import ROWS, wave_back, wave_sums
+from uge_core.ranks import ALONE, Ranks
 
 _SUMS = 1 << 24
 _ROWS = 4096  # rows of features held at once: they stay in the cache and memory stays flat
 
 
 def fourier_gap(
-    z: Tensor, groups: list[Groups], weight: Tensor, phase: Tensor, pool: ThreadPoolExecutor | None = None
+    z: Tensor,
+    groups: list[Groups],
+    weight: Tensor,
+    phase: Tensor,
+    pool: ThreadPoolExecutor | None = None,
+    ranks: Ranks = ALONE,
 ) -> Tensor:
     """Sum over attributes of sum_g (n_g / N) mean_D (mu_g - mu)^2 for features sqrt(2) cos(z W + b).
 
-    On the CPU compiled passes do it in float32, spread over `pool`, in any other place torch.
+    On the CPU compiled passes do it in float32, spread over `pool`, in any other place torch. Of several `ranks` each
+    sums up its share of the rows, and has the gradient of its `slopes`.
     """
     compiled = z.device.type == "cpu" and z.dtype == torch.float32
-    waves = _Compiled(z, weight, phase, groups, pool) if compiled else _Plain(z, weight, phase, groups)
+    waves = _Compiled(z, weight, phase, groups, pool, ranks) if compiled else _Plain(z, weight, phase, groups)
     return apply(_FourierGap, z, waves, [g.size.to(z.dtype) for g in groups])
 
 
@@ -64,7 +71,13 @@ class _Compiled:
     """The same in compiled passes; blocks of rows are cut alike whatever the threads."""
 
     def __init__(
-        self, z: Tensor, weight: Tensor, phase: Tensor, groups: list[Groups], pool: ThreadPoolExecutor | None
+        self,
+        z: Tensor,
+        weight: Tensor,
+        phase: Tensor,
+        groups: list[Groups],
+        pool: ThreadPoolExecutor | None,
+        ranks: Ranks,
     ) -> None:
         self.z = z.detach().contiguous().numpy()
         self.weight, self.phase = (np.ascontiguousarray((t / (2 * math.pi)).numpy()) for t in (weight, phase))
@@ -73,27 +86,31 @@ class _Compiled:
         self.code = np.stack([g.index.numpy() + s for g, s in zip(groups, shifts, strict=True)], axis=1)
         # Every block has sums of its own: wider ones where these would be more than `_SUMS` numbers.
         rows = ROWS * max(1, -(-len(self.z) * int(self.ends[-1]) * weight.shape[1] // (ROWS * _SUMS)))
-        self.blocks = [(k, k * rows, min((k + 1) * rows, len(self.z))) for k in range(-(-len(self.z) // rows))]
-        self.each = map if pool is None else pool.map
+        self.blocks = [(k * rows, min((k + 1) * rows, len(self.z))) for k in range(-(-len(self.z) // rows))]
+        self.each, self.ranks = map if pool is None else pool.map, ranks
 
     def sums(self) -> list[Tensor]:
         """See `_Plain.sums`."""
-        parts = np.zeros((len(self.blocks), self.ends[-1], len(self.phase)), np.float32)
+        mine = [self.blocks[k] for k in self.ranks.share(len(self.blocks))]
+        parts = np.zeros((len(mine), self.ends[-1], len(self.phase)), np.float32)
 
-        def work(block: tuple[int, int, int]) -> None:
-            k, first, last = block
+        def work(block: tuple[int, tuple[int, int]]) -> None:
+            k, (first, last) = block
             wave_sums(self.z, self.weight, self.phase, self.code, first, last, parts[k])
 
-        list(self.each(work, self.blocks))
-        return [torch.from_numpy(s) for s in np.split(parts.sum(axis=0), self.ends[:-1])]
+        list(self.each(work, enumerate(mine)))
+        total = self.ranks.added(list(torch.from_numpy(parts)), torch.empty(parts.shape[1:]))
+        return list(torch.split(total, np.diff(self.ends, prepend=0).tolist()))
 
     def gradient(self, slopes: list[Tensor]) -> Tensor:
-        """See `_Plain.gradient`."""
-        out = np.empty_like(self.z)
+        """See `_Plain.gradient`; rows that are not this rank's are 0."""
+        begin, end = self.ranks.slopes(len(self.z))
+        out = np.empty_like(self.z) if end - begin == len(self.z) else np.zeros_like(self.z)
         slope = np.concatenate([s.numpy() for s in slopes]) * np.float32(2 * math.pi)
 
-        def work(block: tuple[int, int, int]) -> None:
-            wave_back(self.z, self.weight, self.phase, self.code, slope, block[1], block[2], out)
+        def work(block: tuple[int, int]) -> None:
+            first, last = max(block[0], begin), min(block[1], end)
+            wave_back(self.z, self.weight, self.phase, self.code, slope, first, last, out)
 
         list(self.each(work, self.blocks))
         return torch.from_numpy(out)

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
+    from uge_core.ranks import Ranks
+
 
 class Penalty(ABC):
-    """A scalar of one member's embeddings, before lambda: a gap of at least 0, or minus an adversary's loss."""
+    """A scalar of one member's embeddings, before lambda: a gap of at least 0, or minus an adversary's loss.
+
+    Attributes:
+        by_rows: several processes may share a training with it: it learns nothing, and each gets the gradient of the
+            rows whose loss it computes.
+    """
+
+    by_rows: ClassVar[bool] = False
+
+    def shared(self, ranks: Ranks) -> Penalty:
+        """The penalty where several processes have a share each; itself where each measures all of it."""
+        return self
 
     @abstractmethod
     def __call__(self, z: Tensor, generator: Generator) -> Tensor:
@@ -40,6 +53,8 @@ class Ahead(Protocol):
 
 class NoPenalty(Penalty):
     """Adds nothing."""
+
+    by_rows: ClassVar[bool] = True
 
     def __call__(self, z: Tensor, generator: Generator) -> Tensor:
         """Zero."""

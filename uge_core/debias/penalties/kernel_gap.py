@@ -12,15 +12,16 @@ attacker. The gradient is closed-form: with mu_g and mu the mean features, every
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from uge_core.arrays import IntArray
 from uge_core.debias.penalties.base import Penalty
 from uge_core.machine import cores
+from uge_core.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     import torch
@@ -46,12 +47,19 @@ class KernelGap(Penalty):
         num_features: D, random features per step.
         moments: 0 for the Gaussian kernels; 2 compares first and second moments instead, which is cheaper.
         scales: s of each kernel.
+        ranks: who has a share of the sums and of the gradient.
     """
 
     groups: tuple[IntArray, ...]
     num_features: int = 128
     moments: int = 0
     scales: tuple[float, ...] = SCALES
+    ranks: Ranks = ALONE
+    by_rows: ClassVar[bool] = True
+
+    def shared(self, ranks: Ranks) -> KernelGap:
+        """See `Penalty.shared`."""
+        return replace(self, ranks=ranks)
 
     @cached_property
     def _people(self) -> IntArray:
@@ -97,6 +105,5 @@ class KernelGap(Penalty):
             median = (some[:1024] - some[1024:]).square().sum(1).median().clamp_min(1e-12)
         if self.moments:
             return sum((moment_gap(z, g, median) for g in self._prepared(z.device)), z.new_zeros(()))
-        return fourier_gap(z, self._prepared(z.device), drawn[1] / median.sqrt(), drawn[2], _threads()) * len(
-            self.scales
-        )
+        groups, weight = self._prepared(z.device), drawn[1] / median.sqrt()
+        return fourier_gap(z, groups, weight, drawn[2], _threads(), self.ranks) * len(self.scales)

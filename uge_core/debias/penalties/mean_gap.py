@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class MeanGap(Penalty):
     num_group_pairs: int = 0
     scores: str = "raw"
     draws: int = 256
+    by_rows: ClassVar[bool] = True
 
     def __call__(self, z: Tensor, generator: Generator) -> Tensor:
         """The penalty of `z` (N, d), a float32 scalar."""

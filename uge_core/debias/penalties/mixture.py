@@ -11,6 +11,8 @@ from uge_core.debias.penalties.base import Ahead, Penalty
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
+    from uge_core.ranks import Ranks
+
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Penalty):
@@ -21,6 +23,15 @@ class Mixture(Penalty):
     """
 
     parts: tuple[tuple[float, Penalty], ...]
+
+    @property
+    def by_rows(self) -> bool:  # type: ignore[override]
+        """See `Penalty`."""
+        return all(part.by_rows for _, part in self.parts)
+
+    def shared(self, ranks: Ranks) -> Mixture:
+        """See `Penalty.shared`."""
+        return Mixture(tuple((w, part.shared(ranks)) for w, part in self.parts))
 
     def __call__(self, z: Tensor, generator: Generator) -> Tensor:
         """The sum for `z` (N, d), a scalar."""

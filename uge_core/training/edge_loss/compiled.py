@@ -14,6 +14,7 @@ from torch import Tensor
 from uge_core.arrays import FloatArray, IntArray
 from uge_core.graph.scores import DOT, Scorer
 from uge_core.machine import cores
+from uge_core.ranks import ALONE, Ranks
 from uge_core.training.edge_loss.pairs import (
     NOBODY,
     Block,
@@ -27,8 +28,25 @@ from uge_core.training.edge_loss.pairs import (
     observed_pairs,
 )
 
+_TASKS = 8  # a side
 _ROW = 32  # a row's work besides its entries, in entries
 _WORTH = 2000  # entries whose pass, some 10 us, takes as long as handing a task to another thread
+
+
+def tasks(pairs: Pairs) -> tuple[list[tuple[int, int, int]], float]:
+    """Tasks of about equal work, as many a side whatever the cores and processes, as sums depend on them.
+
+    Returns:
+        Side, first row and last row of each, in the rows' order, and the work of the largest in entries.
+    """
+    out: list[tuple[int, int, int]] = []
+    largest = 0.0
+    for i, (side, _, _) in enumerate(pairs.sides):
+        effort = np.cumsum(np.diff(pairs.rows[0])[side] + _ROW)
+        cuts = np.searchsorted(effort, np.linspace(0, effort[-1], _TASKS + 1)) + side.start
+        out += [(i, a, b) for a, b in pairwise([*cuts[:-1].tolist(), side.stop])]
+        largest = max(largest, effort[-1] / _TASKS)
+    return out, largest
 
 
 class CompiledPasses:
@@ -36,24 +54,19 @@ class CompiledPasses:
 
     device = torch.device("cpu")
 
-    def __init__(self, pairs: Pairs, pool: ThreadPoolExecutor | None = None, scorer: Scorer = DOT) -> None:
+    def __init__(
+        self, pairs: Pairs, pool: ThreadPoolExecutor | None = None, scorer: Scorer = DOT, ranks: Ranks = ALONE
+    ) -> None:
         from uge_core.kernels import edges as _kernels
 
-        self.kernels, self.pairs, self.scorer = _kernels, pairs, scorer
+        self.kernels, self.pairs, self.scorer, self.ranks = _kernels, pairs, scorer, ranks
         self.threads = cores()
         self.pool = pool or ThreadPoolExecutor(self.threads)
-        start, neighbour = pairs.rows
+        _, neighbour = pairs.rows
         self.neighbour = neighbour.astype(np.int32, copy=False)
         self.entries: dict[Cells, tuple[FloatArray, FloatArray]] = {}
         self.factored: dict[int, tuple[FloatArray, FloatArray]] = {}
-        # (side, first row, last row) of about equal work; eight a side whatever the cores, as sums depend on them
-        self.tasks: list[tuple[int, int, int]] = []
-        self.effort = 0.0  # of the largest task
-        for i, (side, _, _) in enumerate(pairs.sides):
-            effort = np.cumsum(np.diff(start)[side] + _ROW)
-            cuts = np.searchsorted(effort, np.linspace(0, effort[-1], 8 + 1)) + side.start
-            self.tasks += [(i, a, b) for a, b in pairwise([*cuts[:-1].tolist(), side.stop])]
-            self.effort = max(self.effort, effort[-1] / 8)
+        self.tasks, self.effort = tasks(pairs)
 
     def contrast(
         self, z: Tensor, cells: list[Cells], factors: Factors, blocks: Sequence[Block | Placed], want_loss: bool
@@ -61,12 +74,12 @@ class CompiledPasses:
         """See `Passes.contrast`."""
         start, _ = self.pairs.rows
         drawn = [b for b in blocks if isinstance(b, Block)]
-        gradient, scale = torch.zeros_like(z), np.float32(0.5 / len(self.neighbour))
+        gradient, scale = self.ranks.zeros(z), np.float32(0.5 / len(self.neighbour))
         across = self.scorer.right(z)
         nodes = [torch.as_tensor(b.nodes) for b in drawn]
         linked = [_ascending(b, self.pairs.num_nodes) for b in drawn]
         few = [[xk.index_select(0, n).T.contiguous().numpy() for n in nodes] for xk in across]
-        push = [[np.zeros_like(few[k][side]) for side, _, _ in self.tasks] for k in range(len(cells))]
+        push = [np.zeros((len(cells), *few[0][side].shape), np.float32) for side, _, _ in self.tasks]
         tables = [
             (*self._weighed(k, c, f), c.group.numpy(), [_columns(c, b) for b in drawn])
             for k, (c, f) in enumerate(zip(cells, factors, strict=True))
@@ -93,14 +106,21 @@ class CompiledPasses:
                 last,
                 want_loss,
                 gradient[k].numpy(),
-                push[k][t],
+                push[t][k],
             )
             return float(loss)
 
-        parts = self._map(work, list(product(range(len(cells)), range(len(self.tasks)))), self.effort)
+        mine = list(product(range(len(cells)), self.ranks.share(len(self.tasks))))
+        # (tasks, K): every rank needs all of these, its own rows of the gradient are whole
+        losses, pushed = np.zeros((len(self.tasks), len(cells))), list(map(torch.from_numpy, push))
+        for (k, t), loss in zip(mine, self._map(work, mine, self.effort), strict=True):
+            losses[t, k] = loss
+        self.ranks.pooled(pushed)
+        if want_loss:
+            self.ranks.pooled(list(torch.from_numpy(losses)))
         for k, (t, (side, _, _)) in product(range(len(cells)), enumerate(self.tasks)):
-            gradient[k].index_add_(0, nodes[side], torch.as_tensor(push[k][t]).T)
-        return torch.tensor(parts).view(len(cells), -1).sum(1).float(), gradient
+            gradient[k].index_add_(0, nodes[side], pushed[t][k].T)
+        return torch.tensor(losses.T.tolist()).sum(1).float(), gradient
 
     def _entries(self, cells: Cells) -> tuple[FloatArray, FloatArray]:
         """Weight and offset of each entry, looked up once per table: reading in order beats a lookup per pair.

@@ -33,20 +33,24 @@ from uge_core.autograd import apply
 from uge_core.debias.bias_free import CellTable
 from uge_core.debias.edge_factors import EdgeFactors, NoFactors
 from uge_core.graph.scores import DOT, Scorer
+from uge_core.ranks import ALONE, Ranks
 from uge_core.training.edge_loss.compiled import CompiledPasses
 from uge_core.training.edge_loss.negatives import strangers
 from uge_core.training.edge_loss.pairs import Cells, EdgeLoss, Negatives, Pairs, Passes, to_device
 from uge_core.training.edge_loss.plain import TorchPasses
 
 
-def evaluate(loss: EdgeLoss, z: Tensor, epoch: int, want_loss: bool, scorer: Scorer = DOT) -> Tensor:
-    """(K,) losses with the closed-form gradient attached; `scorer` is that of the loss."""
-    return apply(_Apply, scorer.left(z), loss, epoch, want_loss)
+def evaluate(
+    loss: EdgeLoss, z: Tensor, epoch: int, want_loss: bool, scorer: Scorer = DOT, ranks: Ranks = ALONE
+) -> Tensor:
+    """(K,) losses with the closed-form gradient attached; `scorer` and `ranks` are those of the loss."""
+    return apply(_Apply, scorer.left(z), loss, epoch, want_loss, ranks)
 
 
 class _Apply(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, z: Tensor, loss: EdgeLoss, epoch: int, want_loss: bool) -> Tensor:
+    def forward(ctx: Any, z: Tensor, loss: EdgeLoss, epoch: int, want_loss: bool, ranks: Ranks) -> Tensor:
+        ctx.ranks = ranks
         value, gradient = loss(z.detach(), epoch, want_loss)
         ctx.save_for_backward(gradient)
         return value
@@ -54,7 +58,7 @@ class _Apply(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
         (gradient,) = ctx.saved_tensors
-        return gradient * grads[0][:, None, None], None, None, None
+        return ctx.ranks.scaled(gradient, grads[0][:, None, None]), None, None, None, None
 
 
 def build(
@@ -68,24 +72,28 @@ def build(
     block_size: int,
     num_negatives: int,
     scorer: Scorer = DOT,
+    ranks: Ranks = ALONE,
 ) -> EdgeLoss:
     """The loss `kind` ("cross-entropy" or "bpr") over `pairs`, of what `scorer.left` makes of embeddings.
 
-    `tables` are the members'; so are `factors`, none of which means 1 for every edge.
+    `tables` are the members'; so are `factors`, none of which means 1 for every edge. Of `ranks` each computes the
+    gradient of its own rows.
     """
     factors = factors or [NoFactors()] * len(tables)
     known = {id(t): t for t in tables}
     by_table = {i: Cells.of(t, device) for i, t in known.items()}
     cells = [by_table[id(t)] for t in tables]
-    passes = passes_of(pairs, device, scorer)
+    passes = passes_of(pairs, device, scorer, ranks=ranks)
     if kind == "bpr":
         return Bpr(cells, factors, passes)
     return CrossEntropy(cells, factors, passes, strangers(negatives, pairs, passes, block_size, num_negatives))
 
 
-def passes_of(pairs: Pairs, device: torch.device, scorer: Scorer, pool: ThreadPoolExecutor | None = None) -> Passes:
-    """Those of the device; `pool` is for the compiled ones, a new one unless given."""
-    return CompiledPasses(pairs, pool, scorer) if device.type == "cpu" else TorchPasses(pairs, device, scorer)
+def passes_of(
+    pairs: Pairs, device: torch.device, scorer: Scorer, pool: ThreadPoolExecutor | None = None, ranks: Ranks = ALONE
+) -> Passes:
+    """Those of the device; `pool` and `ranks` are for the compiled ones, which take a new pool unless given one."""
+    return CompiledPasses(pairs, pool, scorer, ranks) if device.type == "cpu" else TorchPasses(pairs, device, scorer)
 
 
 class Bpr:
