@@ -20,7 +20,7 @@ SIMILARITIES = 3
 
 
 @njit("float32(float32[::1], int64, int64, float32)", nogil=True, cache=True, fastmath={"reassoc", "nsz"})
-def _above(column: FloatArray, first: int, last: int, least: float) -> float:
+def _above(column: FloatArray, first: int, last: int, least: float) -> np.float32:
     """How many numbers are above another: small whole numbers, whose sum no order of adding changes."""
     count = np.float32(0.0)
     for j in range(first, last):

@@ -130,7 +130,7 @@ class Crew(ABC):
 
     halves: bool = True
 
-    def trained(self) -> None:
+    def trained(self) -> None:  # noqa: B027  most have nothing to do
         """Called as all passes are over, before audits begin."""
 
     @abstractmethod

@@ -269,7 +269,7 @@ class _Timer:
                 read = self.alone(_read, town)
                 graph = _lean(load(town))
             self.on_note(f"town of {n:,} reading: {read['refused'] or taken(read['seconds'])}")
-            points = {("reading", None): read}
+            points: dict[tuple[str, str | None], dict[str, Any]] = {("reading", None): read}
             for method in ("none", "uge-c"):
                 label = f"town of {n:,} {method}"
                 points["training", method] = self.time(label, graph, "node2vec", method)
