@@ -275,14 +275,16 @@ def test_lambda_path_and_scaling():
     (path,) = record["lambdas"]
     assert path["backbone"] == "mf" and path["members"] == 10
     assert path["times_solo"] == path["seconds"] / path["solo_seconds"] and 1 < path["times_solo"] < 30
-    assert [r["method"] for r in record["scaling"]] == ["none", "uge-c"]
+    steps = [(r["step"], r["method"]) for r in record["scaling"]]
+    assert steps == [("reading", None), ("training", "none"), ("training", "uge-c"), ("auditing", "none")]
     for r in record["scaling"]:
         assert [p["nodes"] for p in r["points"]] == [500, 1000, 2000] and -0.5 < r["exponent"] < 2.5
-        assert r["points"][2]["edges"] == pytest.approx(10_000, rel=0.05)
+        assert r["points"][2]["edges"] == pytest.approx(27_500, rel=0.05)
+        assert all(p["refused"] is None and 0 < p["start_mb"] <= p["peak_mb"] for p in r["points"])
     assert all(len(row) == len(head) for _, head, table in sections(record) for row in table)
 
 
 @pytest.mark.slow
 def test_the_command_prints_tables():
     text = uge_bench("--what", "scaling", "--nodes", "300,600", "--degree", "6").stdout
-    assert "Quote ratios" in text and "none N^" in text and "an epoch" in text
+    assert "Quote ratios" in text and "training none N^" in text and "auditing none N^" in text

@@ -83,13 +83,16 @@ def read(folder: Path) -> dict[str, Any]:
     return _timed(lambda: load(folder))
 
 
-def audited(graph: AttributedGraph, config: RunConfig, epochs: int, device: str) -> dict[str, Any]:
-    """Trains a few epochs, and times an audit with all default attackers and the floors of random embeddings.
+def audited(
+    graph: AttributedGraph, config: RunConfig, epochs: int, attackers: Sequence[str], device: str
+) -> dict[str, Any]:
+    """Trains a few epochs, and times an audit with the floors of random embeddings.
 
     Args:
         graph: the graph.
         config: what trains.
         epochs: how long.
+        attackers: who attacks.
         device: "cpu" or "cuda".
 
     Returns:
@@ -100,7 +103,7 @@ def audited(graph: AttributedGraph, config: RunConfig, epochs: int, device: str)
         z = fit([replace(config, epochs=epochs)], graph, split, device=device)[0].embedding
     except UgeError as error:
         return {"refused": str(error)}
-    return _timed(lambda: audit_embedding(z, graph, split))
+    return _timed(lambda: audit_embedding(z, graph, split, attackers=attackers))
 
 
 def _timed(work: Callable[[], Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
 from uge_core.cli.bench.pace import Pace
 from uge_core.cli.bench.tables import RIVALS, per_epoch, taken
 from uge_core.datasets import load
@@ -47,6 +48,7 @@ class Size:
         nodes: sizes of the planted graphs.
         degree: their mean degree.
         audited: epochs that an embedding trains before it is audited.
+        attackers: who attacks it.
         lams: members of the lambda path.
     """
 
@@ -57,6 +59,7 @@ class Size:
     nodes: tuple[int, ...]
     degree: float = 27.5
     audited: int = 30
+    attackers: tuple[str, ...] = DEFAULT_ATTACKERS
     lams: tuple[float, ...] = LAMS
 
 
@@ -73,6 +76,7 @@ QUICK = Size(
     methods=("none", "uge-c", "uge-ok"),
     solos=LAMS[:1],
     nodes=(500, 1_000, 2_000),
+    attackers=("linear",),
 )
 
 
@@ -273,7 +277,8 @@ class _Timer:
             for method in ("none", "uge-c"):
                 label = f"town of {n:,} {method}"
                 points["training", method] = self.time(label, graph, "node2vec", method)
-            audited = self.alone(_audited, graph, _config(graph, "node2vec", "none"), self.size.audited, self.device)
+            config = _config(graph, "node2vec", "none")
+            audited = self.alone(_audited, graph, config, self.size.audited, self.size.attackers, self.device)
             self.on_note(f"town of {n:,} auditing: {audited['refused'] or taken(audited['seconds'])}")
             points["auditing", "none"] = audited
             for step, point in points.items():
@@ -310,11 +315,13 @@ def _read(folder: Path) -> dict[str, Any]:
     return read(folder)
 
 
-def _audited(graph: AttributedGraph, config: RunConfig, epochs: int, device: str) -> dict[str, Any]:
+def _audited(
+    graph: AttributedGraph, config: RunConfig, epochs: int, attackers: Sequence[str], device: str
+) -> dict[str, Any]:
     """`measure.audited`, imported where it runs."""
     from uge_core.cli.bench.measure import audited
 
-    return audited(graph, config, epochs, device)
+    return audited(graph, config, epochs, attackers, device)
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:
