@@ -150,12 +150,17 @@ def leakage_rows(job: AuditRequest, attribute: Attribute, step: Callable[[float]
     # What is made of the nodes' classes is shared by the attacks on one embedding, by whom they learn from and test on.
     shared: dict[Any, Shared] = defaultdict(Shared)
     floors = {
-        attack.floor_key(z.shape[1]): partial(attack.floor, z.shape[1], shared["floor", z.shape[1], attack.as_coded])
+        attack.floor_key(z.shape[1]): _Task(
+            attack.attacker, partial(attack.floor, z.shape[1], shared["floor", z.shape[1], attack.as_coded])
+        )
         for attack, _, z in plan
         if attack.possible and not _floor_is_kept(job.floors, attack.floor_key(z.shape[1]))
     }
-    attacked = [partial(attack.measure, z, shared[exposure, attack.as_coded]) for attack, exposure, z in plan]
-    results = _side_by_side([*floors.values(), *attacked], step)
+    attacked = [
+        _Task(attack.attacker, partial(attack.measure, z, shared[exposure, attack.as_coded]))
+        for attack, exposure, z in plan
+    ]
+    results = _side_by_side([*floors.values(), *attacked], job.attackers, step)
     for key in floors:
         job.floors[key] = {metric: e.value for metric, e in results.pop(0).items()}
     made = [
@@ -178,20 +183,37 @@ def _floor_is_kept(floors: Mapping[str, Any], key: str) -> bool:
     return key in floors and MEASURES.keys() <= floors[key].keys()
 
 
-def _side_by_side(tasks: Sequence[Callable[[], Estimates]], step: Callable[[float], None]) -> list[Estimates]:
-    """The tasks' results, in order."""
-    results: list[Estimates] = []
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """An attack that waits for its turn.
+
+    Attributes:
+        attacker: its name.
+        measure: carries it out.
+    """
+
+    attacker: str
+    measure: Callable[[], Estimates]
+
+
+def _side_by_side(tasks: Sequence[_Task], attackers: Sequence[str], step: Callable[[float], None]) -> list[Estimates]:
+    """The tasks' results, in order.
+
+    One attacker's turn comes after the other's: two attackers of one embedding that share what they make of it would
+    wait for each other, those of two embeddings do not.
+    """
+    turns = sorted(range(len(tasks)), key=lambda i: attackers.index(tasks[i].attacker))
     # A task limits its libraries again, as OpenMP keeps that number by thread.
     with threadpool_limits(limits=1), ThreadPoolExecutor(min(cores(), _SIDE_BY_SIDE)) as pool:
-        running = [pool.submit(task) for task in tasks]
+        running = {i: pool.submit(tasks[i].measure) for i in turns}
         try:
-            for future in running:
-                results.append(future.result())
-                step(len(results) / len(running))
+            for done, i in enumerate(turns, start=1):
+                running[i].result()
+                step(done / len(tasks))
         finally:
-            for future in running:
+            for future in running.values():
                 future.cancel()
-    return results
+    return [running[i].result() for i in range(len(tasks))]
 
 
 def _worst(rows: Sequence[Row], estimates: Mapping[str, Estimates], metric: str) -> Row:
