@@ -13,13 +13,13 @@ from uge_core.audit import audit_embedding
 from uge_core.audit.compare import Compared, compare_embeddings
 from uge_core.audit.ndcg import as_coded_task, planted_task
 from uge_core.audit.record import covers
-from uge_core.audit.sampling import FEWEST_PEOPLE, MOST_PEOPLE, Sampling, drawn_by_class
-from uge_core.audit.version import since
+from uge_core.audit.sampling import FEWEST_PEOPLE, Sampling, drawn_by_class
+from uge_core.audit.version import VERSION, since
 from uge_core.cli.main import run as uge_command
 from uge_core.errors import ConfigError
 from uge_core.graph.graph import Attribute, AttributedGraph
-from uge_core.graph.split import both_ways, probe_split, ranking_task, split_links
-from uge_core.runs.audits import sampling_of
+from uge_core.graph.split import both_ways, drawn_nodes, probe_split, ranking_task, split_links
+from uge_core.runs.audits import EVERYBODY, sampling_of
 from uge_core.runs.store import RunStore
 
 NUM = 3_000
@@ -53,7 +53,7 @@ def vectors(graph: AttributedGraph) -> np.ndarray:
 @settings(max_examples=100, deadline=None)
 def test_each_value_is_drawn_in_its_share(values: list[int], most: int, seed: int) -> None:
     classes = np.array(values)
-    drawn = drawn_by_class(classes, most, np.random.default_rng(seed))
+    drawn = drawn_by_class(classes, most, np.random.default_rng(seed).random(len(classes)))
     assert (np.diff(drawn) > 0).all() and len(drawn) and drawn[0] >= 0 and drawn[-1] < len(classes)
     if len(classes) <= most:
         assert len(drawn) == len(classes)
@@ -175,9 +175,8 @@ def test_how_many_may_be_asked_for() -> None:
     ("now", "then", "takes_its_place"),
     [
         ({}, {}, True),
-        ({"people": None}, {}, True),
-        ({}, {"people": None}, False),
-        ({"people": 2_000}, {}, False),
+        ({}, {"people": 100_000}, True),
+        ({"people": 100_000}, {}, False),
         ({"people": 200_000}, {"people": 150_000}, True),
     ],
 )
@@ -186,8 +185,19 @@ def test_an_audit_of_fewer_people_takes_no_place(now: dict, then: dict, takes_it
     assert covers(asked | now, asked | then) is takes_its_place
 
 
-def test_only_records_of_large_graphs_were_measured_otherwise() -> None:
-    assert not since(4, MOST_PEOPLE) and [c.version for c in since(4, MOST_PEOPLE + 1)] == [5]
+def test_drawing_excuses_no_difference_of_an_earlier_record() -> None:
+    """It is measured anew of all people."""
+    assert not since(4) and VERSION == 5 and EVERYBODY == {"people": None}
+
+
+def test_who_else_takes_part_hardly_changes_who_is_drawn(graph: AttributedGraph) -> None:
+    whole = probe_split(graph.attributes[1], seed=3)
+    fewer = replace(whole, train=whole.train[7:], test=whole.test[1:])
+    a, b = (Sampling(1_000).probe(p, NUM, 3) for p in (whole, fewer))
+    assert len(np.intersect1d(a.train, b.train)) > 780 and len(np.intersect1d(a.test, b.test)) > 195
+    nodes = np.arange(NUM)
+    (first, _), (second, _) = (drawn_nodes(n, NUM, 500, 1) for n in (nodes, nodes[10:]))
+    assert first.sum() == second.sum() == 500 and (first & second).sum() > 480
 
 
 def test_the_command_line_asks_for_fewer_people_or_all(town, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,12 +212,12 @@ def test_the_command_line_asks_for_fewer_people_or_all(town, tmp_path, capsys: p
         uge_command(["audit", run_id, "--people", people, *options])
         said = capsys.readouterr()
         record = json.loads(said.out)
-        assert record["asked"]["people"] == (None if people == "all" else 1000)
+        assert record["asked"].get("people") == (None if people == "all" else 1000)
         leak = next(r for r in record["rows"] if r["metric"] == "auc" and r["attacker"] == "worst")
         assert abs(leak["n"] - n) <= 2
         kept = RunStore(store).load(run_id).audit
-        assert kept is not None and kept["asked"].get("people", 0) == (0 if people == "1000" else None)
-        assert ("not stored" in said.err) is (people == "1000")
+        assert kept is not None and "people" not in kept["asked"]
+        assert ("not stored" in said.err and "--people all" in said.err) is (people == "1000")
     assert uge_command(["audit", run_id, "--people", "12", "--store", str(store)]) == 2
     assert "from 1,000" in capsys.readouterr().err
 

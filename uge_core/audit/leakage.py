@@ -130,7 +130,8 @@ def attack(
     if len(known) < 2 or not len(test):
         return None
     most = plugin.most_people(len(known))
-    learners = drawn_by_class(y, len(y) if most is None else most, np.random.default_rng([seed, 73]))
+    luck = np.random.default_rng([seed, 73]).random(len(y))
+    learners = drawn_by_class(y, len(y) if most is None else most, luck)
     if not plugin.knows_edges and len(train) + len(test) < len(embedding):
         few = np.concatenate([train, test])  # of very many people most take no part
         embedding, train, asked = embedding[few], np.arange(len(train)), np.arange(len(train), len(few))

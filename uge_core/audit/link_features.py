@@ -20,6 +20,7 @@ the group's share: 61 numbers a person and group, whatever the number of groups,
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ import numpy.typing as npt
 
 from uge_core.arrays import Float64, FloatArray, IntArray
 from uge_core.audit.normal_scores import normal_scores, whitened
+from uge_core.machine import cores
 
 FOLDS = 10
 MOST_PEOPLE = 20_000
@@ -69,7 +71,8 @@ def link_features(
 
     def of(people: IntArray, own_fold: IntArray) -> FloatArray:
         out = np.empty((len(people), num, 2 * 5 * (len(_MEANS) + len(_SHARES)) + 1), dtype=np.float32)
-        for begin in range(0, len(people), _ROWS):
+
+        def some(begin: int) -> None:
             part = slice(begin, begin + _ROWS)
             found = [
                 highest(
@@ -81,6 +84,10 @@ def link_features(
                 scores[:, 2] -= np.square(rows[people[part]]).sum(axis=1, dtype=np.float64)[:, None, None]
             scores, groups = (np.concatenate(both, axis=1)[:, [0, 1, 2, 3, 5]] for both in zip(*found, strict=True))
             out[part] = _features(scores, groups, share)
+
+        # other attackers of this embedding wait for the features, and would leave cores idle
+        with ThreadPoolExecutor(cores()) as pool:
+            list(pool.map(some, range(0, len(people), _ROWS)))
         return out
 
     return of(train[learn], fold[learn]), of(asked, np.full(len(asked), -1))

@@ -294,7 +294,8 @@ class _Matched:
         if words := drawn_words(drawn, lists.found, "lists"):
             yield words
         if lists.of_targets is not None and self._job.most_targets is not None:
-            yield f"these are lists of {self._job.most_targets:,} people, drawn of {lists.of_targets:,}"
+            who = "items" if self._job.graph.bipartite else "people"
+            yield f"these are lists of {self._job.most_targets:,} {who}, drawn of {lists.of_targets:,}"
         if lists.unknown:
             yield f"{_percent(lists.unknown)} of the links left out, as the friend's {self._words} is unknown"
         if lists.alone:

@@ -21,7 +21,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
-from uge_core.audit.metrics import MOST_PEOPLE
 from uge_core.errors import ConfigError, RecordError
 
 NAME = "uge-audit/1"
@@ -140,9 +139,8 @@ def covers(asked: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
 
 
 def _people(asked: Mapping[str, Any]) -> float:
-    """Of how many people at most an audit measures."""
-    most = asked.get("people", MOST_PEOPLE)
-    return math.inf if most is None else float(most)
+    """How many people an audit drew, of whom it did not measure all."""
+    return float(asked.get("people", math.inf))
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from uge_core.arrays import IntArray
+from uge_core.arrays import Float64, IntArray
 from uge_core.audit.metrics import MOST_PEOPLE as MOST_PEOPLE
 from uge_core.graph.split import ProbeSplit
 
@@ -56,9 +56,10 @@ class Sampling:
         most = self.drawn(num_people)
         if most is None:
             return probe
-        rng = np.random.default_rng([seed, 78])
+        # one number for each person: who else takes part hardly changes whether they are drawn
+        luck = np.random.default_rng([seed, 78]).random(len(probe.classes))
         train, test = (
-            nodes[drawn_by_class(probe.classes[nodes], limit, rng)]
+            nodes[drawn_by_class(probe.classes[nodes], limit, luck[nodes])]
             for nodes, limit in ((probe.train, most - most // 5), (probe.test, most // 5))
         )
         return replace(probe, train=train, test=test)
@@ -75,12 +76,21 @@ class Sampling:
         return "" if most is None else f"/of {most}"
 
 
-def drawn_by_class(classes: IntArray, most: int, rng: np.random.Generator) -> IntArray:
-    """Positions, ascending, of all, or of about `most` drawn in each class's share, one of each class at least."""
+def drawn_by_class(classes: IntArray, most: int, luck: Float64) -> IntArray:
+    """Which of a list to keep: all, or about `most`, in each class's share, one of each class at least.
+
+    Args:
+        classes: (n,) class of each.
+        most: how many.
+        luck: (n,) a number each; the lowest of a class are kept.
+
+    Returns:
+        Positions, ascending.
+    """
     if len(classes) <= most:
         return np.arange(len(classes))
     y = np.unique(classes, return_inverse=True)[1]
-    by_class = np.lexsort((rng.random(len(y)), y))
+    by_class = np.lexsort((luck, y))
     size = np.bincount(y)
     rank = np.arange(len(y)) - np.repeat(np.cumsum(size) - size, size)
     kept = np.maximum(np.round(size * (most / len(y))), 1)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from uge_core.audit.metrics import METRICS, MOST_PEOPLE
+from uge_core.audit.metrics import METRICS
 
 FIRST = 3
 """The version when `config.ENGINE` counted up last: no run of this engine was measured by an earlier one."""
@@ -23,20 +23,19 @@ class Change:
     Attributes:
         version: the first that does.
         words: what it does.
-        kind: "figures": measures them otherwise; "added": they are new; "dropped": it no longer measures them.
+        kind: "figures": measures them otherwise; "added": they are new; "dropped": it no longer measures them; "drawn":
+            measures fewer people unless asked for all, as whoever measures an earlier record anew does.
         metrics: of these rows; empty: any.
         attackers: by these; empty: any.
         variants: in these; empty: any.
-        above: in graphs of more nodes than this alone.
     """
 
     version: int
     words: str
-    kind: Literal["figures", "added", "dropped"] = "figures"
+    kind: Literal["figures", "added", "dropped", "drawn"] = "figures"
     metrics: tuple[str, ...] = ()
     attackers: tuple[str | None, ...] = ()
     variants: tuple[str | None, ...] = ()
-    above: int = 0
 
     def fits(self, row: Mapping[str, Any]) -> bool:
         """Whether a row is one of these."""
@@ -103,13 +102,15 @@ CHANGES: tuple[Change, ...] = (
             "ndcg_attribute_share",
         ),
     ),
-    Change(5, "a hundred thousand people are drawn of more, and fewer lists of recommendations", above=MOST_PEOPLE),
+    Change(
+        5, "of more than a hundred thousand people some are drawn; an earlier record is measured anew of all", "drawn"
+    ),
     *(Change(m.since, f"{m.label} is measured", "added", metrics=(m.name,)) for m in METRICS.values() if m.since > 1),
 )
 VERSION = max(change.version for change in CHANGES)
 """Counts up where `CHANGES` gets entries; a record without one is of version 1."""
 
 
-def since(version: int, num_nodes: int) -> tuple[Change, ...]:
-    """The changes after a version that concern a graph of so many nodes."""
-    return tuple(change for change in CHANGES if change.version > version and num_nodes > change.above)
+def since(version: int) -> tuple[Change, ...]:
+    """The changes after a version, of what is measured of the same people."""
+    return tuple(change for change in CHANGES if change.version > version and change.kind != "drawn")

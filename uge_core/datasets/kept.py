@@ -28,7 +28,7 @@ from uge_core.datasets.layouts.base import Asked, Folder, Found, Layout
 from uge_core.errors import GraphError
 from uge_core.files import digest, make_folder, mark, remove, remove_abandoned, sealed, sync, unsealed
 from uge_core.graph.graph import AttributedGraph
-from uge_core.machine import default_root
+from uge_core.machine import default_root, version
 
 FOLDER = "graphs"
 LEAST = 2**26
@@ -39,6 +39,19 @@ _IDS = "ids.json"
 _BESIDE = frozenset(["konect", "pajek", "workbook"])
 """Layouts that look at other files of their folder too."""
 _MOST_BESIDE = 1_000  # files of a folder that are told apart for those
+_DAMAGED = (
+    FileNotFoundError,
+    EOFError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    GraphError,
+)
+_LIBRARIES = ("numpy", "pandas", "pyarrow", "python-calamine", "networkx", "torch", "torch-geometric")  # that read
 _NAME = 32  # letters of a folder's name
 
 
@@ -112,7 +125,6 @@ class KeptGraphs:
             return {
                 "files": [[str(path.resolve()), digest(path)] for path in files],
                 "parts": {key: str(path.resolve()) for key, path in dataset.files.items()},
-                "tensors": None if dataset.tensors is None else digest(dataset.tensors),
                 "layout": layout.name,
                 "name": dataset.name,
                 "asked": None if asked is None else sorted(asked),
@@ -149,10 +161,12 @@ class KeptGraphs:
             if _IDS in record["sums"]:
                 ids = json.loads((folder / _IDS).read_bytes().decode("utf-8", "surrogatepass"))
             return together(record["graph"], array, ids)
-        except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, GraphError):
+        except _DAMAGED:
             with suppress(OSError):
                 remove(folder)
             return None
+        except OSError:
+            return None  # of the disk, which says nothing about what is kept
 
     def _keep(self, graph: AttributedGraph, about: dict[str, Any]) -> None:
         """Keeps a graph, in the place of what was kept of the same files before.
@@ -192,6 +206,9 @@ class KeptGraphs:
                 return
             new.rename(folder)
             sync(self.root)
+            if not all(Path(path).exists() for path, _ in about["files"]):  # an upload was removed meanwhile
+                remove(folder)
+                return
         finally:
             shutil.rmtree(new, ignore_errors=True)
         for other in self.list():
@@ -233,9 +250,10 @@ def _files(layout: Layout, dataset: Found) -> list[Path] | None:
 
 @cache
 def _reader() -> str:
-    """SHA-256 of the sources that make a graph of files, so that what another version read is not taken for its own."""
+    """SHA-256 of what makes a graph of files, so that what another version read is not taken for its own."""
     package = Path(__file__).resolve().parents[1]
-    made = hashlib.sha256()
+    made = hashlib.sha256(repr([(name, version(name)) for name in _LIBRARIES]).encode())
+    made.update((package / "errors.py").read_bytes())
     for room in ("datasets", "graph"):
         for path in sorted((package / room).rglob("*.py")):
             made.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())

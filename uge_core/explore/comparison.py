@@ -151,6 +151,10 @@ def compare_seeds(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> Comparison:
         )
     if len({run.dataset["fingerprint"] for runs in sides for run in runs.values()}) > 1:
         raise ConfigError("the runs were trained on different data; compare runs of one graph")
+    drawn = {(run.audit or {}).get("asked", {}).get("people") for runs in sides for run in runs.values()}
+    if len(drawn) > 1:
+        said = " and ".join("all people" if d is None else f"{d:,} drawn people" for d in drawn)
+        raise ConfigError(f"the runs' audits are of {said}; audit them alike: uge audit RUN_ID --people N")
     tables = [[_values(run) for run in runs.values()] for runs in sides]
     rows = []
     for key in dict.fromkeys(k for k in tables[0][0] if k in tables[1][0]):

@@ -238,7 +238,8 @@ def drawn_nodes(
     if most is None or len(different) <= most:
         return None, len(different)
     there[:] = False
-    there[np.random.default_rng([seed, 79]).choice(different, most, replace=False)] = True
+    luck = np.random.default_rng([seed, 79]).random(num_nodes)[different]  # a node keeps its own, whoever else is there
+    there[different[np.argpartition(luck, most - 1)[:most]]] = True
     return there, len(different)
 
 

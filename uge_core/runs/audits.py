@@ -135,6 +135,10 @@ def audit_run(
     )
 
 
+EVERYBODY: Mapping[str, Any] = {"people": None}
+"""What a record was asked for that says nothing of how many people were drawn: nobody was."""
+
+
 def sampling_of(people: int | None) -> Sampling:
     """The rule of at most so many people; None: all.
 
@@ -189,7 +193,9 @@ def audit_question(
     """
     # With the defaults of today, so that whoever verifies the record later asks for the same.
     asked: dict[str, Any] = {"attributes": None, "attackers": list(DEFAULT_ATTACKERS)}
-    asked |= {name: value for name, value in options.items() if name not in ("on_progress", "on_share")}
+    asked |= {name: value for name, value in options.items() if name not in ("on_progress", "on_share", "people")}
+    drawn = sampling_of(options.get("people", MOST_PEOPLE)).drawn(graph.people.stop)
+    asked |= {} if drawn is None else {"people": drawn}
     if asked.get("exact"):
         return asked, dict(options)
     check_data(run, graph)

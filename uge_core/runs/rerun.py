@@ -30,7 +30,7 @@ from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.values import missing_policies
 from uge_core.progress import OnProgress as OnProgress
 from uge_core.progress import Progress as Progress
-from uge_core.runs.audits import audit_run, sealed_record
+from uge_core.runs.audits import EVERYBODY, audit_run, sealed_record
 from uge_core.runs.disclosure import Release, note_told
 from uge_core.runs.names import EXTERNAL, config_words
 from uge_core.runs.plan import Planned
@@ -226,7 +226,7 @@ def _audited(
         note_told(store, graph, policies, Release({name: dict(told) for name, told in sizes.items()}))
 
     try:
-        rows = audit_run(run, graph, store.floors, on_share=on_share, **asked).to_json()
+        rows = audit_run(run, graph, store.floors, on_share=on_share, **EVERYBODY | asked).to_json()
     except TypeError:
         raise ConfigError(
             f"the report's audit of run {run.id} was asked for what this version does not know ({', '.join(asked)}); "
@@ -242,7 +242,7 @@ def _audited(
 
 def compare(report: Mapping[str, Any], anew: Mapping[str, Any]) -> Iterator[Judged]:
     """Each number of a record, of rows and their cells, beside the same of another record."""
-    changes = version.since(int(report.get("audit_version", 1)), int(report["dataset"]["num_nodes"]))
+    changes = version.since(int(report.get("audit_version", 1)))
     now = {_key(row): row for row in anew["rows"]}
     for row in report["rows"]:
         words = ", ".join(str(row[k]) for k in _KEY if row.get(k) is not None)

@@ -21,7 +21,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from uge_core.audit.base import METRICS, Cell, Row
-from uge_core.audit.metrics import MOST_PEOPLE
 from uge_core.audit.policy import EXIT_CODES, NO_ROW, Rule
 from uge_core.audit.record import NAME, SCHEMA_FILE
 from uge_core.registry import names
@@ -85,9 +84,9 @@ def schema() -> Schema:
             {"type": "string"}, "The attributes audited two at a time, as a+b; true: all pairs.", or_else="boolean"
         ),
         "people": {
-            "type": ["integer", "null"],
+            "type": "integer",
             "minimum": 1,
-            "description": f"Of how many people at most figures were measured; null: all. {MOST_PEOPLE:,} unless said.",
+            "description": "How many people were drawn to be measured; all were where it is not said.",
         },
         "exact": {"type": "boolean", "description": "Whether nobody was left out, so that counts may point at people."},
         "sizes": {

@@ -12,7 +12,7 @@ from uge_core.audit import policy, record, version
 from uge_core.errors import ConfigError, GraphError, StoreError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.registry import unknown_name
-from uge_core.runs.audits import audit_run, sealed_record
+from uge_core.runs.audits import EVERYBODY, audit_run, sealed_record
 from uge_core.runs.names import EXTERNAL
 from uge_core.runs.store import RunStore
 from uge_core.runs.stored_run import StoredRun
@@ -116,7 +116,7 @@ def _compared_quickly(report: Mapping[str, Any], stored: Mapping[str, Any]) -> F
 def _compared(report: Mapping[str, Any], anew: Mapping[str, Any]) -> Finding:
     """The finding on a record and the same measured anew."""
     made_by = _version(report)
-    changes = version.since(made_by, int(report["dataset"]["num_nodes"]))
+    changes = version.since(made_by)
     report = {**report, "audit_version": version.VERSION}
 
     def fits(kind: str) -> Callable[[Mapping[str, Any]], bool]:
@@ -156,7 +156,14 @@ def _measured_anew(
             "install a newer one"
         )
     asked = report.get("asked", {})
-    known = set(inspect.signature(audit_run).parameters) - {"run", "graph", "store", "split", "on_progress", "on_share"}
+    known = set(inspect.signature(audit_run).parameters) - {
+        "run",
+        "graph",
+        "floors",
+        "split",
+        "on_progress",
+        "on_share",
+    }
     if not set(asked) <= known:
         raise ConfigError(unknown_name("option of an audit", min(set(asked) - known), sorted(known)))
     report = {**report, "audit_version": version.VERSION}
@@ -164,7 +171,7 @@ def _measured_anew(
     if record.first_difference(report, head):
         return head
     graph = load(run)
-    rows = audit_run(run, graph, None, **asked).to_json()
+    rows = audit_run(run, graph, None, **EVERYBODY | asked).to_json()
     anew = sealed_record(run, rows, asked)
     if "only" in report:
         anew = record.only(anew, report["only"])

@@ -135,6 +135,12 @@ def run(args: argparse.Namespace) -> int:
         record = _audit_file(args, attributes, store)
     else:
         record = _audit_stored(args, attributes, store)
+    drawn = record.get("asked", {}).get("people", MOST_PEOPLE)
+    if policy and drawn < MOST_PEOPLE:
+        raise ConfigError(
+            f"--policy judges audits of {MOST_PEOPLE:,} people or of all; attackers who learn from {drawn:,} read less. "
+            "Leave --people out or raise it"
+        )
     verdict = policy.check(record["rows"]) if policy else None
     if verdict:
         record = seal(record | {"policy": verdict.to_json()})
@@ -246,6 +252,8 @@ def _keep(run: StoredRun, record: dict[str, Any], store: RunStore) -> None:
     lists = {flag: there.get(name) for name, flag in flags.items()}
     named = [f"--{flag} {','.join(list(given))}" for flag, given in lists.items() if given and given is not True]
     if "people" in there:
-        named.append(f"--people {'all' if there['people'] is None else there['people']}")
+        named.append(f"--people {there['people']} or more")
+    elif "people" in record["asked"]:
+        named.append("--people all")
     every = "" if there.get("attributes") else ", of all attributes,"
     remark(f"not stored, as the run's audit holds more; one with {' and '.join(named)} at least{every} takes its place")

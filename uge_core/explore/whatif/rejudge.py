@@ -15,6 +15,7 @@ import numpy as np
 from uge_core.arrays import BoolArray, FloatArray, IntArray
 from uge_core.audit.base import Audit
 from uge_core.audit.run import audit_embedding
+from uge_core.audit.sampling import Sampling
 from uge_core.explore.whatif.weights import Weights
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import LinkSplit, probe_split
@@ -106,7 +107,8 @@ def _seen(subject: Subject, graph: AttributedGraph, name: str | None, note: str 
     hidden = subject.hidden.get(name or "")
     if hidden is None or subject.config is None or name is None:
         return note
-    probe = probe_split(graph.attribute(name), unknown=subject.config.unknown, seed=subject.config.split_seed)
+    whole = probe_split(graph.attribute(name), unknown=subject.config.unknown, seed=subject.config.split_seed)
+    probe = Sampling().probe(whole, graph.people.stop, subject.config.split_seed)
     seen = int((~hidden[probe.test]).sum())
     if not seen:
         return note
