@@ -226,7 +226,7 @@ def _audited(
         note_told(store, graph, policies, Release({name: dict(told) for name, told in sizes.items()}))
 
     try:
-        rows = audit_run(run, graph, store.floors, on_share=on_share, **EVERYBODY | asked).to_json()
+        rows = audit_run(run, graph, store.floors, on_share=on_share, **{**EVERYBODY, **asked}).to_json()
     except TypeError:
         raise ConfigError(
             f"the report's audit of run {run.id} was asked for what this version does not know ({', '.join(asked)}); "

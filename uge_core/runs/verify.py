@@ -171,7 +171,7 @@ def _measured_anew(
     if record.first_difference(report, head):
         return head
     graph = load(run)
-    rows = audit_run(run, graph, None, **EVERYBODY | asked).to_json()
+    rows = audit_run(run, graph, None, **{**EVERYBODY, **asked}).to_json()
     anew = sealed_record(run, rows, asked)
     if "only" in report:
         anew = record.only(anew, report["only"])
