@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uge_core import machine
 from uge_core.cli.arguments import DONE, INTERRUPTED, USER_ERROR
 from uge_core.cli.loading import load_graph
-from uge_core.cli.printing import remark
-from uge_core.errors import ProcessLost, UgeError
+from uge_core.errors import ConfigError, ProcessLost, UgeError
 from uge_core.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
@@ -69,19 +68,23 @@ def _follow(args: argparse.Namespace, ranks: Several) -> int:
     try:
         graph = load(args.data, attributes=args.attributes, store=args.store)
     except UgeError as error:
-        raise type(error)(f"rank {ranks.rank}: {error}") from error
+        raise _of(ranks, error) from error
     try:
         ranks.agree(lambda: _about(args, graph))
         machine.keep_freed_memory()
         follow(graph, ranks)
-    except ProcessLost as error:
-        remark(f"rank {ranks.rank}: {error}")
+    except ConfigError:  # rank 0 says it
         return USER_ERROR
-    except UgeError:  # rank 0 says it
-        return USER_ERROR
+    except UgeError as error:
+        raise _of(ranks, error) from error
     except KeyboardInterrupt:
         return INTERRUPTED
     return DONE
+
+
+def _of(ranks: Ranks, error: UgeError) -> UgeError:
+    """An error of this rank's own."""
+    return UgeError(f"rank {ranks.rank}: {error}")
 
 
 def _about(args: argparse.Namespace, graph: AttributedGraph) -> Mapping[str, str]:
@@ -100,17 +103,19 @@ def _signals(ranks: Several) -> Iterator[None]:
     """Ctrl-C and torchrun's SIGTERM each end this process once, so that the run can be marked.
 
     A Ctrl-C comes from the terminal and again from torchrun. A SIGTERM comes when another process has ended, which this
-    one may know already.
+    one may know already; once the others are let go it knows of nobody.
     """
     came = -_ECHO
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal came
         before, came = came, time.monotonic()
-        if came - before < _ECHO or ranks.lost:
+        if came - before < _ECHO:
             return
         if number == signal.SIGINT:
             raise KeyboardInterrupt
+        if ranks.lost and not ranks.dismissed:
+            return
         ranks.lose()
         raise ProcessLost(
             f"torchrun has ended this training of {ranks.size} processes, as it does when one of them ends; what was "
