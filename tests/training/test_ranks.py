@@ -424,7 +424,7 @@ def test_what_ends_one_rank_alone_is_said_with_its_number(links: Path, monkeypat
     monkeypatch.setattr("uge_core.runs.follow.follow", out_of_memory)
     one = ranks_of(2)
     one.rank = 1
-    with pytest.raises(UgeError, match="^rank 1: 3 runs at once did not fit the memory"):
+    with pytest.raises(UgeError, match=r"^rank 1: 3 runs at once did not fit the memory"):
         torchrun._follow(argparse.Namespace(data=str(links), attributes=None, store=None), one)
 
 
