@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uge_core import machine
 from uge_core.cli.arguments import DONE, INTERRUPTED, USER_ERROR
 from uge_core.cli.loading import load_graph
+from uge_core.cli.printing import remark
 from uge_core.errors import ConfigError, ProcessLost, UgeError
 from uge_core.ranks import ALONE, Ranks
 
@@ -40,7 +41,7 @@ def with_ranks(args: argparse.Namespace, lead: Lead) -> int:
         The exit code.
 
     Raises:
-        UgeError: on rank 0 any; on others what is theirs alone, such as a file that is not there.
+        UgeError: on rank 0; others say what is theirs alone, such as a file that is not there.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
         return lead(*load_graph(args.data, args.attributes, args.store), ALONE)
@@ -68,7 +69,7 @@ def _follow(args: argparse.Namespace, ranks: Several) -> int:
     try:
         graph = load(args.data, attributes=args.attributes, store=args.store)
     except UgeError as error:
-        raise _of(ranks, error) from error
+        return _said(ranks, error)
     try:
         ranks.agree(lambda: _about(args, graph))
         machine.keep_freed_memory()
@@ -76,15 +77,16 @@ def _follow(args: argparse.Namespace, ranks: Several) -> int:
     except ConfigError:  # rank 0 says it
         return USER_ERROR
     except UgeError as error:
-        raise _of(ranks, error) from error
+        return _said(ranks, error)
     except KeyboardInterrupt:
         return INTERRUPTED
     return DONE
 
 
-def _of(ranks: Ranks, error: UgeError) -> UgeError:
-    """An error of this rank's own."""
-    return UgeError(f"rank {ranks.rank}: {error}")
+def _said(ranks: Ranks, error: UgeError) -> int:
+    """Says an error of this rank's own, at once, as torchrun's SIGTERM may be on its way."""
+    remark(f"rank {ranks.rank}: {error}")
+    return USER_ERROR
 
 
 def _about(args: argparse.Namespace, graph: AttributedGraph) -> Mapping[str, str]:
