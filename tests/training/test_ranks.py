@@ -264,7 +264,7 @@ def test_ctrl_c_ends_all_and_marks_the_run(links: Path, tmp_path: Path) -> None:
     assert (run_.status, run_.reason) == ("interrupted", "stopped by the user")
 
 
-RESUMED = ["--backbone", "gcn", *WORDS, "--exposure", "seen", "--epochs", "1500"]
+RESUMED = ["--backbone", "gcn", *WORDS, "--exposure", "seen", "--epochs", "600"]
 # `uge` with a checkpoint as soon as there is something to keep, so that a quick machine is cut off in time.
 AT_ONCE = (
     "import sys; from uge_core.training import checkpoint; checkpoint._OFTEN = 0.0;"
