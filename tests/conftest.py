@@ -75,10 +75,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=dropped)
         items[:] = kept
     # Files with long tests first, so that no worker is left alone with one at the end.
-    long = {
-        i.path for i in items if {"browser", "processors", "realdata"}.intersection(m.name for m in i.iter_markers())
-    }
-    items.sort(key=lambda i: i.path not in long)
+    marked = {i: {m.name for m in i.iter_markers()} for i in items}
+    longest = {i.path for i in items if "processes" in marked[i]}
+    long = {i.path for i in items if {"browser", "processors", "realdata"} & marked[i]}
+    items.sort(key=lambda i: (i.path not in longest, i.path not in long))
     for item in items:
         marks = {m.name for m in item.iter_markers()}
         if "realdata" in marks and not SHARED_DATA.exists():

@@ -1,6 +1,6 @@
-"""What several processes train, as digests: `python -m torch.distributed.run ... tests/trained_by_ranks.py OUT`.
+"""What several processes train, as digests: `python -m torch.distributed.run ... tests/trained_by_ranks.py OUT [CASE ...]`.
 
-`trained` gives the same for one process. With `hang` in place of OUT rank 1 stops in the middle, and the others say what
+All cases where none is named. `trained` gives the same for one process. With `hang` in place of OUT rank 1 stops in the middle, and the others say what
 they make of it. With `measure PEOPLE DIM BACKBONE` rank 0 says what a training took.
 """
 
@@ -12,7 +12,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -121,10 +121,11 @@ def digests(fitted: list[Fitted]) -> list[str]:
     return [one(f) for f in fitted]
 
 
-def trained(ranks: Ranks = ALONE) -> Iterator[tuple[str, list[str]]]:
-    """Each case with the digests of its runs, on rank 0."""
+def trained(cases: Iterable[str], ranks: Ranks = ALONE) -> Iterator[tuple[str, list[str]]]:
+    """Each of these cases with the digests of its runs, on rank 0."""
     graphs = {name: make() for name, make in GRAPHS.items()}
-    for name, (graph, configs) in CASES.items():
+    for name in cases:
+        graph, configs = CASES[name]
         g = graphs[graph]
         chosen = configs(g)
         share = chosen[0].validation
@@ -182,12 +183,9 @@ if __name__ == "__main__":
         sys.exit()
     from uge_core.training.ranks import formed
 
-    if os.environ["WORLD_SIZE"] == "1":
-        Path(sys.argv[1]).write_text(json.dumps(dict(trained())), encoding="utf-8")
-        sys.exit()
     together = formed()
     together.share_cores()
-    found = dict(trained(together))
+    found = dict(trained(sys.argv[2:] or CASES, together))
     if together.rank == 0:
         Path(sys.argv[1]).write_text(json.dumps(found), encoding="utf-8")
     together.close()

@@ -23,10 +23,12 @@ class Ranks:
     Attributes:
         rank: this process's number; 0 leads.
         size: how many there are.
+        here: how many of them this machine has.
     """
 
     rank: int = 0
     size: int = 1
+    here: int = 1
 
     def share(self, count: int) -> range:
         """Which of `count` blocks are this rank's: whole ones, one after another; rank 0 has the first."""

@@ -1,6 +1,7 @@
 """A training that the Runs page sends through Ray."""
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ def test_a_training_on_ray_is_chosen_watched_and_finished(
         re.compile(r"On 127\.0\.0\.1 \([0-9a-f]{4}\)"), timeout=120_000
     )
     worker = Queue(server.store).load(1).pid
+    assert worker and of_ray(worker)
     expect(head).to_contain_text("Finished", timeout=300_000)
     job = Queue(server.store).load(1)
     assert job.settings["on"] == "ray" and job.settings["solo"] and len(job.runs) == 2
@@ -50,7 +52,13 @@ def test_a_training_on_ray_is_chosen_watched_and_finished(
     runs = [server.store.load(run_id) for run_id in job.runs]
     assert all(run.audited and run.environment["threads"] == 1 and len(run.diagnostics["members"]) == 1 for run in runs)
     expect(tab.get_by_test_id("stException")).to_have_count(0)
-    # Ray's processes are started with its folder, whose name ends in the worker's number.
-    assert worker
+    limit = time.monotonic() + 30
+    while left := of_ray(worker):
+        assert time.monotonic() < limit, left
+        time.sleep(0.2)
+
+
+def of_ray(worker: int) -> list[str]:
+    """Ray's processes of a worker: they are started with its folder, whose name ends in the worker's number."""
     commands = [" ".join(p.info["cmdline"] or ()) for p in psutil.process_iter(["cmdline"])]
-    assert not [c for c in commands if f".{worker}/r/" in c]
+    return [command for command in commands if f".{worker}/r/" in command]

@@ -2,12 +2,16 @@
 
 import os
 import re
+import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +25,20 @@ from uge_core.machine import threads
 from uge_core.runs import on_ray, places
 from uge_core.runs.store import RunStore
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 180.0  # seconds that a busy machine may take
+MARK = "UGE_TEST_NODES"
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    """What a process says next; it says one line at a time."""
+    assert process.stdout
+    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+    said = process.stdout.readline().strip() if ready else ""
+    assert said, f"it said nothing; exit code {process.poll()}"
+    return said
 
 
 @dataclass
@@ -38,7 +54,7 @@ class Nodes:
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
+        return line(self.process)
 
     def two(self) -> None:
         """Makes sure that there is one node beside the head."""
@@ -58,24 +74,34 @@ def nodes() -> Iterator[Nodes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), MARK: (mark := uuid.uuid4().hex)},
         start_new_session=True,
     )
-    assert process.stdout
-    running = Nodes(process, *process.stdout.readline().split())
-    mine = psutil.Process(process.pid)
+    assert process.stdin and process.stdout
+    left: list[psutil.Process] = []
     try:
-        yield running
+        yield Nodes(process, *line(process).split())
     finally:
-        family = [mine, *mine.children(recursive=True)]
-        assert process.stdin
-        process.stdin.close()
-        process.wait(timeout=60)
-        process.stdout.close()
-        _, left = psutil.wait_procs(family, timeout=30)
+        with suppress(OSError):
+            process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=60)
+        _, left = psutil.wait_procs(marked(mark), timeout=30)
         for one in left:
             one.kill()
-        assert not left, "processes of Ray outlive their cluster"
+        process.wait()
+        process.stdout.close()
+    assert not left, "processes of Ray outlive their cluster"
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """The living processes that were started with a mark, whoever their parents are by now."""
+    out = []
+    for one in psutil.process_iter():
+        with suppress(psutil.Error):
+            if one.environ().get(MARK) == mark and living(one):
+                out.append(one)
+    return out
 
 
 class Sweep:
@@ -226,12 +252,13 @@ def living(process: psutil.Process) -> bool:
 
 @pytest.mark.slow
 def test_a_sweep_that_is_killed_takes_its_cluster_with_it(plain_town: Path, tmp_path: Path, temporary: Path) -> None:
-    sweep = Sweep(plain_town, tmp_path / "store", "--epochs", "90000", on="ray", TMPDIR=str(temporary))
+    # The seconds that agents of a node that is gone look for its head, else a minute; all others end at once.
+    quick = {"TMPDIR": str(temporary), "RAY_gcs_rpc_server_reconnect_timeout_s": "5"}
+    sweep = Sweep(plain_town, tmp_path / "store", "--epochs", "90000", on="ray", **quick)
     sweep.until(lambda: any("loss" in line for line in sweep.lines))
     family = psutil.Process(sweep.process.pid).children(recursive=True)
     sweep.process.kill()
     assert sweep.end()[0] == -signal.SIGKILL
-    # Ray's agents look after their node once a minute; all others end at once.
     limit = time.monotonic() + PATIENCE
     while left := [one for one in family if living(one)]:
         assert time.monotonic() < limit, left
@@ -287,5 +314,37 @@ def test_other_places_are_refused(on: str) -> None:
 def test_a_place_without_a_cluster_is_said_at_once() -> None:
     with pytest.raises(ConfigError, match="nothing listens there"):
         on_ray.Ray("127.0.0.1:1").found()
-    with pytest.raises(ConfigError, match="cpus = 0"):
+
+
+def test_cores_that_nobody_heeds_are_refused() -> None:
+    with pytest.raises(ConfigError, match="cpus = 0 is not allowed"):
         places.place("ray", cpus=0)
+    for cpus in (0, 2):
+        with pytest.raises(ConfigError, match=f"cpus = {cpus} is for passes by Ray"):
+            places.place("here", cpus=cpus)
+    assert places.place("here", cpus=1) == places.Here()
+
+
+@pytest.mark.parametrize(("address", "names"), [("10.0.0.1:6379", 3), ("auto", 3), ("local", 2), ("ray://x:1", 2)])
+def test_a_cluster_is_offered_where_it_could_be_named(
+    monkeypatch: pytest.MonkeyPatch, address: str, names: int
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    offered = list(places.offered())
+    assert len(offered) == names
+    for name in offered:
+        places.place(name)
+
+
+def test_a_named_cluster_is_asked_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray reads the environment again as it connects."""
+    seen = []
+
+    def connect(**_: object) -> None:
+        seen.append({name: os.environ.get(name) for name in on_ray._QUIET})
+        raise ConnectionError("that is all")
+
+    monkeypatch.setattr(on_ray._ray(), "init", connect)
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(ConfigError, match="that is all"):
+        on_ray.Ray(f"127.0.0.1:{server.getsockname()[1]}").found()
+    assert seen == [on_ray._QUIET] and "RAY_task_oom_retries" not in os.environ

@@ -1,6 +1,7 @@
 """Orchestration: reuse, failure, fingerprints, and what the audit is told."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import uge_core as uge
-from uge_core.errors import ConfigError, GraphError, StoreError, TrainingDiverged
+from uge_core.errors import ConfigError, GraphError, OutOfMemory, StoreError, TrainingDiverged
 from uge_core.graph.graph import AttributedGraph
 from uge_core.runs import auditing
 from uge_core.runs import sweep as runs
@@ -57,6 +58,24 @@ def test_a_failure_marks_the_runs_and_keeps_earlier_ones(
     status = {r.config["seed"]: (r.status, r.reason) for r in store.list()}
     assert status[0] == ("finished", None) and store.load(first.id).audit == first.audit
     assert status[1] == status[2] == ("failed", "the loss is not finite; try a smaller learning_rate")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OutOfMemory("it does not fit"), ConfigError("it cannot be")])
+def test_halves_that_wait_end_with_the_sweep(
+    plain_town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    from importlib import import_module
+
+    def fit(configs: Sequence[object], *_: object, **__: object) -> None:
+        raise OutOfMemory("they do not fit") if len(configs) > 1 else error
+
+    monkeypatch.setattr(import_module("uge_core.training.fit"), "fit", fit)
+    store = RunStore(tmp_path)
+    with pytest.raises(type(error)):
+        uge.sweep(uge.load(plain_town), seeds=range(5), store=store, **FAST)
+    status = {r.config["seed"]: r.status for r in store.list()}
+    first = {KeyboardInterrupt: {0: "interrupted"}, OutOfMemory: {0: "failed"}, ConfigError: {}}[type(error)]
+    assert status == first | dict.fromkeys(range(1, 5), "interrupted")
 
 
 def test_a_refused_config_leaves_no_run(plain_town: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """One embedding trained over several processes: real ones, started by torchrun, stopped, killed and resumed."""
 
+import argparse
 import json
 import os
 import signal
@@ -9,8 +10,10 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -23,16 +26,21 @@ from hypothesis import strategies as st
 
 from uge_core.adam import Adam
 from uge_core.backbones._inputs import Inputs
+from uge_core.cli import torchrun
 from uge_core.cli.main import run
 from uge_core.datasets import load
-from uge_core.errors import ConfigError
+from uge_core.errors import ConfigError, OutOfMemory, ProcessLost
 from uge_core.graph.split import split_links
 from uge_core.ranks import ALONE, Ranks
 from uge_core.runs.store import RunStore
+from uge_core.runs.sweep import sweep
 from uge_core.training.edge_loss.pairs import Pairs
+from uge_core.training.fit import fit
 from uge_core.training.members import MemberBuilder, build_backbone
-from uge_core.training.ranks import Several, shared_out
+from uge_core.training.ranks import UNKNOWN, Several, shared_out
 from uge_core.training.ranks_model import needs
+
+pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = 120.0  # seconds after which something is wrong on a busy machine
@@ -94,32 +102,60 @@ def until(what, seconds: float = LONG):
 
 @pytest.fixture(scope="module")
 def alone() -> dict[str, list[str]]:
-    return dict(program.trained())
+    return dict(program.trained(program.CASES))
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3])
-def together(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    out = tmp_path_factory.mktemp("ranks") / "digests.json"
-    with running(request.param, str(ROOT / "tests" / "trained_by_ranks.py"), str(out)) as started:
+# Those that differ most: a table, messages, a kernel gap, several members, items, and fewer rows than a block.
+BY_THREE = (
+    "a path, seeds and twins",
+    "a path of gcn",
+    "sgc",
+    "messages weighed",
+    "people and items",
+    "fewer than a block",
+)
+
+
+def together(ranks: int, out: Path, *cases: str) -> dict[str, list[str]]:
+    """What so many processes train."""
+    with running(ranks, str(ROOT / "tests" / "trained_by_ranks.py"), str(out), *cases) as started:
         _, errors = started.communicate()
         assert started.returncode == 0, errors
     found: dict[str, list[str]] = json.loads(out.read_text(encoding="utf-8"))
     return found
 
 
+@pytest.fixture(scope="module")
+def by_two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return together(2, tmp_path_factory.mktemp("two") / "digests.json")
+
+
+@pytest.fixture(scope="module")
+def by_three(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return together(3, tmp_path_factory.mktemp("three") / "digests.json", *BY_THREE)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", program.CASES)
-def test_several_processes_train_the_bits_of_one(
-    case: str, alone: dict[str, list[str]], together: dict[str, list[str]]
+def test_two_processes_train_the_bits_of_one(
+    case: str, alone: dict[str, list[str]], by_two: dict[str, list[str]]
 ) -> None:
-    assert alone[case] == together[case]
+    assert alone[case] == by_two[case]
     assert len(set(alone[case])) == len(alone[case])
 
 
-@pytest.fixture
-def links(tmp_path: Path) -> Path:
+@pytest.mark.slow
+@pytest.mark.parametrize("case", BY_THREE)
+def test_three_processes_train_the_bits_of_one(
+    case: str, alone: dict[str, list[str]], by_three: dict[str, list[str]]
+) -> None:
+    assert alone[case] == by_three[case]
+
+
+@pytest.fixture(scope="module")
+def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small graph in files, quickly audited."""
-    folder = tmp_path / "graph"
+    folder = tmp_path_factory.mktemp("links") / "graph"
     folder.mkdir()
     graph = program.people(num=300)
     codes = graph.attribute("city").codes
@@ -202,7 +238,7 @@ def test_a_killed_process_ends_the_others_and_leaves_words(links: Path, tmp_path
     with begun(links, store.root) as started:
         until(lambda: list(store.checkpoints.glob("*.npz")))
         the_rank(started, rank).send_signal(signal.SIGKILL)
-        _, errors = started.communicate(timeout=60)
+        _, errors = started.communicate(timeout=LONG)
         assert started.returncode != 0
     run_id, _ = shortened(store)
     run_ = store.load(run_id)
@@ -221,48 +257,63 @@ def test_ctrl_c_ends_all_and_marks_the_run(links: Path, tmp_path: Path) -> None:
     with begun(links, store.root) as started:
         until(lambda: list(store.checkpoints.glob("*.npz")))
         started.send_signal(signal.SIGINT)  # which torchrun passes on; its processes are not in the terminal's group
-        _, errors = started.communicate(timeout=60)
+        _, errors = started.communicate(timeout=LONG)
         assert started.returncode != 0
     assert "uge: interrupted" in errors.splitlines()
     run_ = store.load(shortened(store)[0])
     assert (run_.status, run_.reason) == ("interrupted", "stopped by the user")
 
 
+RESUMED = ["--backbone", "gcn", *WORDS, "--exposure", "seen", "--epochs", "600"]
+# `uge` with a checkpoint as soon as there is something to keep, so that a quick machine is cut off in time.
+AT_ONCE = (
+    "import sys; from uge_core.training import checkpoint; checkpoint._OFTEN = 0.0;"
+    "from uge_core.cli.main import run; sys.exit(run(sys.argv[1:]))"
+)
+
+
+@pytest.fixture(scope="module")
+def whole(links: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a training that nothing cut off, by one process that torchrun started."""
+    root = tmp_path_factory.mktemp("whole") / "store"
+    with running(1, "-m", "uge_core", "train", str(links), *RESUMED, "--store", str(root)) as started:
+        _, errors = started.communicate()
+        assert started.returncode == 0 and "went on" not in errors, errors
+    return root
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (2, 3), (1, 2)])
 def test_a_training_goes_on_with_another_number_of_processes(
-    links: Path, tmp_path: Path, before: int, after: int
+    links: Path, whole: Path, tmp_path: Path, before: int, after: int
 ) -> None:
     """As many processes as cores at most are quick; one more shows that nothing depends on it."""
-    words = ["train", str(links), "--backbone", "gcn", *WORDS, "--exposure", "seen", "--epochs", "1500"]
-    store = RunStore(tmp_path / "store")
-
-    def process(ranks: int, root: Path):
-        return running(ranks, "-m", "uge_core", *words, "--store", str(root))
-
-    with process(before, store.root) as started:
+    store, script = RunStore(tmp_path / "store"), tmp_path / "at_once.py"
+    script.write_text(AT_ONCE)
+    words = ["train", str(links), *RESUMED, "--store", str(store.root)]
+    with running(before, str(script), *words) as started:
         until(lambda: list(store.checkpoints.glob("*.npz")))
         the_rank(started, before - 1).send_signal(signal.SIGKILL)
-        started.communicate(timeout=60)
+        started.communicate(timeout=LONG)
     run_id, _ = shortened(store)
     assert store.load(run_id).status == "interrupted"
-    with process(after, store.root) as started:
+    with running(after, "-m", "uge_core", *words) as started:
         _, errors = started.communicate()
         assert started.returncode == 0, errors
     assert "went on after epoch" in errors
-    with process(1, tmp_path / "whole") as started:
-        _, errors = started.communicate()
-        assert started.returncode == 0 and "went on" not in errors, errors
     found = files(store.root, run_id)
-    assert "parameters.npz" in found and found == files(tmp_path / "whole", run_id)
+    assert "parameters.npz" in found and found == files(whole, run_id)
     assert not list(store.checkpoints.glob("*.npz"))
 
 
 @pytest.mark.slow
 def test_a_process_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
     with running(2, str(ROOT / "tests" / "trained_by_ranks.py"), "hang") as started:
-        # torchrun waits half a minute for a process that does not even hear its signal, and ends it then
-        out, _ = started.communicate(timeout=LONG)
+        assert started.stdout
+        out = started.stdout.readline()
+        # torchrun would wait half a minute for a process that does not even hear its signal
+        the_rank(started, 1).kill()
+        started.communicate(timeout=LONG)
         assert started.returncode != 0
     assert out.startswith("rank 0: a process of the 2 that train together has ended or was not heard of for ")
     assert "Timed out" in out
@@ -285,25 +336,28 @@ def test_processes_with_other_graphs_are_refused(links: Path, tmp_path: Path) ->
     script.write_text(code)
     store = tmp_path / "store"
     with running(2, str(script), str(links), str(other), *WORDS, "--store", str(store)) as started:
-        _, errors = started.communicate(timeout=60)
+        _, errors = started.communicate(timeout=LONG)
         assert started.returncode != 0
     said = [line for line in errors.splitlines() if line.startswith("uge: ")]
     fingerprints = [load(str(folder)).fingerprint for folder in (links, other)]
     assert [f"differ in the graph: {fingerprints[0]} and {fingerprints[1]}; " in line for line in said] == [True]
     assert not RunStore(store).list()
 
-    # a file that one of them lacks is named, with the one that lacks it
-    with running(2, str(script), str(links), str(tmp_path / "nowhere"), *WORDS, "--store", str(store)) as started:
-        _, errors = started.communicate(timeout=60)
+    # files that one of them cannot read are named, with the one that cannot
+    unknown = tmp_path / "unknown"
+    unknown.mkdir()
+    (unknown / "notes.txt").write_text("nothing\n")
+    with running(2, str(script), str(links), str(unknown), *WORDS, "--store", str(store)) as started:
+        _, errors = started.communicate(timeout=LONG)
         assert started.returncode != 0
-    assert any(line.startswith("uge: rank 1: ") and "nowhere" in line for line in errors.splitlines())
+    assert any(line.startswith("uge: rank 1: ") and "unknown" in line for line in errors.splitlines()), errors
 
 
 @pytest.mark.slow
 def test_a_refusal_is_said_once(links: Path, tmp_path: Path) -> None:
     words = ["train", str(links), "--backbone", "mf", "--store", str(tmp_path / "store")]
     with running(2, "-m", "uge_core", *words) as started:
-        _, errors = started.communicate(timeout=60)
+        _, errors = started.communicate(timeout=LONG)
         assert started.returncode != 0
     said = [line for line in errors.splitlines() if line.startswith("uge: ")]
     assert (
@@ -343,6 +397,85 @@ def test_what_several_processes_cannot_train_is_refused(settings: dict[str, str]
     with pytest.raises(ConfigError, match=words):
         shared_out(ranks_of(9), config, backbone, pairs, [member], torch.device("cpu"))
     assert shared_out(ALONE, config, backbone, pairs, [member], torch.device("cpu")) is ALONE
+
+
+@pytest.mark.parametrize("grid", [{"backbones": ("gcn", "gat")}, {"methods": ("none", "cfc")}], ids=str)
+def test_a_grid_is_refused_before_anything_trains(links: Path, tmp_path: Path, grid: dict[str, Any]) -> None:
+    store, said = RunStore(tmp_path), []
+    with pytest.raises(ConfigError, match="cannot be trained over several processes"):
+        sweep(
+            load(str(links)),
+            sensitive="city",
+            epochs=1,
+            store=store,
+            ranks=ranks_of(2),
+            device="cpu",
+            solo=True,
+            on_progress=said.append,
+            **grid,
+        )
+    assert not store.list() and not said
+
+
+def test_what_ends_one_rank_alone_is_said_with_its_number(
+    links: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def out_of_memory(*_: object) -> None:
+        raise OutOfMemory("3 runs at once did not fit the memory")
+
+    monkeypatch.setattr("uge_core.runs.follow.follow", out_of_memory)
+    one = ranks_of(2)
+    one.rank = 1
+    assert torchrun._follow(argparse.Namespace(data=str(links), attributes=None, store=None), one) == 2
+    assert capsys.readouterr().err == "uge: rank 1: 3 runs at once did not fit the memory\n"
+
+
+class _Left(Ranks):
+    """One whose others have ended by the time that it says so."""
+
+    def told(self, word: bool, *, slow: bool = False) -> bool:
+        if word:
+            raise ProcessLost("nobody is there")
+        return word
+
+
+def test_what_ended_a_training_is_raised_where_nobody_is_left_to_hear_of_it() -> None:
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    graph = program.people(num=150)
+    with pytest.raises(KeyboardInterrupt):
+        fit([program.config(graph)], graph, split_links(graph), device="cpu", on_epoch=stop, ranks=_Left())
+
+
+def a_rank(size: int = 2) -> Several:
+    return Several(0, size, torch.distributed.HashStore(), 60.0)
+
+
+def test_signals_end_a_process_whose_others_were_let_go() -> None:
+    """A SIGTERM that says what is known already is not heeded, as long as the others train."""
+    ranks = a_rank()
+    ranks.lose()
+    with torchrun._signals(ranks):
+        signal.raise_signal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), torchrun._signals(ranks):
+        signal.raise_signal(signal.SIGINT)
+    ranks.dismissed = True
+    with pytest.raises(ProcessLost, match="torchrun has ended"), torchrun._signals(ranks):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_the_first_step_of_each_pass_may_take_long() -> None:
+    ranks = a_rank()
+    assert ranks._patience.seconds == UNKNOWN
+    for step in (30.0, 1.0, 4.0):
+        ranks.pace(step)
+    assert ranks._patience.seconds == 80.0
+    bound = ranks.cut([0, 50, 100], 1)
+    assert bound._patience.seconds == UNKNOWN
+    bound.pace(30.0)
+    bound.pace(1.0)
+    assert ranks._patience.seconds == 60.0
 
 
 def test_a_gpu_is_refused() -> None:
@@ -406,6 +539,7 @@ def test_one_process_has_all_rows() -> None:
 # What large graphs need
 
 
+@cache
 def measured(people: int, dim: int, backbone: str) -> list[dict[str, int]]:
     """What two ranks have measured of themselves."""
     words = ["measure", str(people), str(dim), backbone]

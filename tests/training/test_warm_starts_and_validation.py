@@ -15,6 +15,7 @@ from toys import config, run, town
 from uge_core.errors import ConfigError
 from uge_core.graph.split import split_links
 from uge_core.runs.plan import plan
+from uge_core.training.capacity import fitting_ensembles
 from uge_core.training.ensembles import ensembles
 from uge_core.training.fit import fit
 from uge_core.training.validation import QuickProbe
@@ -131,11 +132,9 @@ PRELUDE = """
     import numpy as np
     from uge_core.datasets.planted.recipe import plant
     from uge_core.datasets.planted.samples import recipe
-    from uge_core.runs import sweep
-    from uge_core.runs.audits import Splits
-    from uge_core.runs.data import dataset_record
     from uge_core.runs.plan import plan
     from uge_core.runs.store import RunStore
+    from uge_core.runs.sweep import train_planned
     from uge_core.training.capacity import _member_bytes
     from uge_core.training.config import RunConfig
     from uge_core.training.fit import fit
@@ -161,12 +160,10 @@ def test_a_pass_that_does_not_fit_is_halved(tmp_path):
     found = python(
         """
         graph = plant(recipe("town", nodes=4000), 0).observed
-        data = dataset_record(graph) | {"source": None}
         store, said = RunStore(sys.argv[1]), []
         planned = lambda seeds: plan(graph, seeds=seeds, epochs=2, options={"dim": 512})
-        go = lambda todo: sweep._train(
-            graph, todo, store, Splits(graph), data, device="cpu", deterministic=False, solo=False,
-            on_progress=lambda s: said.append(s.text),
+        go = lambda todo: train_planned(
+            graph, todo, store, device="cpu", on_progress=lambda s: said.append(s.text)
         )
         go(planned((99,)))
         size = next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmSize")) * 1024
@@ -192,6 +189,14 @@ def test_members_are_measured():
         """
     each, table = float(python(script)), 4 * 20_000 * 128
     assert np.isnan(each) or 3 * table < each < 15 * table
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU has one training at a time")
+def test_those_that_train_beside_one_another_share_the_memory():
+    graph = town()
+    configs = [config(graph, seed=seed) for seed in range(4)]
+    assert fitting_ensembles(configs, graph) == fitting_ensembles(configs, graph, 4) == [[0, 1, 2, 3]]
+    assert fitting_ensembles(configs, graph, 10**12) == [[0], [1], [2], [3]]
 
 
 @pytest.mark.alone

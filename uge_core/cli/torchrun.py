@@ -14,7 +14,7 @@ from uge_core import machine
 from uge_core.cli.arguments import DONE, INTERRUPTED, USER_ERROR
 from uge_core.cli.loading import load_graph
 from uge_core.cli.printing import remark
-from uge_core.errors import ProcessLost, UgeError
+from uge_core.errors import ConfigError, ProcessLost, UgeError
 from uge_core.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def with_ranks(args: argparse.Namespace, lead: Lead) -> int:
         The exit code.
 
     Raises:
-        UgeError: on rank 0 any; on others what is theirs alone, such as a file that is not there.
+        UgeError: on rank 0; others say what is theirs alone, such as a file that is not there.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
         return lead(*load_graph(args.data, args.attributes, args.store), ALONE)
@@ -69,19 +69,24 @@ def _follow(args: argparse.Namespace, ranks: Several) -> int:
     try:
         graph = load(args.data, attributes=args.attributes, store=args.store)
     except UgeError as error:
-        raise type(error)(f"rank {ranks.rank}: {error}") from error
+        return _said(ranks, error)
     try:
         ranks.agree(lambda: _about(args, graph))
         machine.keep_freed_memory()
         follow(graph, ranks)
-    except ProcessLost as error:
-        remark(f"rank {ranks.rank}: {error}")
+    except ConfigError:  # rank 0 says it
         return USER_ERROR
-    except UgeError:  # rank 0 says it
-        return USER_ERROR
+    except UgeError as error:
+        return _said(ranks, error)
     except KeyboardInterrupt:
         return INTERRUPTED
     return DONE
+
+
+def _said(ranks: Ranks, error: UgeError) -> int:
+    """Says an error of this rank's own, at once, as torchrun's SIGTERM may be on its way."""
+    remark(f"rank {ranks.rank}: {error}")
+    return USER_ERROR
 
 
 def _about(args: argparse.Namespace, graph: AttributedGraph) -> Mapping[str, str]:
@@ -100,17 +105,19 @@ def _signals(ranks: Several) -> Iterator[None]:
     """Ctrl-C and torchrun's SIGTERM each end this process once, so that the run can be marked.
 
     A Ctrl-C comes from the terminal and again from torchrun. A SIGTERM comes when another process has ended, which this
-    one may know already.
+    one may know already; once the others are let go it knows of nobody.
     """
     came = -_ECHO
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal came
         before, came = came, time.monotonic()
-        if came - before < _ECHO or ranks.lost:
+        if came - before < _ECHO:
             return
         if number == signal.SIGINT:
             raise KeyboardInterrupt
+        if ranks.lost and not ranks.dismissed:
+            return
         ranks.lose()
         raise ProcessLost(
             f"torchrun has ended this training of {ranks.size} processes, as it does when one of them ends; what was "

@@ -144,7 +144,10 @@ def _connected(place: Ray, room: int, stack: ExitStack) -> Any:
     if ":" in where and not answers(where, _PATIENCE):
         raise ConfigError(f"no cluster of Ray on {where}: nothing listens there; start one with ray start --head")
     try:
-        ray.init(**options, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": threads(place.cpus)})
+        with _environment(_QUIET):  # which Ray reads again as it connects
+            ray.init(
+                **options, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": threads(place.cpus)}
+            )
     except (ConnectionError, RuntimeError, ValueError, OSError, AssertionError, ray.exceptions.RayError) as error:
         raise ConfigError(f"no cluster of Ray on {where}: {' '.join(str(error).split())[:500]}") from error
     most = max((node["Resources"].get("CPU", 0) for node in _nodes(ray)), default=0)
@@ -418,6 +421,7 @@ class _Workers(Crew):
     def __init__(self, place: Ray, graph: AttributedGraph, splits: Splits, store: RunStore, stack: ExitStack) -> None:
         """Nobody is called before the first job is there; `stack` says when the sweep is over."""
         self._place, self._graph, self._split_of, self._store, self._stack = place, graph, splits, store, stack
+        self.abreast = max(1, cores() // place.cpus)
         self._sent = 0
         self._splits: dict[int, Any] = {}
         self._names: dict[str, str] = {}

@@ -130,6 +130,7 @@ class Training:
         self.device, self.deterministic, self.on_progress = device, deterministic, on_progress
         self._waiting: deque[_Pass] = deque()
         self._under_way: list[_Pass] = []
+        self._open: list[_Pass] = []  # those whose runs are marked as being trained, under way or waiting
         self._begun = 0
         self._audits = 0.0
         self._remarks: dict[str, None] = {}
@@ -143,10 +144,11 @@ class Training:
         """
         from uge_core.training.fit import check
 
-        groups = _together(todo, self.graph, self.store, deterministic=self.deterministic, solo=solo)
-        # A method that cannot serve is told of now, not when the passes before its own have trained for hours.
+        groups = _together(todo, self.graph, self.store, crew, deterministic=self.deterministic, solo=solo)
+        # What cannot be trained is told of now, not when the passes before its own have trained for hours.
         for group in groups[1:]:
-            check([p.config for p in group], self.graph, splits(group[0].config))
+            configs = [p.config for p in group]
+            check(configs, self.graph, splits(configs[0]), device=self.device, ranks=crew.ranks)
         stored = self.store.timings()
         self._audits = sum(audit_seconds(p.config, self.graph, stored) for p in todo)
         self._waiting.extend(map(self._pass, groups))
@@ -163,8 +165,9 @@ class Training:
                         self._give_up(done, error)
                         raise
                     self._under_way.remove(done)
+                    self._open.remove(done)
         except BaseException as error:
-            for left in self._under_way:
+            for left in self._open:
                 self._stop(left, error)
             raise
         for text in self._remarks:
@@ -181,13 +184,17 @@ class Training:
         one.words += f" (pass {one.number} of {total})" if total > 1 else ""
         self._remarks |= dict.fromkeys(_begin(members, self.store, self.data))
         self._under_way.append(one)
+        if one not in self._open:
+            self._open.append(one)
 
     def _pass(self, members: Sequence[Planned]) -> _Pass:
         return _Pass(members, self, sum(_work(p.config, self.graph) for p in members))
 
     def _again(self, *groups: Sequence[Planned]) -> None:
-        """Puts runs of a pass that is over in front of those that wait."""
-        self._waiting.extendleft(map(self._pass, reversed(groups)))
+        """Puts runs of a pass that is over in front of those that wait; they stay marked as being trained."""
+        passes = [self._pass(group) for group in groups]
+        self._waiting.extendleft(reversed(passes))
+        self._open += passes
         self._begun -= 1
 
     def _store(self, done: _Pass, fitted: Sequence[Fitted], made: dict[str, Any], *, timed: bool) -> None:
@@ -213,7 +220,8 @@ class Training:
 
     def _halved(self, done: _Pass, error: OutOfMemory, crew: Crew) -> None:
         """A pass that did not fit the memory trains in halves."""
-        if len(done.members) == 1 or not crew.halves:
+        # Of several processes others wait for what this one could not hold.
+        if len(done.members) == 1 or crew.ranks.size > 1:
             self._give_up(done, error)
             raise error
         half = (len(done.members) + 1) // 2
@@ -257,7 +265,7 @@ def _work(config: RunConfig, graph: AttributedGraph) -> float:
 
 
 def _together(
-    todo: Sequence[Planned], graph: AttributedGraph, store: RunStore, *, deterministic: bool, solo: bool
+    todo: Sequence[Planned], graph: AttributedGraph, store: RunStore, crew: Crew, *, deterministic: bool, solo: bool
 ) -> list[list[Planned]]:
     """Which runs train together: those whose checkpoint is there as they did before, the others as they fit."""
     from uge_core.training.capacity import fitting_ensembles
@@ -269,7 +277,8 @@ def _together(
         if record["deterministic"] == deterministic and set(together) <= set(left) and (len(together) == 1 or not solo):
             passes.append([left.pop(run_id) for run_id in together])
     rest = list(left.values())
-    groups = [[i] for i in range(len(rest))] if solo else fitting_ensembles([p.config for p in rest], graph)
+    alone = [[i] for i in range(len(rest))]
+    groups = alone if solo else fitting_ensembles([p.config for p in rest], graph, crew.abreast)
     return passes + [[rest[i] for i in group] for group in groups]
 
 

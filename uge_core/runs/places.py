@@ -10,7 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, MutableMapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -125,10 +125,12 @@ class Crew(ABC):
     """Those who carry out the jobs of one sweep.
 
     Attributes:
-        halves: a pass that did not fit the memory may train in halves.
+        ranks: the processes that train a pass together.
+        abreast: how many processes that train share the memory of a machine, as far as is known.
     """
 
-    halves: bool = True
+    ranks: Ranks = ALONE
+    abreast: int = 1
 
     def trained(self) -> None:  # noqa: B027  most have nothing to do
         """Called as all passes are over, before audits begin."""
@@ -178,7 +180,7 @@ class Here(Place):
 class _One(Crew):
     def __init__(self, graph: AttributedGraph, splits: Splits, store: RunStore, ranks: Ranks) -> None:
         self.graph, self.splits, self.store, self.ranks = graph, splits, store, ranks
-        self.halves = ranks.size == 1  # others wait for what this one could not hold
+        self.abreast = ranks.here
 
     def trained(self) -> None:
         self.ranks.dismiss()
@@ -224,7 +226,9 @@ def offered() -> dict[str, str]:
     if version("ray") is not None:
         words[RAY] = "here, a pass on each core, by Ray"
         if address := os.environ.get("RAY_ADDRESS", ""):
-            words[f"{RAY}:{address}"] = f"on the cluster of Ray at {address}"
+            with suppress(ConfigError):  # one that `place` would refuse
+                place(f"{RAY}:{address}")
+                words[f"{RAY}:{address}"] = f"on the cluster of Ray at {address}"
     return words
 
 
@@ -238,10 +242,16 @@ def place(on: str = HERE, *, cpus: int = 1, ranks: Ranks = ALONE) -> Place:
         ranks: the processes that train a pass together, in this process's place alone.
 
     Raises:
-        ConfigError: another name, Ray is not installed, or several processes where Ray shares out passes.
+        ConfigError: another name, Ray is not installed, several processes where Ray shares out passes, or `cpus` that
+            is not 1 or more, or that nobody heeds.
     """
     kind, _, address = on.partition(":")
     if on == HERE:
+        if cpus != 1:
+            raise ConfigError(
+                f"cpus = {cpus} is for passes by Ray; in this process a pass takes all cores: leave it out, or name a "
+                f"place such as {RAY}"
+            )
         return Here(ranks)
     if ranks.size > 1:
         raise ConfigError(

@@ -17,23 +17,24 @@ from uge_core.training.fit import fit
 from uge_core.training.memory import torch_device
 
 
-def fitting_ensembles(configs: Sequence[RunConfig], graph: AttributedGraph) -> list[list[int]]:
-    """The groups of `ensembles`, large ones cut so that each fits half of the free memory."""
+def fitting_ensembles(configs: Sequence[RunConfig], graph: AttributedGraph, abreast: int = 1) -> list[list[int]]:
+    """The groups of `ensembles`, large ones cut so that `abreast` at once fit half of the free memory."""
     cut = []
     for indices in ensembles(configs):
-        most = most_members(configs[indices[0]], graph, len(indices))
+        most = most_members(configs[indices[0]], graph, len(indices), abreast)
         cut += [indices[i : i + most] for i in range(0, len(indices), most)]
     return sorted(cut)
 
 
-def most_members(config: RunConfig, graph: AttributedGraph, wanted: int) -> int:
-    """How many configs (each with a twin) fit half of the free memory.
+def most_members(config: RunConfig, graph: AttributedGraph, wanted: int, abreast: int = 1) -> int:
+    """How many configs (each with a twin) fit half of the free memory, or a part of that where others train beside them.
 
-    By the numbers a step holds where that is a small part of it, else measured: one epoch of one member and of three.
+    A GPU has one training at a time. By the numbers a step holds where that is a small part of it, else measured: one epoch of one member and of three.
     """
     backbone: Backbone = build_options(find("backbones", config.backbone), config.backbone_options, config.backbone)
     guessed = 4 * backbone.step_floats(graph.num_nodes, 2 * graph.num_edges, config.dim)
-    free = memory.free(torch_device("auto"))
+    device = torch_device("auto")
+    free = memory.free(device) / (abreast if device.type == "cpu" else 1)
     if 2 * guessed * wanted < free / 8:
         return wanted
     each = _member_bytes(config, graph)

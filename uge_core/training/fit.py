@@ -38,7 +38,7 @@ from uge_core.training.loop import EpochProgress, TrainingLoop
 from uge_core.training.members import MemberBuilder, build_backbone, cell_advice, edge_columns_used
 from uge_core.training.memory import memory_errors, torch_device
 from uge_core.training.method_inputs import own_weights
-from uge_core.training.ranks import shared_out
+from uge_core.training.ranks import check_shared, shared_out
 from uge_core.training.stage import Shared
 
 
@@ -120,23 +120,37 @@ def fit(
         return _fit(configs, graph, split, device, on_epoch, checkpoint, ranks)
 
 
-def check(configs: Sequence[RunConfig], graph: AttributedGraph, split: LinkSplit) -> None:
-    """Says of configs that may train in several passes whether each one's method can serve, before the first pass.
+def check(
+    configs: Sequence[RunConfig],
+    graph: AttributedGraph,
+    split: LinkSplit,
+    *,
+    device: str = "auto",
+    ranks: Ranks = ALONE,
+) -> None:
+    """Says of configs that may train in several passes whether each can be trained, before the first pass.
 
     Args:
         configs: resolved on `graph`, with the split seed of `split`.
         graph: the graph.
         split: its split.
+        device: "auto", "cpu" or "cuda".
+        ranks: the processes that will train together.
 
     Raises:
-        ConfigError: a method that cannot serve this graph, as `fit` would say when its turn comes.
+        ConfigError: a method that cannot serve this graph, or what several processes cannot train, as `fit` would say
+            when its turn comes.
     """
     seen = set()
     for config in configs:
         key = repr(replace(config, seed=0, lam=None))
         if key not in seen:
             seen.add(key)
-            MemberBuilder(graph, split, build_backbone(config), own_weights(config, split)).checked(config, twin=False)
+            backbone = build_backbone(config)
+            build = MemberBuilder(graph, split, backbone, own_weights(config, split))
+            build.checked(config, twin=False)
+            if ranks.size > 1:
+                check_shared(config, backbone, [build.member(config, twin=False)], torch_device(device))
 
 
 @contextmanager
@@ -202,13 +216,15 @@ def _fit(
     trained = {id(m): ends[cold_key(m)] for m in members} | {id(m): end for m, end in zip(warm, later, strict=True)}
     seconds = time.monotonic() - started + loop.spent
     twin_of = {id(m.config): m for m in twins}
-    out = []
+    parameters: list[dict[str, FloatArray]] = []
     for m in exported:
-        end, twin = trained[id(m)], twin_of.get(id(m.config))
+        end = trained[id(m)]
         encoder = m.plain and backbone.messages != "none" and end.best_epoch == end.last_epoch
-        parameters = end.parameters(ranks) if encoder else {}
-        if ranks.rank:
-            continue
+        parameters.append(end.parameters(ranks) if encoder else {})
+    # Nothing is sent from here on: what rank 0 does with the embeddings may take longer than others would wait.
+    out: list[Fitted] = []
+    for m, encoded in zip(exported, parameters, strict=True) if ranks.rank == 0 else ():
+        end, twin = trained[id(m)], twin_of.get(id(m.config))
         kept = [(x, x.postprocess(trained[id(x)].embedding)) for x in (m, twin) if x]
         twin_reports = twin.inputs.reports if twin else ()
         out.append(
@@ -240,7 +256,7 @@ def _fit(
                 best_epoch=end.best_epoch,
                 notes={r.attribute: r.note for r in m.inputs.reports},
                 twin_notes={r.attribute: r.note for r in twin_reports},
-                parameters=parameters,
+                parameters=encoded,
             )
         )
     return out

@@ -80,8 +80,14 @@ class TrainingLoop:
                     self.on_epoch(EpochProgress(epoch, self.epochs, losses.latest, left))
                 except BaseException as error:
                     ended = error
-            if ranks.told(ended is not None, slow=saved):
-                self._save(stage, epoch)
+            try:
+                if over := ranks.told(ended is not None, slow=saved):
+                    self._save(stage, epoch)
+            except ProcessLost:
+                if ended is None:
+                    raise
+                raise ended from None  # a Ctrl-C has ended the others too
+            if over:
                 raise ended or ProcessLost("the process that leads this training has ended it")
         return stage.ends()
 

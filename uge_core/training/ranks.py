@@ -114,10 +114,7 @@ def shared_out(
     """
     if ranks.size == 1:
         return ranks
-    for found, allowed in _unsupported(config, backbone, members, device):
-        raise ConfigError(
-            f"{found} cannot be trained over several processes; allowed: {allowed}. Use one process, without torchrun"
-        )
+    check_shared(config, backbone, members, device)
     cuts, _ = tasks(pairs)
     if ranks.size > len(cuts):
         raise ConfigError(
@@ -127,6 +124,18 @@ def shared_out(
     begins = [cuts[-(-len(cuts) * r // ranks.size)][1] for r in range(ranks.size)]
     multiple = _ROWS if backbone.messages == "none" else row_products.BLOCK
     return ranks.cut([*begins, pairs.num_nodes], multiple)
+
+
+def check_shared(config: RunConfig, backbone: Backbone, members: Sequence[Member], device: torch.device) -> None:
+    """Refuses what several processes cannot train together, whatever the graph; arguments as for `shared_out`.
+
+    Raises:
+        ConfigError: what was found, and what they can.
+    """
+    for found, allowed in _unsupported(config, backbone, members, device):
+        raise ConfigError(
+            f"{found} cannot be trained over several processes; allowed: {allowed}. Use one process, without torchrun"
+        )
 
 
 def _unsupported(
@@ -173,6 +182,10 @@ class _Patience:
     longest: float = 0.0
     steps: int = 0
 
+    def begin(self) -> None:
+        """Another pass begins, with steps of another length."""
+        self.seconds, self.longest, self.steps = UNKNOWN, 0.0, 0
+
     def note(self, step: float) -> None:
         self.steps += 1
         if self.steps > 1:  # the first loads kernels
@@ -191,6 +204,7 @@ class Several(Ranks):
     def __init__(self, rank: int, size: int, store: Store, least: float) -> None:
         """Of a group that `torch.distributed` has formed; `store` is its rendezvous, `least` as for `formed`."""
         self.rank, self.size, self.traffic = rank, size, Traffic()
+        self.here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         self.dismissed = False
         self._store, self._patience = store, _Patience(least)
         self._tasks = 0
@@ -213,7 +227,8 @@ class Several(Ranks):
         return [r for r in range(self.size) if r != self.rank]
 
     def cut(self, slopes: Sequence[int], multiple: int) -> Several:
-        """See `Ranks.cut`; rank 0 has some row of every graph."""
+        """See `Ranks.cut`, which begins a pass; rank 0 has some row of every graph."""
+        self._patience.begin()
         bound, n = copy.copy(self), slopes[-1]
         inner = [min(n, max(1, -(-cut // multiple)) * multiple) for cut in slopes[1:-1]]
         bound._rows, bound._slopes = [0, *inner, n], list(slopes)
@@ -457,7 +472,7 @@ class Several(Ranks):
     def share_cores(self) -> None:
         """Takes a share of the processor cores, where the ranks of this machine have been given the same ones."""
         machine, place = os.environ.get("GROUP_RANK", "0"), int(os.environ.get("LOCAL_RANK", "0"))
-        count = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        count = self.here
         self._write(f"cores/{machine}/{place}", json.dumps(self._cores))
         given = [json.loads(self._read(f"cores/{machine}/{i}")) for i in range(count)]
         if any(cores != self._cores for cores in given):
