@@ -237,7 +237,7 @@ def test_what_cannot_be_measured_says_why():
 
 def test_of_many_people_some_have_lists(monkeypatch):
     graph, z, split = community()
-    monkeypatch.setitem(top_ten.recommend.__kwdefaults__, "most", 150)
+    monkeypatch.setattr(top_ten, "MOST_LISTS", 150)
     rows = leading(audited(z, graph, split))
     assert "lists of 150 people, drawn of 400" in rows["dp", "top-10"].note
     assert rows["dp", "top-10"].n == 1500 and "drawn of 400" in rows["eo", "top-10"].note

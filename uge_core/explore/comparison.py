@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uge_core.audit.version import VERSION
-from uge_core.errors import ConfigError
+from uge_core.errors import ConfigError, StoreError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.graph.split import split_links
 from uge_core.graph.values import missing_policies
@@ -151,7 +151,7 @@ def compare_seeds(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> Comparison:
         )
     if len({run.dataset["fingerprint"] for runs in sides for run in runs.values()}) > 1:
         raise ConfigError("the runs were trained on different data; compare runs of one graph")
-    drawn = {(run.audit or {}).get("asked", {}).get("people") for runs in sides for run in runs.values()}
+    drawn = {_drawn(run) for runs in sides for run in runs.values()}
     if len(drawn) > 1:
         said = " and ".join("all people" if d is None else f"{d:,} drawn people" for d in drawn)
         raise ConfigError(f"the runs' audits are of {said}; audit them alike: uge audit RUN_ID --people N")
@@ -177,6 +177,14 @@ def compare_seeds(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> Comparison:
                     )
                 )
     return adjusted(rows)
+
+
+def _drawn(run: StoredRun) -> int | None:
+    """How many people a run's audit drew; None where it measured all, or nobody knows."""
+    try:
+        return ((run.audit or {}).get("asked") or {}).get("people")
+    except StoreError:  # its rows are there, and will do
+        return None
 
 
 def _by_seed(runs: Sequence[StoredRun]) -> dict[tuple[int, int], StoredRun]:

@@ -166,6 +166,7 @@ class Training:
                         raise
                     self._under_way.remove(done)
                     self._open.remove(done)
+                    del outcome  # what a pass gave, or held when it failed, makes room for the next
         except BaseException as error:
             for left in self._open:
                 self._stop(left, error)

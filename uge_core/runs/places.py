@@ -110,9 +110,13 @@ class Outcome:
         Raises:
             UgeError: what the task raised.
         """
-        if self.error is not None:
-            raise self.error
-        return self.value
+        if self.error is None:
+            return self.value
+        error = self.error
+        try:
+            raise error
+        finally:
+            del error, self  # else the error's traceback would hold the error, and so all that its pass held
 
 
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -188,14 +192,15 @@ class _One(Crew):
     def outcomes(self, waiting: deque[AnyJob], tick: Callable[[], None]) -> Jobs[AnyJob]:
         while waiting:
             job = waiting.popleft()
-            task = job.begin()
-            try:
-                line = _Direct(job, tick, self.store, self.ranks)
-                value = task.carry_out(self.graph, self.splits(job.config), line)
-                outcome = Outcome(value, timed=self.ranks.size == 1)  # estimates are for one process
-            except UgeError as error:
-                outcome = Outcome(error=error)
-            yield job, outcome
+            yield job, self._outcome(job, tick)  # in no name here, as an error holds what its pass held
+
+    def _outcome(self, job: Job, tick: Callable[[], None]) -> Outcome:
+        task = job.begin()
+        try:
+            value = task.carry_out(self.graph, self.splits(job.config), _Direct(job, tick, self.store, self.ranks))
+        except UgeError as error:
+            return Outcome(error=error)
+        return Outcome(value, timed=self.ranks.size == 1)  # estimates are for one process
 
 
 @dataclass(frozen=True, eq=False)
