@@ -56,7 +56,11 @@ def running(ranks: int, *words: str, store: Path | None = None) -> Iterator[subp
     environment |= {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), MARK: mark}
     environment |= {"GLOO_SOCKET_IFNAME": "lo"} | ({} if store is None else {"UGE_STORE": str(store)})
     started = subprocess.Popen(
-        [*launcher, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        [*launcher, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
         # a background job's children ignore it
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
