@@ -7,7 +7,7 @@ import streamlit as st
 
 import uge_core.dashboard as ui
 
-LEFT = 0.8  # seconds in which what a field says when it is left has reached this page
+LEFT, RUNS = 0.8, 60.0  # seconds until a field that was left has begun a run of this page, and such a run at most
 WHEN = {"": "not said", "before": "before", "after": "after"}
 KINDS = {
     "html": ("HTML", "report.html", "text/html", "Text, tables and charts in one file for people."),
@@ -25,6 +25,8 @@ st.write(
 
 store = ui.RunStore()
 state = st.session_state
+newest = state.setdefault("report_newest", {})
+newest["made"] = None  # until this run of the page has come to its end
 compared = [state["frame_before"], state["frame_after"]]
 choices = ui.report_choices(store, compared)
 if not choices.rows:
@@ -152,13 +154,15 @@ except ui.UgeError as error:
     st.error(ui.plain_text(str(error)), icon=":material/error:")
     st.stop()
 st.write(ui.plain_text(sides.words))
-newest = state.setdefault("report_newest", {})
 newest["made"] = made
 
 
 def take(name: str) -> bytes:
     """The file as the fields say now: one that is still typed in says so when it is left, which a click here does too."""
     time.sleep(LEFT)
+    end = time.monotonic() + RUNS
+    while newest["made"] is None and time.monotonic() < end:
+        time.sleep(0.05)
     content: bytes = newest["made"][name]()
     return content
 
