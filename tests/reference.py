@@ -833,3 +833,25 @@ def link_features(asked, labelled, asked_rank, labelled_rank, group, num_groups,
         others = [max(own[h][i] for h in range(num_groups) if h != g) for i in range(30)]
         own[g] = [*own[g], *(a - b for a, b in zip(own[g], others, strict=True)), math.log(share[g])]
     return own
+
+
+def soft_neighbour_divergence(z, asked, known, codes, temperature, spread=False):
+    """Mean over asked people of KL(shares of the groups | soft neighbours' groups), one pair after another."""
+    if spread:
+        rows = [z[j] for j in known]
+        centre = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+        covariance = np.cov(np.array(rows).T, bias=True).reshape(len(centre), -1)
+        root = np.linalg.inv(np.linalg.cholesky(covariance))  # axes up to a rotation, which no cosine sees
+        z = [root @ (np.array(row) - centre) for row in z]
+    total = 0.0
+    for i in asked:
+        soft = {}
+        for j in known:
+            if j != i:
+                length = math.sqrt(sum(a * a for a in z[i]) * sum(b * b for b in z[j]))
+                cosine = sum(a * b for a, b in zip(z[i], z[j], strict=True)) / length
+                soft[codes[j]] = soft.get(codes[j], 0.0) + math.exp(cosine / temperature)
+        for g in {codes[j] for j in known}:
+            prior = sum(codes[j] == g for j in known) / len(known)
+            total += prior * math.log(prior * sum(soft.values()) / soft[g])
+    return total / len(asked)

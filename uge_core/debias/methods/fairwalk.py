@@ -65,7 +65,7 @@ class Fairwalk(Method):
     )
     color: ClassVar[str] = "#E69F00"
     symbol: ClassVar[str] = "square"
-    position: ClassVar[int] = 10
+    position: ClassVar[int] = 11
     steps_follow: ClassVar[bool] = True
 
     def edges(self, inputs: MethodInputs) -> EdgeFactors:

@@ -36,7 +36,7 @@ class UGEA(UGEO):
     )
     color: ClassVar[str] = "#3F6A73"
     symbol: ClassVar[str] = "star-square"
-    position: ClassVar[int] = 9
+    position: ClassVar[int] = 10
 
     def edges(self, inputs: MethodInputs) -> EdgeFactors:
         """R~/R of each training edge, in messages alone."""

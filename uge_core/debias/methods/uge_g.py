@@ -72,7 +72,7 @@ class UGEG(Method):
     )
     color: ClassVar[str] = "#4981F2"
     symbol: ClassVar[str] = "star-diamond"
-    position: ClassVar[int] = 8
+    position: ClassVar[int] = 9
 
     shrinkage: float = option(
         0.0,

@@ -36,7 +36,7 @@ class UGEL(Method):
     )
     color: ClassVar[str] = "#58A632"
     symbol: ClassVar[str] = "star-triangle-down"
-    position: ClassVar[int] = 7
+    position: ClassVar[int] = 8
 
     use: str = option(
         "offset",

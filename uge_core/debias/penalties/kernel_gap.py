@@ -33,7 +33,7 @@ SCALES = (0.1, 0.3, 1.0, 3.0)
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
+def threads() -> ThreadPoolExecutor:
     """One pool for all members, which are stepped in turn."""
     return ThreadPoolExecutor(cores())
 
@@ -106,4 +106,4 @@ class KernelGap(Penalty):
         if self.moments:
             return sum((moment_gap(z, g, median) for g in self._prepared(z.device)), z.new_zeros(()))
         groups, weight = self._prepared(z.device), drawn[1] / median.sqrt()
-        return fourier_gap(z, groups, weight, drawn[2], _threads(), self.ranks) * len(self.scales)
+        return fourier_gap(z, groups, weight, drawn[2], threads(), self.ranks) * len(self.scales)
