@@ -21,6 +21,7 @@ def ordered_attackers() -> tuple[type[Attacker], ...]:
 
 DEFAULT_ATTACKERS: tuple[str, ...] = tuple(a.name for a in ordered_attackers() if a.by_default)
 """Names of those that are tried where none is named."""
+_CHOICE = re.compile(r"worst attacker: ([^,;]+)(?:, of ([^;]+))?")
 
 
 def candidates(attackers: Iterable[str]) -> list[str]:
@@ -40,7 +41,13 @@ def choice(strongest: str, among: list[str]) -> str:
     return f"worst attacker: {strongest}{of}"
 
 
+def chosen(note: str | None) -> str | None:
+    """The strongest attacker that `choice` names; None where it stands in no such note."""
+    said = _CHOICE.match(note or "")
+    return said[1] if said else None
+
+
 def chosen_among(note: str | None) -> tuple[str, ...]:
     """The attackers that `choice` names; () where it stands in no such note."""
-    said = re.match(r"worst attacker: ([^,;]+)(?:, of ([^;]+))?", note or "")
+    said = _CHOICE.match(note or "")
     return tuple((said[2] or said[1]).split(", ")) if said else ()

@@ -86,11 +86,12 @@ def _stored() -> Parser:
     return stored
 
 
-def data_arguments(one: Parser) -> None:
+def data_arguments(one: Parser, *, required: bool = True) -> None:
     """DATA and --attributes: a graph and its attributes."""
     one.add_argument(
         "data",
         type=nonempty,
+        nargs=None if required else "?",
         metavar="DATA",
         help="a folder, FOLDER:NAME where it holds several graphs, sample:town, sample:titles, or pyg:NAME, one of "
         "PyG's datasets, which is fetched when it is first named and kept in the store (pyg: alone lists them)",
