@@ -46,7 +46,7 @@ class UGEN(Method):
         r"\ell + \lambda \left( w \sum_k \frac{1}{N} \sum_i \text{KL}\!\left( \pi^k \,\middle\|\, s_i^k \right) + r\, \frac{1}{N^2} \sum_{u,v} (Q - \tilde Q)^2 + k \sum_k \sum_g \frac{n_g}{N}\, \text{MMD}^2\!\left( z \mid a^k = g,\ z \right) \right), \quad s_{ig}^k = \sum_{j \neq i,\ a_j^k = g} \text{softmax}_j\, \frac{\cos(z_i, z_j)}{t}"
     )
     color: ClassVar[str] = "#8A6D00"
-    symbol: ClassVar[str] = "hourglass"
+    symbol: ClassVar[str] = "triangle-up"
     position: ClassVar[int] = 7
     uses_lambda: ClassVar[bool] = True
     default_lam: ClassVar[float] = 1.0
