@@ -80,11 +80,15 @@ class NeighbourGap(Penalty):
             others = others[order]
             place = torch.full((len(z),), -1)
             place[others] = torch.arange(len(others))
-            own, share = place[asked], torch.as_tensor(prior)
-            near = z.index_select(0, asked.to(z.device)), z.index_select(0, others.to(z.device))
+            first, second = z.index_select(0, asked.to(z.device)), z.index_select(0, others.to(z.device))
+            if spread:
+                first, second = whitened(first, second)
             total = total + neighbour_divergence(
-                *(whitened(*near) if spread else near),
-                *(t.to(z.device) for t in (own, code, share)),
+                first,
+                second,
+                place[asked].to(z.device),
+                code.to(z.device),
+                torch.as_tensor(prior).to(z.device),
                 self.temperature / z.shape[1] ** 0.5,
                 threads(),
                 self.ranks,
