@@ -549,6 +549,12 @@ def least_erasure(z, attributes):
     return np.stack([row - cross @ np.linalg.pinv(root @ cross, rcond=1e-9) @ root @ (row - centre) for row in x])
 
 
+def least_cost_matching(x, y):
+    """The partner of each x in the matching whose sum of squared distances is least, among all matchings."""
+    ways = permutations(range(len(y)))
+    return list(min(ways, key=lambda way: sum(float(np.square(x[i] - y[j]).sum()) for i, j in enumerate(way))))
+
+
 def log_linear_slope(mean, seen, values, first, second, a, b):
     """Of sum over ordered cells of (mean - seen), those whose ends have value `a` of attribute `first`, `b` of `second`."""
     total = 0.0
