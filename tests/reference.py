@@ -861,3 +861,27 @@ def soft_neighbour_divergence(z, asked, known, codes, temperature, spread=False)
             prior = sum(codes[j] == g for j in known) / len(known)
             total += prior * math.log(prior * sum(soft.values()) / soft[g])
     return total / len(asked)
+
+
+def fair_projection(scores, blocks):
+    """KL(h_F || h) of the closest f whose mean is the same in all blocks, and f, by bisection of means within means."""
+    scores_of = {b: [s for s, of in zip(scores, blocks, strict=True) if of == b] for b in set(blocks)}
+
+    def root(rising, low, high):
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if rising(middle) < 0 else (low, middle)
+        return (low + high) / 2
+
+    def shift(own, mean):
+        return root(lambda x: sum(sigmoid(s + x) for s in own) / len(own) - mean, -40.0, 40.0)
+
+    # the divergence's slope in the common mean
+    mean = root(lambda m: sum(len(own) * shift(own, m) for own in scores_of.values()), 0.0, 1.0)
+    shifts = {b: shift(own, mean) for b, own in scores_of.items()}
+    total, fair = 0.0, []
+    for s, b in zip(scores, blocks, strict=True):
+        f, rest = sigmoid(s + shifts[b]), sigmoid(-s - shifts[b])
+        total += f * math.log(f / sigmoid(s)) + rest * math.log(rest / sigmoid(-s))
+        fair.append(f)
+    return total / len(scores), fair

@@ -32,6 +32,10 @@ class FairOT(Eraser):
     N^2 numbers; here the rows of the finished embedding are. Their Laplace regularisation, which keeps neighbours
     together, is not there. Plans are entropic, by blocks; theirs are of all rows at once.
 
+    Pokec (small, region_job_1), region, node2vec, 200 epochs at 0.04, seed 0, worst default attacker's AUC unseen |
+    matched NDCG@10: .959 | .340 without it; blur .003: .513 | .241; blur .01: .523 | .244; blur .1: .808 | .230; half
+    of the way: .852 | .315.
+
     Cannot: hide as much from attackers who know the values of other people than those it is fitted on. It does not
     leave groups alone that do not differ, as blocks of people differ by chance.
     """
