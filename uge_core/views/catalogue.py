@@ -40,6 +40,22 @@ LEFT_OUT = (
         "embedding. Its random changes of other features and of edges "
         "are about stability and say nothing of the attribute.",
     ),
+    LeftOut(
+        "FairAdj",
+        Reference(
+            "P. Li, Y. Wang, H. Zhao, P. Hong, H. Liu",
+            "On Dyadic Fairness: Exploring and Mitigating Bias in Graph Connections",
+            "ICLR",
+            2021,
+        ),
+        r"\min_{\tilde A} \left( \mathbb{E}\,[\, s_{uv} \mid g_u = g_v \,] - \mathbb{E}\,[\, s_{uv} \mid g_u \ne g_v \,] \right)^2, \quad \tilde A \ge 0,\ \tilde A \mathbf{1} = \mathbf{1},\ \tilde A_{uv} = 0 \text{ where no edge is}",
+        "Between epochs it takes projected gradient steps on the "
+        "weights of an encoder's messages, by their slope through "
+        "the encoder. Encoders here are given the weights of messages, and "
+        "work out no slope in them; weights that are "
+        "learnt would also have to be kept with a run, to encode a graph again. FIPR asks nearly the same of the scores "
+        "themselves, with every backbone.",
+    ),
 )
 
 _SHARED = (
