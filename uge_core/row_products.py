@@ -78,6 +78,16 @@ def row_sums(x: Tensor, ranks: Ranks = ALONE) -> Tensor:
     return _added(parts, x, x.new_empty(*x.shape[:-2], x.shape[-1]), ranks)
 
 
+def in_one_thread(work: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """What `work`, which carries no gradient, gives on the CPU in a thread in which torch uses no other."""
+
+    def alone() -> tuple[Tensor, ...]:
+        with torch.no_grad():
+            return work()
+
+    return _pool().submit(alone).result()
+
+
 def _blocks(x: Tensor) -> int:
     return max(1, -(-x.shape[-2] // BLOCK))
 

@@ -9,7 +9,8 @@ from reference import fair_projection
 from toys import inputs, shop, town
 
 from uge_core.debias.methods.fipr import FIPR
-from uge_core.debias.penalties.fair_projection import FairProjection, multipliers
+from uge_core.debias.penalties._fair_projection import multipliers
+from uge_core.debias.penalties.fair_projection import FairProjection
 
 
 def generator(seed=0):
@@ -105,6 +106,21 @@ def test_nothing_is_counted_twice_and_nobody_is_left_out():
     one = np.full(41, -1)
     one[3] = 0
     assert float(penalty(one)(torch.tensor(z), generator())) == 0
+
+
+def test_bits_do_not_depend_on_threads():
+    z, codes = people(2000, 7, 3)
+    found, before = [], torch.get_num_threads()
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            x = torch.tensor(z, dtype=torch.float32, requires_grad=True)
+            value = penalty(codes)(x, generator())
+            value.backward()
+            found.append(torch.cat([x.grad.ravel(), value.detach()[None]]))
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(*found) and (found[0] != 0).any()
 
 
 def test_far_apart_and_overflowing_scores_have_finite_slopes():

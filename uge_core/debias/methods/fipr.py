@@ -29,7 +29,7 @@ class FIPR(Method):
 
     Pokec (small, region_job_1), region, node2vec, 200 epochs at 0.04, seed 0, calibrated DP | worst default attacker's
     AUC unseen | matched NDCG@10: .064 | .959 | .340 without it; lambda 0.1: .046 | .957 | .343; 1: .020 | .946 | .345;
-    10: .007 | .943 | .344; 100: .003 | .916 | .337.
+    10: .007 | .942 | .344; 100: .003 | .917 | .337.
 
     Cannot: hide the attribute from those who read vectors: it moves the mean chance of each pair of groups alone. Under
     BPR the sigmoid of a score is no chance of an edge.

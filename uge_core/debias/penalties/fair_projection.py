@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Generator, Tensor
 
-_STEPS = 10  # of Newton's; always as many, so that a step of training can be recorded
-_TINY = 1e-30  # of what a logarithm is taken
-
 
 @dataclass(frozen=True, eq=False)
 class FairProjection(Penalty):
@@ -70,16 +67,19 @@ class FairProjection(Penalty):
 
     def measure(self, z: Tensor, drawn: tuple[Tensor, ...]) -> Tensor:
         """See `Ahead.measure`."""
-        from torch.nn.functional import softplus
+        from uge_core.debias.penalties._fair_projection import divergence
 
         first, second = drawn
         if not len(first):
             return z.new_zeros(())  # one person makes no pair
         group = self._on(z.device)
-        left, right = group.index_select(0, first), group.index_select(0, second)
-        scores = z.index_select(0, first) @ z.index_select(0, second).T
-        shift = multipliers(scores.detach(), left, right, int(self.group.max()) + 1)
-        return (softplus(scores) - softplus(scores + _of_pairs(shift, left, right, scores))).mean()
+        return divergence(
+            z.index_select(0, first),
+            z.index_select(0, second),
+            group.index_select(0, first),
+            group.index_select(0, second),
+            int(self.group.max()) + 1,
+        )
 
     @cached_property
     def _devices(self) -> dict[str, Tensor]:
@@ -92,44 +92,3 @@ class FairProjection(Penalty):
         if str(device) not in self._devices:
             self._devices[str(device)] = torch.as_tensor(self.group, device=device)
         return self._devices[str(device)]
-
-
-def multipliers(scores: Tensor, left: Tensor, right: Tensor, num_groups: int) -> Tensor:
-    """What each block's logits must be shifted by.
-
-    Args:
-        scores: (n, m) logits of pairs.
-        left: (n,) groups of the rows.
-        right: (m,) groups of the columns.
-        num_groups: G.
-
-    Returns:
-        (G, G) float64, symmetric; 0 for blocks without a pair.
-    """
-    import torch
-
-    def sums(x: Tensor) -> Tensor:
-        # row by row, which gives the same bits whatever the threads
-        rows = x.new_zeros(num_groups, x.shape[1]).index_add_(0, left, x)
-        table = x.new_zeros(num_groups, num_groups).index_add_(0, right, rows.T.contiguous()).double()
-        return table + table.T
-
-    number = sums(torch.ones_like(scores))
-    there, weight, number = number > 0, number / number.sum(), number.clamp_min(1)
-    # each block's mean to 1/2; means of both answers, as 1 less a small chance is 1
-    shift = sums(torch.sigmoid(-scores)).clamp_min(_TINY).log() - sums(torch.sigmoid(scores)).clamp_min(_TINY).log()
-    shift = (shift - (weight * shift).sum()) * there
-    for _ in range(_STEPS):
-        chance = torch.sigmoid(scores + _of_pairs(shift, left, right, scores))
-        mean = sums(chance) / number
-        spread = (sums(chance * (1 - chance)) / number).clamp_min(1e-9)
-        common = (weight * mean / spread).sum() / (weight / spread).sum()
-        step = (common - mean) / spread * there
-        most = step.abs().max().clamp_min(1e-12)
-        shift = shift + step * (torch.log1p(most) / most)
-    return shift
-
-
-def _of_pairs(shift: Tensor, left: Tensor, right: Tensor, scores: Tensor) -> Tensor:
-    """(n, m) each pair's entry of `shift` (G, G)."""
-    return shift.to(scores.dtype).index_select(0, left).index_select(1, right)
