@@ -9,9 +9,10 @@ Doucet, ICML 2014, Eq. (8)). T_g is the entropic map: its formula serves people 
 
 A shift of a group changes no plan, so that groups are laid mean on mean first, from where Sinkhorn's steps get there
 sooner. All groups end on the same points, each point between several: no two people of different groups are put in the very
-same place, as exact assignments would, from which nearest neighbours read the attribute inverted. Blocks keep time
-and memory linear in N. A block holds `block` people of the largest group, a share of all others, and of a small
-group the same people again.
+same place, as exact assignments would, from which nearest neighbours read the attribute inverted. Nobody is moved by a plan
+that they took part in, as it remembers where it sent them and who reads links finds them by that. Blocks keep time
+and memory linear in N. A block moves up to `block` people of the largest group and a share of all others, by as many
+people of other blocks; of a small group they are the same people again.
 """
 
 from __future__ import annotations
@@ -54,8 +55,6 @@ class Transport:
 
     def __call__(self, z: FloatArray) -> FloatArray:
         """(N, d) whose groups lie on each other."""
-        from uge_core.kernels.sinkhorn import scaling
-
         rng = np.random.default_rng([self.seed, _PURPOSE])
         x = z.astype(np.float64)
         pairs = x[rng.choice(np.nonzero(self.fitted)[0], (2, _PAIRS))]
@@ -66,14 +65,9 @@ class Transport:
         out = z.copy()
 
         def work(block: tuple[list[IntArray], list[IntArray]]) -> None:
-            fitted, moved = block
-            points = _barycentre([x[rows] for rows in fitted], weights, unit)
-            for learnt, rows in zip(fitted, moved, strict=True):
-                shift = points.mean(axis=0) - x[learnt].mean(axis=0)
-                plan = _kernel(x[rows] + shift, points, unit) * scaling(
-                    _kernel(x[learnt] + shift, points, unit), _STEPS
-                )
-                goal = plan @ points / plan.sum(axis=1, keepdims=True)
+            learnt, moved = block
+            goals = transported([x[rows] for rows in learnt], [x[rows] for rows in moved], weights, unit)
+            for rows, goal in zip(moved, goals, strict=True):
                 out[rows] = x[rows] + self.share * (goal - x[rows])
 
         with ThreadPoolExecutor(cores()) as pool:
@@ -81,20 +75,43 @@ class Transport:
         return out
 
     def _blocks(self, groups: IntArray, rng: np.random.Generator) -> Iterator[tuple[list[IntArray], list[IntArray]]]:
-        """Per block and group the people that plans are fitted on, and those that are moved, each in one block."""
-        number = -(-max(np.count_nonzero(self.group == g) for g in groups) // self.block)
+        """Per block and group the people that plans are fitted on, and others, each in one block, that are moved."""
+        number = max(2, -(-max(np.count_nonzero(self.group == g) for g in groups) // self.block))
         learnt = [rng.permutation(np.nonzero(self.fitted & (self.group == g))[0]) for g in groups]
         others = [rng.permutation(np.nonzero(~self.fitted & (self.group == g))[0]) for g in groups]
         for k in range(number):
             fitted, moved = [], []
             for rows, more in zip(learnt, others, strict=True):
                 begin, end = k * len(rows) // number, (k + 1) * len(rows) // number
-                # a plan serves the people it is of best, so those fitted here are moved here
-                fitted.append(np.take(rows, np.arange(begin, begin + min(self.block, len(rows))), mode="wrap"))
+                rest = len(rows) - (end - begin) or 1  # who is alone in a group is moved by themselves
+                fitted.append(np.take(rows, np.arange(end, end + min(self.block, rest)), mode="wrap"))
                 moved.append(
                     np.concatenate([rows[begin:end], more[k * len(more) // number : (k + 1) * len(more) // number]])
                 )
             yield fitted, moved
+
+
+def transported(clouds: list[Float64], moved: list[Float64], weights: Float64, unit: float) -> list[Float64]:
+    """Where people of each group go.
+
+    Args:
+        clouds: per group (n_g, d) people that the barycentre and the plans are fitted on.
+        moved: per group (m_g, d) people who are sent.
+        weights: per group its weight in the barycentre, 1 in all.
+        unit: the blur of the plans, a squared distance.
+
+    Returns:
+        Per group (m_g, d).
+    """
+    from uge_core.kernels.sinkhorn import scaling
+
+    points = _barycentre(clouds, weights, unit)
+    goals = []
+    for cloud, rows in zip(clouds, moved, strict=True):
+        shift = points.mean(axis=0) - cloud.mean(axis=0)
+        plan = _kernel(rows + shift, points, unit) * scaling(_kernel(cloud + shift, points, unit), _STEPS)
+        goals.append(plan @ points / plan.sum(axis=1, keepdims=True))
+    return goals
 
 
 def _barycentre(clouds: list[Float64], weights: Float64, unit: float) -> Float64:
