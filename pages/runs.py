@@ -127,7 +127,7 @@ def grid_form() -> None:
     begin(form)
     if (treat := st.query_params.get("treat")) in form.attributes and treat != state.get("runs_treat"):
         state["runs_treat"], state["runs_sensitive"] = treat, [treat]
-        state["runs_methods"] = [m for m in form.methods if m in ("none", "uge-ork")]
+        state["runs_methods"] = [m for m in form.methods if m in ("none", "uge-n")]
     left, right = st.columns(2)
     backbone = left.selectbox(
         "Backbone",

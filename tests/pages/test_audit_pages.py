@@ -247,4 +247,4 @@ def test_the_next_step_trains_the_graph_that_is_shown(app: AppTest, seeded: Path
     app.switch_page("runs.py").run()
     assert not app.exception and app.text_input(key="runs_data").value == run.dataset["source"]["spec"]
     assert app.multiselect(key="runs_sensitive").value == ["gender"]
-    assert app.multiselect(key="runs_methods").value == ["none", "uge-ork"]
+    assert app.multiselect(key="runs_methods").value == ["none", "uge-n"]

@@ -132,6 +132,7 @@ PRELUDE = """
     import numpy as np
     from uge_core.datasets.planted.recipe import plant
     from uge_core.datasets.planted.samples import recipe
+    from uge_core.runs.audits import Splits
     from uge_core.runs.plan import plan
     from uge_core.runs.store import RunStore
     from uge_core.runs.sweep import train_planned
