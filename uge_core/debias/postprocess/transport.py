@@ -76,7 +76,7 @@ class Transport:
 
     def _blocks(self, groups: IntArray, rng: np.random.Generator) -> Iterator[tuple[list[IntArray], list[IntArray]]]:
         """Per block and group the people that plans are fitted on, and others, each in one block, that are moved."""
-        number = max(2, -(-max(np.count_nonzero(self.group == g) for g in groups) // self.block))
+        number = max(2, -(-max(int(np.sum(self.group == g)) for g in groups) // self.block))
         learnt = [rng.permutation(np.nonzero(self.fitted & (self.group == g))[0]) for g in groups]
         others = [rng.permutation(np.nonzero(~self.fitted & (self.group == g))[0]) for g in groups]
         for k in range(number):
