@@ -13,6 +13,8 @@ from uge_core.views.words import interval
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+_ABOVE, _LEGEND_LINE = 160, 30  # pixels above and below a legend, and of a line in it
+
 
 def rivals_figure(table: RivalsTable, *, dark: bool = False, width: int = 1000, height: int = 640) -> go.Figure:
     """The chart; better is to the lower right.
@@ -24,7 +26,7 @@ def rivals_figure(table: RivalsTable, *, dark: bool = False, width: int = 1000, 
         table: what to draw.
         dark: on a dark ground.
         width: in pixels.
-        height: in pixels.
+        height: in pixels, at the least; a long legend takes more.
     """
     import plotly.graph_objects as go
 
@@ -65,6 +67,8 @@ def rivals_figure(table: RivalsTable, *, dark: bool = False, width: int = 1000, 
         paper_bgcolor=paper(dark),
         plot_bgcolor=paper(dark),
     )
+    named_marks = sum(trace.showlegend is not False for trace in figure.data)
+    height = max(height, _ABOVE + _LEGEND_LINE * named_marks)  # a picture's legend does not scroll
     finish(figure, dark, height=height, margin={"t": 80, "r": 20, "l": 20, "b": 20}, hovermode="closest")
     return figure
 
