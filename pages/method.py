@@ -37,6 +37,8 @@ with numbers:
             st.markdown(f"**What it does not say.** {metric.limits}")
         st.caption(f":material/{arrow}: {metric.direction} is better · `{metric.name}` · {metric.source}")
 with methods:
+    st.header("Which method")
+    st.markdown(page.which)
     st.header("Debiasing methods")
     st.dataframe(
         ui.visible_cells(page.overview), hide_index=True, alt="What each method works through, serves and refuses"

@@ -63,6 +63,7 @@ class MethodPage:
 
     Attributes:
         metrics: every metric of an audit.
+        which: which method for whom, in Markdown.
         methods: every debiasing method, the paper's first.
         left_out: label, LaTeX and Markdown of each method that is not here, and why.
         overview: what each method works through and serves, a row a method.
@@ -74,6 +75,7 @@ class MethodPage:
     """
 
     metrics: tuple[MetricHelp, ...]
+    which: str
     methods: tuple[PluginHelp, ...]
     left_out: tuple[tuple[str, str, str], ...]
     overview: tuple[Mapping[str, str], ...]
@@ -133,6 +135,7 @@ def method_page() -> MethodPage:
     versions = {"uge-core": made["uge_core"], "python": made["python"], **made["packages"], "commit": made["commit"]}
     return MethodPage(
         tuple(metric_help(name) for name in METRICS),
+        catalogue.WHICH,
         tuple(_plugin(info, _look(info.name)) for info in methods),
         tuple((x.label, x.formula, catalogue.prose(f"{x.reason}\n\n{x.reference}")) for x in catalogue.LEFT_OUT),
         tuple({"Method": info.label} | dict(info.supports) for info in methods),
