@@ -94,6 +94,15 @@ def test_everybody_with_a_value_is_moved_once_and_nobody_else():
     np.testing.assert_array_equal(stays, (codes < 0) | (codes == 3))
 
 
+def test_nobody_to_fit_on_and_groups_of_one():
+    z, codes, _ = planted(60)
+    assert (Transport(codes, np.zeros(60, dtype=bool))(z) == z).all()
+    alone = np.where(np.arange(60) < 3, np.arange(60) + 2, codes)
+    out = Transport(alone, np.ones(60, dtype=bool))(z)
+    assert np.isfinite(out).all() and (out != z).any(1).all()
+    assert np.isfinite(Transport(np.arange(2), np.ones(2, dtype=bool))(z[:2])).all()
+
+
 def test_vectors_that_are_all_alike_or_far_off_stay_finite():
     z, codes, fitted = planted(100)
     assert np.isfinite(Transport(codes, fitted)(np.ones_like(z))).all()

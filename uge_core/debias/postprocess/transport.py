@@ -55,6 +55,9 @@ class Transport:
 
     def __call__(self, z: FloatArray) -> FloatArray:
         """(N, d) whose groups lie on each other."""
+        out = z.copy()
+        if not self.fitted.any():
+            return out
         rng = np.random.default_rng([self.seed, _PURPOSE])
         x = z.astype(np.float64)
         pairs = x[rng.choice(np.nonzero(self.fitted)[0], (2, _PAIRS))]
@@ -62,7 +65,6 @@ class Transport:
         unit = self.blur * max(median, float(np.finfo(np.float32).tiny))
         groups = np.unique(self.group[self.fitted])
         weights = np.array([np.count_nonzero(self.fitted & (self.group == g)) for g in groups]) / self.fitted.sum()
-        out = z.copy()
 
         def work(block: tuple[list[IntArray], list[IntArray]]) -> None:
             learnt, moved = block
