@@ -212,8 +212,8 @@ def held_against_worst(z, probe):
 
 
 TRAINED = {
-    "small Pokec": ("pokec-small", ":region_job_2_2", "region", 300, ("none", "uge-c", "uge-ok", "uge-ork", "leace")),
-    "LastFM": ("lastfm-asia", "", "country", 150, ("none", "uge-ok", "uge-ork")),
+    "small Pokec": ("pokec-small", ":region_job_2_2", "region", 300, ("none", "uge-c", "uge-ok", "uge-ork", "uge-n", "fairot", "leace")),
+    "LastFM": ("lastfm-asia", "", "country", 150, ("none", "uge-ok", "uge-ork", "uge-n", "fairot")),
 }
 
 
