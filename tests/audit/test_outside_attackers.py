@@ -212,7 +212,13 @@ def held_against_worst(z, probe):
 
 
 TRAINED = {
-    "small Pokec": ("pokec-small", ":region_job_2_2", "region", 300, ("none", "uge-c", "uge-ok", "uge-ork", "uge-n", "fairot", "leace")),
+    "small Pokec": (
+        "pokec-small",
+        ":region_job_2_2",
+        "region",
+        300,
+        ("none", "uge-c", "uge-ok", "uge-ork", "uge-n", "fairot", "leace"),
+    ),
     "LastFM": ("lastfm-asia", "", "country", 150, ("none", "uge-ok", "uge-ork", "uge-n", "fairot")),
 }
 
