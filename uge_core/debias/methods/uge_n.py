@@ -33,7 +33,8 @@ class UGEN(Method):
 
     Cannot: mix people closer than the temperature and the number of possible neighbours let it see. Where a value is
     imputed wrongly the person is mixed as one of the other group. Encoders follow slowly: train them some hundred epochs.
-    The penalties treat attributes one by one, the last step their combinations.
+    The penalties treat attributes one by one, the last step their combinations. At lambda 0 the last
+    step is still taken; a share of 0 leaves it out.
     """
 
     label: ClassVar[str] = "UGE-N (ours)"
