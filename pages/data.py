@@ -92,7 +92,8 @@ def bring() -> None:
         state["data_said"] = "error", str(error)
         return
     # New droppers: the browser's copies leave the memory.
-    state["data_turn"], state["data_name"] = turn + 1, ""
+    state["data_turn"] = turn + 1
+    ui.set_fields(state, {"data_name": ""})
     state["data_said"] = "success", f"Kept in {upload.folder}: {', '.join(upload.files)}, {upload.size_words}."
     if len(files) == 2:
         roles = dict(zip(("edges", "nodes"), upload.written, strict=True))

@@ -66,7 +66,7 @@ everything = st.toggle(
 )
 here = [r for r in choices.runs if set(choices.ids[r]) & set(st.session_state["frame_runs"])]
 if not set(st.session_state.get("run", here)) <= set(here):
-    st.session_state["run"] = here  # another data set was chosen
+    ui.set_fields(st.session_state, {"run": here})  # another data set was chosen
 with st.expander(
     f"Methods shown: {len(st.session_state.get('run', here))} of {len(here)}", icon=":material/filter_list:"
 ):

@@ -203,6 +203,7 @@ try:
         tour(store)
     for message in st.session_state["frame_messages"]:
         st.warning(ui.plain_text(message), icon=":material/link_off:")
-    page.run()
+    with ui.sending(st.session_state, page=page.url_path):
+        page.run()
 except ui.UgeError as error:
     st.error(ui.plain_text(str(error)), icon=":material/error:")

@@ -181,22 +181,24 @@ def found(suggestion: Any) -> None:
         select(list(suggestion.nodes))
     else:
         mark(suggestion.node)
-    state["projection_find"], state["projection_found"] = "", True
+    ui.set_fields(state, {"projection_find": ""})
+    state["projection_found"] = True
 
 
 @st.fragment
 def find() -> None:
     """A person by id or by values, as they are typed."""
-    text = st.text_input(
-        "Find a person",
-        key="projection_find",
-        type="search",
-        live="300ms",
-        max_chars=200,
-        placeholder="an id, or values such as those of the legend",
-        help="A part of an id, or one or more values. The person is marked in both pictures. A click on a point does "
-        "the same.",
-    )
+    with ui.sending(state, ("projection_find",)):
+        text = st.text_input(
+            "Find a person",
+            key="projection_find",
+            type="search",
+            live="300ms",
+            max_chars=200,
+            placeholder="an id, or values such as those of the legend",
+            help="A part of an id, or one or more values. The person is marked in both pictures. A click on a point does "
+            "the same.",
+        )
     suggestions, words = ui.people_search(data, text or "")
     with st.container(horizontal=True, gap="small"):
         for number, suggestion in enumerate(suggestions):
@@ -238,17 +240,18 @@ def pictures(view: ui.ProjectionView) -> None:
         asked = key not in state and key in st.query_params
         if moved or (not asked and state.get(key) not in view.after):
             # Run B begins at its own lambda, whatever the address says of the one before.
-            state[key] = lam if lam in view.after else next(iter(view.after))
+            ui.set_fields(state, {key: lam if lam in view.after else next(iter(view.after))})
         state["projection_after"] = after
-        lam = st.select_slider(
-            "λ of run B",
-            list(view.after),
-            key=key,
-            format_func=lambda v: f"{v:g}",
-            on_change=lifted_out,
-            bind="query-params",
-            help="Moves B along its trained values. Arrow keys move it.",
-        )
+        with ui.sending(state, (key,)):
+            lam = st.select_slider(
+                "λ of run B",
+                list(view.after),
+                key=key,
+                format_func=lambda v: f"{v:g}",
+                on_change=lifted_out,
+                bind="query-params",
+                help="Moves B along its trained values. Arrow keys move it.",
+            )
     sides = {"A": view.before, "B": view.after.get(lam)}
     looked_at = state.get("projection_person")
     shown = [side.run_id for side in sides.values() if side is not None]
@@ -338,7 +341,7 @@ ran = [i for i in (before, after) if i]
 colors = ui.colour_choices(data, store, ran)
 default = f"attribute:{state['frame_attribute']}"
 if state.get("projection_color") not in colors or state.get("projection_colored") != default:
-    state["projection_color"] = default if default in colors else next(iter(colors))
+    ui.set_fields(state, {"projection_color": default if default in colors else next(iter(colors))})
 state["projection_colored"] = default
 color = middle.selectbox(
     "Colour",

@@ -36,7 +36,7 @@ if not choices.rows:
 key = f"report_rows_{state['frame_data']}"
 # Who chooses another run A or B wants it in the report; who takes it out there afterwards keeps it out.
 if key in state and state.get("report_compared", compared) != compared:
-    state[key] = [*state[key], *(row for row in choices.asked if row not in state[key])]
+    ui.set_fields(state, {key: [*state[key], *(row for row in choices.asked if row not in state[key])]})
 state["report_compared"] = compared
 rows = st.multiselect(
     "Embeddings",

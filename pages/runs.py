@@ -90,9 +90,9 @@ def begin(form: Any) -> None:
     before = state.get("runs_about")
     if before != about:
         state["runs_about"] = about
-        state["runs_sensitive"], state["runs_unknown"] = list(form.sensitive), unknown
+        ui.set_fields(state, {"runs_sensitive": list(form.sensitive), "runs_unknown": unknown})
         if before is None or before[-1] != backbone:
-            state["runs_backbone"] = backbone
+            ui.set_fields(state, {"runs_backbone": backbone})
 
 
 def grid_form() -> None:
@@ -126,8 +126,9 @@ def grid_form() -> None:
     st.caption(plain(form.summary))
     begin(form)
     if (treat := st.query_params.get("treat")) in form.attributes and treat != state.get("runs_treat"):
-        state["runs_treat"], state["runs_sensitive"] = treat, [treat]
-        state["runs_methods"] = [m for m in form.methods if m in ("none", "uge-n")]
+        state["runs_treat"] = treat
+        methods = [m for m in form.methods if m in ("none", "uge-n")]
+        ui.set_fields(state, {"runs_sensitive": [treat], "runs_methods": methods})
     left, right = st.columns(2)
     backbone = left.selectbox(
         "Backbone",

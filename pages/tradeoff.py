@@ -42,15 +42,20 @@ def become_b(series: str, lam: float | None) -> None:
         state["frame_written"]["after"] = run
 
 
+def choose(series: str, lam: float | None) -> None:
+    """Puts the method, and the λ if it has one, into their fields."""
+    ui.set_fields(state, {"method": series} if lam is None else {"method": series, "lambda": lam})
+    if lam is not None:
+        state["lambda_live"] = lam
+
+
 def pick() -> None:
     """A click on a measured point chooses its method and lambda."""
     turn = state.get("tradeoff_turn", 0)
     points = state[f"tradeoff {turn}"].selection.points
     if points and points[0].get("customdata"):
         series, lam = points[0]["customdata"][6], points[0]["customdata"][5]
-        state["method"] = series
-        if lam is not None:
-            state["lambda"] = state["lambda_live"] = lam
+        choose(series, lam)
         become_b(series, lam)
     # A chart of its own for the next click: the same point can be clicked again, and none stays faded.
     state["tradeoff_turn"] = turn + 1
@@ -66,13 +71,13 @@ def other_method() -> None:
     lams = [lam for series, lam in state["tradeoff_runs"] if series == state["method"] and lam is not None]
     if lams:
         now = state.get("lambda", state.get("lambda_live")) or 0.0
-        state["lambda"] = state["lambda_live"] = min(lams, key=lambda lam: abs(lam - now))
+        choose(state["method"], min(lams, key=lambda lam: abs(lam - now)))
     moved()
 
 
 def follow() -> None:
     """Where the live slider was let go."""
-    state["lambda"] = state["lambda_live"] = state["live"].lam
+    choose(state["method"], state["live"].lam)
     st.query_params["lambda"] = str(state["live"].lam)
     moved()
 
@@ -84,16 +89,14 @@ def settle(view: ui.TradeoffView) -> None:
     first = "tradeoff_of" not in state
     # Another page forgets the method, which no address holds.
     if point and (state.get("tradeoff_of") != state["frame_after"] or "method" not in state):
-        state["method"] = point.series
         asked = st.query_params.get("lambda") if first else None
         lam = next((v for v in view.lambdas if asked is not None and str(v) == asked), point.lam)
-        if lam is not None:
-            state["lambda"] = state["lambda_live"] = lam
-            if lam != point.lam:
-                become_b(point.series, lam)
+        choose(point.series, lam)
+        if lam != point.lam:
+            become_b(point.series, lam)
     state["tradeoff_of"] = state["frame_after"]
     if state.get("method") not in view.all_series:
-        state["method"] = next(iter(view.series or view.all_series))
+        choose(next(iter(view.series or view.all_series)), None)
 
 
 @st.cache_data(max_entries=500, show_spinner=False)
@@ -125,15 +128,10 @@ def draw_gaps(view: ui.TradeoffView, run: str, stamp: str, dark: bool) -> None:
                     st.caption(caption)
 
 
-@st.fragment
-def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
-    """The chart and the lambda explorer; only this part runs when the slider moves.
-
-    `figure` stays as it is then, so that the browser does not draw it again: the ring is shown by a style sheet.
-    """
-    chosen = None
-    if view.all_series:
-        left, middle, right = st.columns([3, 6, 2], vertical_alignment="bottom")
+def fields(view: ui.TradeoffView) -> tuple[str, float | None, bool]:
+    """The method, its λ where it has several, and whether the slider that follows the drag is drawn."""
+    left, middle, right = st.columns([3, 6, 2], vertical_alignment="bottom")
+    with ui.sending(state, ("method", "lambda")):
         series = left.selectbox(
             "Method",
             view.all_series,
@@ -142,32 +140,41 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
             on_change=other_method,
             help="With its λ this is run B, here and on every other page.",
         )
-        slides = series in view.series
-        live = slides and right.toggle(
+        if series not in view.series:
+            return series, None, False
+        if right.toggle(
             "Live",
             key="live_on",
             bind="query-params",
             help="Numbers and curve follow the slider while it is dragged; the charts below when it is let go.",
-        )
-        lam = None
-        if live:
-            lam = state.setdefault("lambda_live", state.get("lambda", view.lambdas[0]))
-            data = ui.live_data(view, series, lam)
+        ):
+            data = ui.live_data(view, series, state.setdefault("lambda_live", state.get("lambda", view.lambdas[0])))
             live_slider()(data=data, key="live", on_lam_change=follow)
-            lam = data["points"][data["chosen"]]["lam"]
-        elif slides:
-            state.pop("lambda_live", None)
-            if state.get("lambda") not in view.lambdas:
-                state.pop("lambda", None)
-            lam = middle.select_slider(
-                "λ",
-                view.lambdas,
-                key="lambda",
-                bind="query-params",
-                on_change=moved,
-                format_func=lambda v: f"{v:g}",
-                help="Snaps to trained values; nothing between them is made up. Arrow keys move it.",
-            )
+            return series, data["points"][data["chosen"]]["lam"], True
+        state.pop("lambda_live", None)
+        if state.get("lambda") not in view.lambdas:
+            state.pop("lambda", None)
+        lam = middle.select_slider(
+            "λ",
+            view.lambdas,
+            key="lambda",
+            bind="query-params",
+            on_change=moved,
+            format_func=lambda v: f"{v:g}",
+            help="Snaps to trained values; nothing between them is made up. Arrow keys move it.",
+        )
+        return series, lam, False
+
+
+@st.fragment
+def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
+    """The chart and the lambda explorer; only this part runs when the slider moves.
+
+    `figure` stays as it is then, so that the browser does not draw it again: the ring is shown by a style sheet.
+    """
+    chosen = None
+    if view.all_series:
+        series, lam, live = fields(view)
         chosen = ui.lambda_view(view, series, lam)
         if chosen.point and not live:
             figures = st.container(horizontal=True)  # side by side where there is room
@@ -180,7 +187,7 @@ def explore(view: ui.TradeoffView, figure: Any, dark: bool) -> None:
             st.markdown(plain(chosen.sentence))
         elif not chosen.point:
             st.info(plain(chosen.sentence), icon=":material/model_training:")
-        if slides:
+        if series in view.series:
             with st.popover("Train another λ", icon=":material/model_training:"):
                 train_another(view, series, lam if not chosen.point else None)
     with st.container(key="tradeoff_chart"):
@@ -288,7 +295,7 @@ view = ui.tradeoff_view(
 )
 if len(view.settings) > 1:
     if state.get("setting") not in view.settings:
-        state["setting"] = view.setting
+        ui.set_fields(state, {"setting": view.setting})
     row.selectbox(
         "Setting",
         view.settings,

@@ -89,7 +89,7 @@ def add(kind: str, attribute: str, people: list[str]) -> None:
     if made is not None:
         state["whatif_draft"] = made
         if "whatif_edges" in state:
-            state["whatif_edges"] = ""
+            ui.set_fields(state, {"whatif_edges": ""})
 
 
 def change(draft: ui.Scenario) -> None:
@@ -101,13 +101,13 @@ def change(draft: ui.Scenario) -> None:
 
 def load_stored(stored: ui.Scenario) -> None:
     change(stored)
-    state["whatif_name"] = stored.name
+    ui.set_fields(state, {"whatif_name": stored.name})
 
 
 def look_at(people: list[str]) -> None:
     """These besides those that are looked at."""
     state["whatif_nodes"] = list(dict.fromkeys([*state.get("whatif_nodes", []), *people]))[:LARGEST]
-    state["whatif_find"] = ""
+    ui.set_fields(state, {"whatif_find": ""})
 
 
 def forget() -> None:
@@ -167,12 +167,13 @@ def begin(data: str) -> None:
         if stored:
             if token != written.get(data):
                 opened[data] = token
-            state["whatif_name"] = stored.name
+            ui.set_fields(state, {"whatif_name": stored.name})
             state["whatif_kept"] = (data, stored)
         # Last, as a press may cut a run of the page short at any of these; the next one begins anew then.
         state["whatif_draft"] = ui.Scenario(data, stored.edits) if stored else ui.Scenario(data)
     elif "whatif_name" not in state and state.get("whatif_kept", ("",))[0] == data:
-        state["whatif_name"] = state["whatif_kept"][1].name  # a look at another page forgets what was typed
+        # A look at another page forgets what was typed.
+        ui.set_fields(state, {"whatif_name": state["whatif_kept"][1].name})
     if "whatif_sent" in state:
         state["whatif_nodes"] = state["whatif_sent"]
         del state["whatif_sent"]
@@ -186,9 +187,7 @@ def begin(data: str) -> None:
 def leave() -> None:
     """Nothing of the graph that was shown before means anything in another one: neither ids nor what was said of them."""
     state["whatif_nodes"] = []
-    for typed in ("whatif_find", "whatif_edges", "whatif_name"):
-        if typed in state:
-            state[typed] = ""
+    ui.set_fields(state, {key: "" for key in ("whatif_find", "whatif_edges", "whatif_name") if key in state})
     for where in ("whatif_error", "whatif_clicked"):
         state.pop(where, None)
 

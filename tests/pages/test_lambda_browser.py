@@ -50,6 +50,18 @@ REDRAW = """() => {
   }, true);
 }"""
 
+# Presses "End the tour" so many milliseconds after the page's title is there: run B's lambda is known, its slider not
+# drawn.
+PRESS = """after => new Promise(done => {
+  const look = () => {
+    const title = document.querySelector('[data-testid=stMain] h2')?.textContent ?? '';
+    const end = [...document.querySelectorAll('button')].find(b => b.textContent.includes('End the tour'));
+    if (!end || !title.includes('least leakage')) requestAnimationFrame(look);
+    else setTimeout(() => { end.click(); done() }, after);
+  };
+  look();
+})"""
+
 
 @pytest.fixture(scope="module")
 def server(serving: Callable[..., AbstractContextManager[Any]], sample_audit: Path) -> Iterator[Any]:
@@ -143,3 +155,23 @@ def test_a_click_on_a_point_chooses_it_again_and_again(server: Any, visit: Calla
         tab.keyboard.press("ArrowLeft")
         expect(tab).to_have_url(re.compile(r"lambda=1(&|$)"))
     expect(tab.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_a_press_before_the_slider_is_drawn_leaves_run_b(
+    fresh: Callable[..., Any], visit: Callable[..., Any], settled: Callable[[Any], None], tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    server = fresh(tmp_path / "store")
+    for after in range(0, 100, 20):
+        (tmp_path / "store" / "tour-over").unlink(missing_ok=True)
+        tab = visit(server)
+        tab.get_by_role("button", name="Take the tour").click()
+        tab.get_by_role("button", name="Next stop: Leakage").click()
+        tab.get_by_role("button", name="Next stop: Trade-off").click()
+        tab.evaluate(PRESS, after)
+        expect(tab.get_by_text("Stop 3 of 5: Trade-off.")).to_have_count(0)
+        settled(tab)
+        expect(tab.get_by_role("combobox", name="Method")).to_have_value("UGE-ORK (ours)")
+        assert tab.get_by_role("slider", name="λ").get_attribute("aria-valuetext") == "1", after
+        tab.context.close()

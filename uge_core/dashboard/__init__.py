@@ -11,6 +11,8 @@ from uge_core.lazy import lazily
 
 if TYPE_CHECKING:
     from uge_core.dashboard.copy_link import copy_link_assets as copy_link_assets
+    from uge_core.dashboard.fields import sending as sending
+    from uge_core.dashboard.fields import set_fields as set_fields
     from uge_core.dashboard.gate import gate as gate
     from uge_core.dashboard.jobs.comparison import comparing as comparing
     from uge_core.dashboard.jobs.comparison import enqueue_comparison as enqueue_comparison
