@@ -1,6 +1,7 @@
 """People as they are looked for and edited in a browser: typed, clicked, sent from page to page, and still there afterwards."""
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -30,12 +31,14 @@ CLICKED = """(which) => {
 
 
 @pytest.fixture(scope="module")
-def pictured(seeded: Path, town: Path) -> Path:
-    """A store with pictures that a job makes."""
-    store, graph = RunStore(seeded), uge.load(town)
+def pictured(seeded: Path, town: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of its own with pictures that a job makes."""
+    root = tmp_path_factory.mktemp("pictured") / "store"
+    shutil.copytree(seeded, root, ignore=shutil.ignore_patterns("*.sock", "*.pid"))
+    store, graph = RunStore(root), uge.load(town)
     runs = [r for r in store.list(audits=False) if r.dataset["fingerprint"] == graph.fingerprint]
     project(graph, [runs], ["t-sne"], size=200)
-    return seeded
+    return root
 
 
 @pytest.fixture(scope="module")
