@@ -157,6 +157,36 @@ def visit(browser: Browser, fresh: Callable[..., Server]) -> Iterator[Callable[.
     assert faults == []
 
 
+# A run may begin and end between two looks, so that what the attribute was counts as well.
+RUN = """() => { window.pageRun = new Promise((ended) => {
+  let began = false;
+  const watch = new MutationObserver((changes) => {
+    const now = changes[0].target.getAttribute('data-test-script-state');
+    began ||= now === 'running' || changes.some((change) => change.oldValue === 'running');
+    if (began && now === 'notRunning') { watch.disconnect(); ended(); }
+  });
+  const filter = ['data-test-script-state'];
+  watch.observe(document.querySelector('[data-test-script-state]'), { attributeFilter: filter, attributeOldValue: true });
+}); }"""
+
+
+@pytest.fixture(scope="session")
+def one_run() -> Callable[[Page], AbstractContextManager[None]]:
+    """Waits for the end of the page's run that is begun inside: ``with one_run(tab): ...``.
+
+    Streamlit's own page drops what is done in the tenths of a second before such a run begins, which is quicker than
+    people are: a file for another dropper, or a field's value when the page is left.
+    """
+
+    @contextmanager
+    def wait(page: Page) -> Iterator[None]:
+        page.evaluate(RUN)
+        yield
+        page.evaluate("() => window.pageRun")
+
+    return wait
+
+
 @pytest.fixture(scope="session")
 def settled() -> Callable[[Page], None]:
     """Waits until a page is drawn and its script has ended."""

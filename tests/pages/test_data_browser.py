@@ -21,7 +21,11 @@ pytestmark = pytest.mark.browser
 
 
 def test_two_files_are_uploaded_mapped_and_shown(
-    fresh: Callable[..., Any], visit: Callable[..., Any], settled: Callable[[Any], None], tmp_path: Path
+    fresh: Callable[..., Any],
+    visit: Callable[..., Any],
+    one_run: Callable[[Any], Any],
+    settled: Callable[[Any], None],
+    tmp_path: Path,
 ) -> None:
     from playwright.sync_api import expect
 
@@ -35,7 +39,8 @@ def test_two_files_are_uploaded_mapped_and_shown(
     expect(droppers).to_have_count(2)
     droppers.nth(0).set_input_files(tmp_path / "model.pkl")
     expect(tab.get_by_text("files are not allowed")).to_be_visible()
-    droppers.nth(0).set_input_files(tmp_path / "friends.csv")
+    with one_run(tab):
+        droppers.nth(0).set_input_files(tmp_path / "friends.csv")
     expect(tab.get_by_text("friends.csv")).to_be_visible()
     expect(load).to_be_disabled()
     droppers.nth(1).set_input_files(tmp_path / "people.csv")
@@ -88,7 +93,11 @@ def test_names_become_no_links_and_turn_no_text(
 
 
 def test_files_on_the_wrong_droppers_and_of_one_name_are_told_by_what_is_in_them(
-    fresh: Callable[..., Any], visit: Callable[..., Any], shared_data: Callable[[str], Path], tmp_path: Path
+    fresh: Callable[..., Any],
+    visit: Callable[..., Any],
+    one_run: Callable[[Any], Any],
+    shared_data: Callable[[str], Path],
+    tmp_path: Path,
 ) -> None:
     from playwright.sync_api import expect
 
@@ -109,7 +118,8 @@ def test_files_on_the_wrong_droppers_and_of_one_name_are_told_by_what_is_in_them
         for dropper, file in enumerate(files[::-1] if turned else files):
             # A dropper that is about to be drawn anew would forget its file.
             tab.wait_for_function("() => !document.querySelector('[data-stale=true], [data-testid=stSkeleton]')")
-            tab.locator("input[type=file]").nth(dropper).set_input_files(file)
+            with one_run(tab):
+                tab.locator("input[type=file]").nth(dropper).set_input_files(file)
             expect(tab.get_by_test_id("stFileUploader").nth(dropper)).to_contain_text(str(file["name"]))
         expect(tab.get_by_role("button", name="Load files")).to_be_enabled()
         tab.get_by_role("button", name="Load files").click()

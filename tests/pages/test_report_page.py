@@ -50,19 +50,27 @@ def test_without_an_embedding_there_is_no_file(page: AppTest) -> None:
 
 @pytest.mark.browser
 def test_what_is_typed_is_signed_stays_on_a_change_of_page_and_is_in_every_file(
-    sample_audit: Path, fresh: Callable[..., Any], visit: Callable[..., Any], tmp_path: Path
+    sample_audit: Path,
+    fresh: Callable[..., Any],
+    visit: Callable[..., Any],
+    one_run: Callable[[Any], Any],
+    settled: Callable[[Any], None],
+    tmp_path: Path,
 ) -> None:
     from playwright.sync_api import expect
 
     server = fresh(sample_audit)
     tab = visit(server, "report")
+    tab.get_by_role("textbox", name="Set on").wait_for()
+    settled(tab)
     for label, text in (
         ("Name of who made it", "A. Uditor"),
         ("Purpose and scope", "Friend suggestions."),
         ("Set on", "1 May"),
     ):
-        tab.get_by_role("textbox", name=label).fill(text)
-        tab.get_by_role("textbox", name=label).blur()
+        with one_run(tab):
+            tab.get_by_role("textbox", name=label).fill(text)
+            tab.get_by_role("textbox", name=label).blur()
     tab.get_by_role("link", name="Method").click()
     expect(tab.get_by_role("heading", name="Method", exact=True)).to_be_visible()
     tab.get_by_role("link", name="Report").click()
