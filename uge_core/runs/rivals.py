@@ -7,31 +7,22 @@ work survive an end, and a second call goes on where the first stopped.
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from uge_core.audit import version
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS, chosen, ordered_attackers
 from uge_core.audit.base import RowRecord
-from uge_core.audit.run import audit_embedding
-from uge_core.errors import ConfigError, OutOfMemory, UgeError
+from uge_core.errors import ConfigError, UgeError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.machine import stamp
 from uge_core.registry import find, names, unknown_name
-from uge_core.runs.audits import Splits, attributes_read
-from uge_core.runs.disclosure import Release
+from uge_core.runs.measured import Audited, Cell, Measure, append_row, cell, read_rows
 from uge_core.training.config import RunConfig, known_settings, split_names
-
-if TYPE_CHECKING:
-    from uge_core.audit.ndcg import BiasFree
-    from uge_core.training.fit import Fitted
 
 SCHEMA = "uge-rivals/2"
 _OF_ALL = ("seed", "split_seed", "test_share")  # settings that no entry has for itself
@@ -40,10 +31,6 @@ _GAPS: Mapping[str, Mapping[str, str | None]] = {
     "eo": {"calibrated": "calibrated", "top-10": "top-10", "raw": "held-out"},
 }
 """Variants of the rows of DP and EO, by what a row of `rivals` calls them."""
-_KEPT = ("value", "ci_low", "ci_high", "n", "floor_random", "floor_majority", "floor_degree")
-_DIGITS = 6
-Cell = dict[str, Any]
-"""One figure of a row: what applies of these fields of the audit's row; no value where the evidence does not reach."""
 
 
 @dataclass(frozen=True)
@@ -136,11 +123,11 @@ def rivals(
     }
     # A run's id does not tell for which attribute, and by whom, it was measured, nor how.
     measured = {key: about[key] for key in ("audit", "sensitive", "attackers")}
-    there, earlier = _stored(rows)
+    there, earlier = read_rows(rows, SCHEMA)
     if earlier:
         on_note(f"{rows}: {earlier} rows of an earlier schema are left as they are, and not read")
     kept = {row["run"]: row for row in there if row["run"] and measured.items() <= row.items()}
-    measure = _Measure(graph, treated, tried, device)
+    measure = Measure(graph, tried, device)
     results: list[dict[str, Any]] = []
     for entry in listed:
         own = {"method": entry.method, "lam": entry.lam, "options": dict(entry.options)}
@@ -148,14 +135,15 @@ def rivals(
         try:
             configs = [_config(graph, treated, backbone, entry, seed, common) for seed in seeds]
             own["lam"], ids = configs[0].lam, [c.run_id(graph.fingerprint) for c in configs]
-            for config, figures in measure([c for c, i in zip(configs, ids, strict=True) if i not in kept]):
-                run = config.run_id(graph.fingerprint)
-                kept[run] = about | own | {"run": run, "seed": config.seed} | figures | {"refused": None}
-                _append(rows, kept[run])
+            missing = [c for c, i in zip(configs, ids, strict=True) if i not in kept]
+            for ended in measure(missing, treated[:1], treated):
+                which = {"run": ended.id, "seed": ended.fitted.config.seed}
+                kept[ended.id] = about | own | which | _figures(ended, treated, tried) | {"refused": None}
+                append_row(rows, kept[ended.id])
         except UgeError as error:
             refused = about | own | {"run": None, "seed": None, "refused": str(error)}
             if refused not in there:
-                _append(rows, refused)
+                append_row(rows, refused)
             results.append(refused)
             on_note(f"{entry.method}: {error}")
         shown = {row["run"] for row in results}
@@ -171,35 +159,11 @@ def stored_rows(path: Path) -> list[dict[str, Any]]:
     Raises:
         ConfigError: there is no such file, or it holds none of this schema.
     """
-    found, earlier = _stored(path)
+    found, earlier = read_rows(path, SCHEMA)
     if not found:
         why = f"{earlier} rows of an earlier schema" if earlier else "nothing" if path.exists() else "no file there"
         raise ConfigError(f"{path} holds no row of {SCHEMA} ({why}); measure with uge rivals DATA --rows {path}")
     return found
-
-
-def _stored(path: Path | None) -> tuple[list[dict[str, Any]], int]:
-    """The rows of this schema, and how many there are of others."""
-    found: list[dict[str, Any]] = []
-    if path is not None and path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            # The last line of a process that was killed may be half a line: its run is measured again.
-            with suppress(json.JSONDecodeError):
-                found.append(json.loads(line))
-    mine = [row for row in found if row.get("schema") == SCHEMA]
-    return mine, len(found) - len(mine)
-
-
-def _append(rows: Path | None, row: Mapping[str, Any]) -> None:
-    """Adds a line, on a line of its own where the last one was cut."""
-    if rows is None:
-        return
-    with rows.open("a+b") as file:
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write(json.dumps(row).encode() + b"\n")
 
 
 def _check_settings(listed: Sequence[Entry], backbone: str, common: Mapping[str, Any]) -> None:
@@ -236,105 +200,43 @@ def _config(
     )
 
 
-class _Measure:
-    """Trains the seeds of one entry in one pass and audits each; floors and the bias-free counts are made once."""
-
-    def __init__(self, graph: AttributedGraph, treated: list[str], attackers: Sequence[str], device: str) -> None:
-        self.graph, self.device, self.treated, self.attackers = graph, device, treated, attackers
-        self.floors: dict[str, Any] = {}
-        self.splits = Splits(graph)
-        self.bias_free: dict[tuple[Any, ...], BiasFree] = {}
-
-    def __call__(self, configs: Sequence[RunConfig]) -> Iterator[tuple[RunConfig, dict[str, Any]]]:
-        from uge_core.training.fit import fit
-
-        if not configs:
-            return
-        try:
-            fitted = fit(configs, self.graph, self.splits(configs[0]), device=self.device)
-        except OutOfMemory:
-            if len(configs) == 1:
-                raise
-            half = len(configs) // 2
-            yield from self(configs[:half])
-            yield from self(configs[half:])
-            return
-        for one in fitted:
-            yield one.config, self._figures(one) | {"seconds": one.seconds / len(configs)}
-
-    def _figures(self, fitted: Fitted) -> dict[str, Any]:
-        config, joint = fitted.config, "+".join(self.treated)
-        rows: Any = audit_embedding(
-            fitted.embedding,
-            self.graph,
-            self.splits(config),
-            attributes=self.treated[:1],
-            unknown=config.unknown,
-            split_seed=config.split_seed,
-            attackers=self.attackers,
-            treated=config.sensitive,
-            read=attributes_read(config, self.graph),
-            twin=fitted.twin,
-            bias_free={joint: self._bias_free(config)},
-            calibrated=config.calibrated,
-            score=config.score,
-            notes=fitted.notes,
-            twin_notes=fitted.twin_notes,
-            floors=self.floors,
-            disclosure=Release(),
-        ).to_json()
-        matched = {"metric": "ndcg_at_10_matched", "attribute": self.treated[0]}
-        with_edges = [a for a in self.attackers if find("audit.attackers", a).knows_edges]
-        length = np.linalg.norm(fitted.embedding.astype(np.float64), axis=1)
-        return {
-            "usable": _both(rows, "note", metric="usable"),
-            "auc": {a: _both(rows, metric="auc", attacker=a) for a in self.attackers if a not in with_edges}
-            | {"worst": _named(_both(rows, "note", metric="auc", attacker="worst"))},
-            "auc_with_neighbours": {a: _both(rows, metric="auc", attacker=a) for a in with_edges},
-            "micro_f1": _both(rows, metric="micro_f1", attacker="linear", variant="standard"),
-            "ndcg": {
-                "matched": _both(rows, **matched, variant="held-out"),
-                "degree": _both(rows, **matched, variant="degree"),
-                "uniform twin": _both(rows, **matched, variant="uniform"),
-                "uniform": _both(rows, metric="ndcg_at_10", variant="held-out"),
-                "bias-free": _both(rows, metric="ndcg_at_10_bias_free", attribute=joint, variant="held-out"),
-            },
-            **{
-                gap: {form: _cell(rows, "seen", metric=gap, variant=variant) for form, variant in forms.items()}
-                for gap, forms in _GAPS.items()
-            },
-            "length": float(np.median(length)),
-        }
-
-    def _bias_free(self, config: RunConfig) -> BiasFree:
-        from uge_core.training.weights import bias_free_gains
-
-        key = (config.test_share, config.validation, config.split_seed, config.unknown)
-        if key not in self.bias_free:
-            self.bias_free[key] = bias_free_gains(self.graph, self.splits(config), self.treated, unknown=config.unknown)
-        return self.bias_free[key]
+def _figures(run: Audited, treated: list[str], attackers: Sequence[str]) -> dict[str, Any]:
+    rows, joint = run.rows, "+".join(treated)
+    matched = {"metric": "ndcg_at_10_matched", "attribute": treated[0]}
+    with_edges = [a for a in attackers if find("audit.attackers", a).knows_edges]
+    length = np.linalg.norm(run.fitted.embedding.astype(np.float64), axis=1)
+    return {
+        "usable": _both(rows, "note", metric="usable"),
+        "auc": {a: _both(rows, metric="auc", attacker=a) for a in attackers if a not in with_edges}
+        | {"worst": _named(_both(rows, "note", metric="auc", attacker="worst"))},
+        "auc_with_neighbours": {a: _both(rows, metric="auc", attacker=a) for a in with_edges},
+        "micro_f1": _both(rows, metric="micro_f1", attacker="linear", variant="standard"),
+        "ndcg": {
+            "matched": _both(rows, **matched, variant="held-out"),
+            "degree": _both(rows, **matched, variant="degree"),
+            "uniform twin": _both(rows, **matched, variant="uniform"),
+            "uniform": _both(rows, metric="ndcg_at_10", variant="held-out"),
+            "bias-free": _both(rows, metric="ndcg_at_10_bias_free", attribute=joint, variant="held-out"),
+        },
+        **{
+            gap: {form: cell(rows, "seen", metric=gap, variant=variant) for form, variant in forms.items()}
+            for gap, forms in _GAPS.items()
+        },
+        "length": float(np.median(length)),
+        "seconds": run.seconds,
+    }
 
 
 def _both(rows: Sequence[RowRecord], *more: str, **asked: Any) -> dict[str, Cell]:
     """A figure of the exported embedding and of the twin; one row counts as both where training read no attribute."""
-    return {exposure: _cell(rows, exposure, *more, **asked) for exposure in ("seen", "unseen")}
-
-
-def _cell(rows: Sequence[RowRecord], exposure: str, *more: str, **asked: Any) -> Cell:
-    """The row that was asked for, with `more` of its fields."""
-    for row in rows:
-        record: Mapping[str, Any] = row
-        if record["exposure"] in (exposure, None) and asked.items() <= record.items():
-            known = {name: record[name] for name in (*_KEPT, *more) if record[name] is not None}
-            return {name: round(v, _DIGITS) if isinstance(v, float) else v for name, v in known.items()}
-    return {}
+    return {exposure: cell(rows, exposure, *more, **asked) for exposure in ("seen", "unseen")}
 
 
 def _named(cells: Mapping[str, Cell]) -> dict[str, Cell]:
     """Of the strongest attacker, its name in place of the note that has it."""
     return {
-        exposure: {k: v for k, v in cell.items() if k != "note"} | {"attacker": chosen(cell.get("note"))}
-        for exposure, cell in cells.items()
+        exposure: {k: v for k, v in one.items() if k != "note"} | {"attacker": chosen(one.get("note"))}
+        for exposure, one in cells.items()
     }
 
 
