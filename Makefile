@@ -7,6 +7,7 @@
 # make docs        the parts of docs/ and the schema of a record that follow from the code, written anew: after a new method,
 #                  backbone, attacker, layout or metric
 # make bench       speed, as ratios within one run; make bench BENCH_DATA="DATA DATA" times other graphs
+# make paper       the paper's tables and figures, of the graphs that lie in PAPER_DATA: hours; goes on where it stopped
 #
 # PYTHON names the interpreter that makes .venv. Another build of torch: install it into .venv by hand.
 
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 # Bytecode is kept: without it each of the tests' processes compiles all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app test lint acceptance campaign sample-audit docs bench
+.PHONY: app test lint acceptance campaign sample-audit docs bench paper
 app: $(VENV)/.app
 	$(BIN)/python -m uge_core app
 
@@ -45,6 +46,9 @@ docs: $(VENV)/.app
 
 bench: $(VENV)/.app
 	$(BIN)/python -m uge_core bench $(BENCH_DATA)
+
+paper: $(VENV)/.app
+	$(BIN)/python -m uge_core reproduce all $(PAPER_DATA) --rows uge_core/runs/reproduced
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name one with make PYTHON=/path/to/python3.11" >&2; exit 2; }

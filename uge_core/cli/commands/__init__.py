@@ -20,6 +20,7 @@ _ORDER = (
     "runs",
     "bench",
     "rivals",
+    "reproduce",
     "worker",
     "store",
     "doctor",

@@ -1,0 +1,227 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+import uge_core as uge
+from uge_core.audit import version
+from uge_core.cli.main import run
+from uge_core.errors import ConfigError
+from uge_core.runs.recipe import parse_recipe, recipe
+from uge_core.runs.reproduce import reproduce
+from uge_core.views.figures.paper import paper_figure
+from uge_core.views.paper import PaperTable
+
+RECIPE = parse_recipe(
+    "town",
+    """
+title: a table of the town
+source: none
+data: town
+attributes: [city, gender]
+settings: {epochs: 6, dim: 2}
+seeds: [0, 1]
+columns:
+  - {label: No Debiasing, run: none}
+  - {label: UGE-W, run: uge-w}
+  - {label: UGE-C 0.5, run: "uge-c:0.5"}
+  - {label: UGE-C 1.9, run: "uge-c:1.9"}
+  - {label: all, run: "uge-r:0.5", jointly: true}
+  - {label: LEACE, run: leace}
+  - {label: Random}
+claims:
+  - {words: Chance is least., less: [Random], than: [No Debiasing, UGE-W], attributes: [city]}
+  - {words: Two series., path: [[UGE-C 0.5, UGE-C 1.9], [UGE-W]]}
+panels: [[micro_f1, ndcg], [lambda, micro_f1]]
+published:
+  - {backbone: node2vec, attribute: city, figure: micro_f1, values: [.9, .1, .5, .4, .5, .5, .25]}
+""",
+)
+
+
+@pytest.fixture(scope="module")
+def graph(town):
+    made = uge.load(town, attributes=["city", "gender"])
+    return replace(made, defaults=replace(made.defaults, as_coded_rows=made.num_nodes * 3 // 4))
+
+
+@pytest.fixture(scope="module")
+def measured(graph, tmp_path_factory):
+    rows, notes = tmp_path_factory.mktemp("paper") / "rows.jsonl", list[str]()
+    return rows, reproduce(RECIPE, graph, rows=rows, on_note=notes.append), notes
+
+
+@pytest.mark.slow
+def test_a_row_has_the_figures_of_the_stored_runs_audit(graph, measured, tmp_path):
+    stored = uge.train(
+        graph,
+        sensitive="city",
+        method="uge-c",
+        lam=1.9,
+        seed=1,
+        options={"epochs": 6, "dim": 2},
+        store=uge.RunStore(tmp_path),
+    )
+    audit = uge.audit(stored, graph, sensitive="city")
+    (row,) = (r for r in measured[1] if r["run"] == stored.id)
+    figures = row["figures"]["city"]
+    for cell, asked in (
+        (figures["micro_f1"]["published"], {"metric": "micro_f1", "attacker": "linear", "variant": "as-coded"}),
+        (figures["micro_f1"]["ours"], {"metric": "auc", "attacker": "worst", "exposure": "unseen"}),
+        (figures["ndcg"]["published"], {"metric": "ndcg_at_10", "variant": "as-coded"}),
+        (figures["ndcg"]["ours"], {"metric": "ndcg_at_10_matched", "variant": "held-out", "exposure": "unseen"}),
+        (figures["dp"]["published"], {"metric": "dp", "variant": None}),
+        (figures["dp"]["ours"], {"metric": "dp", "variant": "calibrated"}),
+        (figures["eo"]["published"], {"metric": "eo", "variant": "held-out"}),
+        (figures["eo"]["ours"], {"metric": "eo", "variant": "calibrated"}),
+    ):
+        (want,) = (r for r in audit.select(**asked) if "exposure" in asked or r.exposure != "unseen")
+        assert cell.get("value") == pytest.approx(want.value, abs=1e-6), asked
+    assert all("value" in figures[name]["published"] for name in ("micro_f1", "ndcg", "dp", "eo"))
+
+
+@pytest.mark.slow
+def test_each_setting_is_trained_once_and_what_cannot_serve_is_told(measured):
+    _, rows, notes = measured
+    trained = [r for r in rows if r["run"]]
+    # No debiasing and the joint method serve both attributes, three others each of them, LEACE gender; with two seeds.
+    assert len(trained) == 2 * (1 + 1 + 2 * 3 + 1) and len({r["run"] for r in trained}) == len(trained)
+    assert [r["audited"] for r in rows if r["method"] == "none"] == [["city", "gender"]] * 2
+    assert [r["treated"] for r in rows if r["method"] == "uge-r"] == [["city", "gender"]] * 2
+    (refused,) = (r for r in rows if r["refused"])
+    assert refused["method"] == "leace" and "dim" in refused["refused"]
+    assert any(" left" in note for note in notes) and " left" not in notes[-1]
+    table = PaperTable(RECIPE, rows)
+    (cell,) = (c for c in table.cells if (c.column, c.attribute) == ("LEACE", "city"))
+    assert cell.verdict == "not measured" and cell.why == refused["refused"]
+    assert table.refused("node2vec", RECIPE.column("LEACE"), "gender") == ""
+
+
+@pytest.mark.slow
+def test_what_is_measured_is_not_measured_again(graph, measured, tmp_path):
+    lines = measured[0].read_text().splitlines()
+    rows = tmp_path / "rows.jsonl"
+    # Nobody's figure: had it been measured anew, it would have changed. A killed process leaves half a line.
+    marked = json.loads(lines[0]) | {"seconds": 0.123}
+    rows.write_text("\n".join([json.dumps(marked), *lines[2:], lines[1][:40]]))
+    again = reproduce(RECIPE, graph, rows=rows)
+    assert 0.123 in [r.get("seconds") for r in again]
+    kept = [json.loads(line) for line in rows.read_text().splitlines() if line.endswith("}")]
+    assert len(kept) == len(lines)
+    assert {k: v for k, v in kept[-1].items() if k != "seconds"} == {
+        k: v for k, v in json.loads(lines[1]).items() if k != "seconds"
+    }
+    earlier = [json.loads(line) | {"audit": version.VERSION - 1} for line in lines]
+    rows.write_text("\n".join(map(json.dumps, earlier)) + "\n")
+    one = replace(RECIPE, columns=RECIPE.columns[:1], published={}, claims=())
+    assert {r["audit"] for r in reproduce(one, graph, rows=rows, seeds=[0])} == {version.VERSION}
+
+
+@pytest.mark.slow
+def test_the_table_and_the_figure_show_every_cell(measured):
+    table = PaperTable(RECIPE, measured[1])
+    assert [c.column for c in table.cells] == [c.label for c in RECIPE.columns]
+    plain, random = table.cells[0], table.cells[-1]
+    assert plain.measured.seeds == 2 and plain.attacker
+    assert random.measured.value == plain.measured.random
+    figure = paper_figure(table)
+    assert {t.name for t in figure.data} == {"No Debiasing", "UGE-W", "UGE-C", "all", "LEACE", "Random"}
+    series = [t for t in figure.data if t.name == "UGE-C"]
+    assert {len(t.x) for t in series} == {2} and any(tuple(t.x) == (0.5, 1.9) for t in series)
+    assert paper_figure(PaperTable(replace(RECIPE, panels=()), measured[1])) is None
+
+
+def made(label, low, high, seed=0, figure="micro_f1", how="published", **more):
+    """A row whose figure is an interval that somebody made up."""
+    column = RECIPE.column(label)
+    cell = {"value": (low + high) / 2, "ci_low": low, "ci_high": high, "n": 9, "floor_random": 0.2}
+    return {
+        "backbone": "node2vec",
+        "method": column.entry.method,
+        "options": {},
+        "lam": column.entry.lam,
+        "treated": [] if column.entry.method == "none" else ["city"],
+        "settings": {"epochs": "6", "dim": "2"},
+        "run": f"{label} {seed}",
+        "seed": seed,
+        "refused": None,
+        "figures": {"city": {"micro_f1": {how: cell}, "ndcg": {how: more.get("ndcg", cell)}}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.05, 0.15, "within the interval"),
+        (0.2, 0.3, "direction holds"),
+        (0.75, 0.82, "not distinguishable"),
+        (0.95, 0.99, "differs"),
+    ],
+)
+def test_verdicts_of_a_cell(low, high, verdict):
+    # No debiasing is .8 to .9 here and .9 as published; UGE-W is .1 as published.
+    table = PaperTable(RECIPE, [made("No Debiasing", 0.8, 0.9), made("UGE-W", low, high)])
+    found = {c.column: c.verdict for c in table.cells}
+    assert found["UGE-W"] == verdict and found["No Debiasing"] == "within the interval"
+    assert found["UGE-C 0.5"] == "not measured" and found["Random"] == "differs"
+    assert {c.column: c.verdict for c in PaperTable(RECIPE, [made("No Debiasing", 0.8, 0.89)]).cells}[
+        "No Debiasing"
+    ] == "differs"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"), [(0.3, 0.4, "holds"), (0.1, 0.3, "not distinguishable"), (0.1, 0.15, "does not hold")]
+)
+def test_verdicts_of_a_claim(low, high, verdict):
+    table = PaperTable(RECIPE, [made("No Debiasing", 0.8, 0.9), made("UGE-W", low, high)])
+    claim = table.claims[0]
+    assert (
+        claim.verdicts == {"published": verdict, "ours": "not measured"}
+        and "of 2 comparisons" in claim.why["published"]
+    )
+    assert ("UGE-W 0.125" in claim.why["published"]) == (verdict == "does not hold")
+
+
+@pytest.mark.parametrize(
+    ("leak", "links", "verdict"), [(0.6, 0.3, "holds"), (0.6, 0.6, "not distinguishable"), (0.2, 0.8, "does not hold")]
+)
+def test_a_series_is_better_where_its_points_beat_the_other_in_both(leak, links, verdict):
+    def point(label, x, y):
+        return made(label, x - 0.01, x + 0.01, ndcg={"value": y, "ci_low": y - 0.01, "ci_high": y + 0.01})
+
+    recipe = replace(RECIPE, claims=(replace(RECIPE.claims[1], attributes=("city",)),))
+    rows = [point("UGE-C 0.5", 0.5, 0.5), point("UGE-C 1.9", 0.4, 0.4), point("UGE-W", leak, links)]
+    assert PaperTable(recipe, rows).claims[0].verdicts["published"] == verdict
+
+
+def test_other_graphs_backbones_and_recipes_are_refused(graph, tmp_path, capsys):
+    with pytest.raises(ConfigError, match="66,569 nodes; town has"):
+        reproduce(recipe("table-pokec-n"), graph)
+    with pytest.raises(ConfigError, match="no backbone of town; its backbones: node2vec"):
+        reproduce(RECIPE, graph, backbones=["gat"])
+    for arguments, said in (
+        (["table-pokec"], "table-pokec-n"),
+        (["table-pokec-n", "--seeds", "1"], "DATA is missing"),
+        (["table-pokec-n", "--rows", str(tmp_path / "none.jsonl")], "no file there"),
+        (["table-pokec-n", "--figure", str(tmp_path / "f.svg")], "is a table"),
+        (["table-pokec-n", "sample:town"], "66,569 nodes"),
+        (["all", "sample:town"], "all needs DATA"),
+    ):
+        assert run(["reproduce", *arguments]) != 0
+        assert said in capsys.readouterr().err
+    assert run(["reproduce"]) == 0
+    assert "fig-tradeoff-movielens" in capsys.readouterr().out
+    assert run(["reproduce", "table-pokec-z"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("not measured") >= 168 and "0.8197" in shown
+
+
+@pytest.mark.realdata
+def test_a_graph_whose_edges_are_missing_is_told_with_the_file(shared_data, tmp_path, capsys):
+    """Of all recipes those of this folder's graphs alone are trained: none here but for a graph without its edges."""
+    (tmp_path / "pokec-z").symlink_to(shared_data("pokec-z"))
+    assert run(["reproduce", "all", str(tmp_path), "--rows", str(tmp_path / "rows")]) == 0
+    said = capsys.readouterr()
+    assert said.err.count("pokec-z_edge.csv[.gz] is missing") == 4
+    assert "fig-tradeoff-movielens is left out" in said.err and "0 of 168" in said.out
+    assert list((tmp_path / "rows").iterdir()) == []

@@ -1,0 +1,230 @@
+"""Trains a recipe of the paper and measures it twice: as the paper did, and as this package does.
+
+| figure | as published | as measured here |
+|---|---|---|
+| micro_f1 | Micro-F1 of the authors' script: balanced linear probe, first rows against last | AUC of the strongest attacker, on people whose values training did not see |
+| ndcg | NDCG@10 of the authors' script, mostly training links; held-out links on a bipartite graph | attribute-matched NDCG@10 of held-out links, of the twin that did not see those values |
+| dp, eo | largest gap of raw probabilities | largest gap of calibrated ones |
+
+Both are rows of one audit of one embedding. A row of results is kept in a file as soon as it is measured; what is there
+is not measured again, by this recipe or another one of the same graph.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from uge_core.audit import version
+from uge_core.audit.attacker_order import DEFAULT_ATTACKERS, chosen
+from uge_core.errors import ConfigError, UgeError
+from uge_core.graph.graph import AttributedGraph
+from uge_core.runs.measured import Audited, Cell, Measure, append_row, cell, read_rows
+from uge_core.runs.recipe import Column, Recipe
+from uge_core.runs.timing import duration
+from uge_core.training.config import RunConfig, known_settings
+
+SCHEMA = "uge-paper/1"
+_NDCG = {False: "as-coded", True: "held-out"}
+"""The published NDCG@10, by whether the graph is bipartite: the authors' script has no candidates there."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A setting that a recipe trains, its seeds in one pass.
+
+    Attributes:
+        backbone: the embedding model.
+        column: the method.
+        treated: the attributes it treats.
+        audited: those it is looked at for.
+    """
+
+    backbone: str
+    column: Column
+    treated: tuple[str, ...]
+    audited: tuple[str, ...]
+
+
+def jobs(recipe: Recipe, backbones: Sequence[str] = ()) -> Iterator[Job]:
+    """What a recipe trains; no debiasing, and what treats all attributes jointly, serves all of them at once."""
+    for backbone in backbones or recipe.backbones:
+        for column in recipe.columns:
+            if column.entry is None:
+                continue
+            if column.entry.method == "none" or column.jointly:
+                yield Job(backbone, column, recipe.attributes if column.jointly else (), recipe.attributes)
+            else:
+                for attribute in recipe.attributes:
+                    yield Job(backbone, column, (attribute,), (attribute,))
+
+
+def reproduce(
+    recipe: Recipe,
+    graph: AttributedGraph,
+    *,
+    rows: Path | None = None,
+    seeds: Sequence[int] = (),
+    backbones: Sequence[str] = (),
+    device: str = "auto",
+    on_note: Callable[[str], None] = lambda _: None,
+    on_run: Callable[[Audited], None] = lambda _: None,
+) -> list[dict[str, Any]]:
+    """Measures what is missing, and returns the recipe's rows.
+
+    Args:
+        recipe: what to train.
+        graph: the graph it names.
+        rows: a file of JSON lines: what it holds is not measured again, what is measured is added.
+        seeds: initialisations; none: the recipe's.
+        backbones: of the recipe's; none: all.
+        device: "auto", "cpu" or "cuda".
+        on_note: given a line as each setting ends, with the time that is probably left.
+        on_run: given each run that is trained, with its embedding.
+
+    Raises:
+        ConfigError: the graph is another one, or a backbone is none of the recipe's.
+        GraphError: an attribute the graph does not have.
+    """
+    check_graph(recipe, graph)
+    for name in backbones:
+        if name not in recipe.backbones:
+            raise ConfigError(f"{name!r} is no backbone of {recipe.name}; its backbones: {', '.join(recipe.backbones)}")
+    names = {a: graph.attribute(a).name for a in recipe.attributes}
+    there, earlier = read_rows(rows, SCHEMA)
+    if earlier:
+        on_note(f"{rows}: {earlier} rows of an earlier schema are left as they are, and not read")
+    kept = {(r["run"], tuple(r["audited"])): r for r in there if r["audit"] == version.VERSION and r["run"]}
+    measure = Measure(graph, DEFAULT_ATTACKERS, device)
+    results: list[dict[str, Any]] = []
+    todo, times = list(jobs(recipe, backbones)), list[float]()
+    for number, job in enumerate(todo, 1):
+        began = time.perf_counter()
+        treated, audited = ([names[a] for a in some] for some in (job.treated, job.audited))
+        entry = job.column.entry
+        if entry is None:
+            raise AssertionError("a job has a method")
+        words = " ".join([job.backbone, job.column.label, *treated])
+        about = {
+            "schema": SCHEMA,
+            "audit": version.VERSION,
+            "data": graph.name,
+            "fingerprint": graph.fingerprint,
+            "backbone": job.backbone,
+            "method": entry.method,
+            "options": dict(entry.options),
+            "treated": treated,
+            "audited": audited,
+        }
+        try:
+            configs = [
+                _config(recipe, graph, treated, job, seed, entry.lam, entry.options) for seed in seeds or recipe.seeds
+            ]
+            keys = {config.run_id(graph.fingerprint): config for config in configs}
+            missing = [config for run, config in keys.items() if (run, tuple(audited)) not in kept]
+            for run in measure(missing, audited):
+                row = about | {
+                    "lam": run.fitted.config.lam,
+                    "settings": settings_of(recipe, job.column),
+                    "run": run.id,
+                    "seed": run.fitted.config.seed,
+                    "seconds": round(run.seconds, 1),
+                    "figures": {a: _figures(run, a, graph.bipartite) for a in audited},
+                    "refused": None,
+                }
+                kept[run.id, tuple(audited)] = row
+                append_row(rows, row)
+                on_run(run)
+            results += [kept[run, tuple(audited)] for run in keys]
+            said = "measured" if missing else "there already"
+            times += [time.perf_counter() - began] if missing else []
+        except UgeError as error:
+            refused = about | {"lam": entry.lam, "settings": settings_of(recipe, job.column), "run": None, "seed": None}
+            refused |= {"refused": str(error)}
+            if refused not in there:
+                append_row(rows, refused)
+            results.append(refused)
+            said = str(error)
+        left = f", about {duration(sum(times) / len(times) * (len(todo) - number))} left" if times else ""
+        on_note(f"{number} of {len(todo)}: {words}: {said}{left if number < len(todo) else ''}")
+    return results
+
+
+def check_graph(recipe: Recipe, graph: AttributedGraph) -> None:
+    """Refuses another graph than the recipe's, whose figures would stand beside published ones of this one."""
+    if recipe.nodes and graph.num_nodes != recipe.nodes:
+        raise ConfigError(
+            f"{recipe.name} is of {recipe.data} with {recipe.nodes:,} nodes; {graph.name} has {graph.num_nodes:,}"
+        )
+
+
+def settings_of(recipe: Recipe, column: Column) -> dict[str, str]:
+    """What a column is trained with."""
+    return {key: str(value) for key, value in {**recipe.settings, **column.settings}.items()}
+
+
+def shipped_rows(data: str) -> list[dict[str, Any]]:
+    """The rows of a graph that come with the package."""
+    with as_file(files("uge_core.runs") / "reproduced" / f"{data}.jsonl") as path:
+        return read_rows(path, SCHEMA)[0]
+
+
+def _config(
+    recipe: Recipe,
+    graph: AttributedGraph,
+    treated: Sequence[str],
+    job: Job,
+    seed: int,
+    lam: float | None,
+    options: Mapping[str, str],
+) -> RunConfig:
+    entry = job.column.entry
+    method = entry.method if entry else "none"
+    known = known_settings(job.backbone, method)
+    asked = {k: v for k, v in {**recipe.settings, **job.column.settings}.items() if k in known}
+    return RunConfig.resolve(
+        graph,
+        sensitive=list(treated),
+        backbone=job.backbone,
+        method=method,
+        lam=lam,
+        seed=seed,
+        options=asked | dict(options),
+    )
+
+
+def _figures(run: Audited, attribute: str, bipartite: bool) -> dict[str, dict[str, Cell]]:
+    rows = run.rows
+    worst = cell(rows, "unseen", "note", metric="auc", attacker="worst", attribute=attribute)
+    named = {k: v for k, v in worst.items() if k != "note"} | {"attacker": chosen(worst.get("note"))}
+
+    def pair(metric: str, ours: str, raw: str | None) -> dict[str, Cell]:
+        return {
+            "published": cell(rows, "seen", metric=metric, variant=raw, attribute=attribute),
+            "ours": cell(rows, "seen", metric=metric, variant=ours, attribute=attribute),
+        }
+
+    return {
+        "usable": {"ours": cell(rows, "seen", "note", metric="usable")},
+        "micro_f1": {
+            "published": cell(
+                rows,
+                "seen",
+                metric="micro_f1",
+                attacker="linear",
+                variant="standard" if bipartite else "as-coded",
+                attribute=attribute,
+            ),
+            "ours": named,
+        },
+        "ndcg": {
+            "published": cell(rows, "seen", metric="ndcg_at_10", variant=_NDCG[bipartite]),
+            "ours": cell(rows, "unseen", metric="ndcg_at_10_matched", variant="held-out", attribute=attribute),
+        },
+        "dp": pair("dp", "calibrated", None),
+        "eo": pair("eo", "calibrated", "held-out"),
+    }

@@ -1,0 +1,339 @@
+"""A recipe's published numbers beside ours, with a verdict for each, and what becomes of the paper's claims.
+
+Of a number the verdict is the first that applies:
+
+1. `not measured`: there is no row of it, or too little evidence.
+2. `within the interval`: the published number lies in our 95 % interval.
+3. `not distinguishable`: our interval meets that of no debiasing, so that no direction can be told.
+4. `direction holds`: it differs from no debiasing, measured here, as the published ones differ.
+5. `differs`: it differs the other way; or it is no debiasing or the random embedding and outside the interval.
+
+A claim is that some figures are less than others. It `holds` where all intervals lie apart in that order, `does not
+hold` where some pair lies apart in the other, and is `not distinguishable` in between. Each is judged twice: by the
+figures as published, and by the strongest attacker on people whose values training did not see with attribute-matched
+link quality and calibrated gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, cast
+
+from uge_core.audit.base import RowRecord
+from uge_core.runs.recipe import FIGURES, Claim, Column, Recipe
+from uge_core.runs.reproduce import settings_of
+from uge_core.views.points import Reading, reading
+
+Evaluation = Literal["published", "ours"]
+EVALUATIONS: tuple[Evaluation, ...] = ("published", "ours")
+LABELS: Mapping[tuple[str, Evaluation], str] = {
+    ("micro_f1", "published"): "Micro-F1, balanced linear probe",
+    ("micro_f1", "ours"): "AUC, strongest attacker, unseen people",
+    ("ndcg", "published"): "NDCG@10 as the authors' script has it",
+    ("ndcg", "ours"): "attribute-matched NDCG@10",
+    ("dp", "published"): "DP, raw probabilities",
+    ("dp", "ours"): "DP, calibrated",
+    ("eo", "published"): "EO, raw probabilities",
+    ("eo", "ours"): "EO, calibrated",
+}
+"""What a figure is called, by how it is measured."""
+_FIELDS = ("value", "ci_low", "ci_high", "floor_random", "floor_majority", "floor_degree", "n")
+HEAD = ("backbone", "attribute", "figure", "column", "published", "ours", "difference", "verdict", "as measured here")
+
+
+@dataclass(frozen=True)
+class PaperCell:
+    """A published number, or the place of one, and ours.
+
+    Attributes:
+        backbone: the embedding model.
+        attribute: the sensitive attribute.
+        figure: of `recipe.FIGURES`.
+        column: the column's label.
+        published: the published number, or None where the paper draws it alone.
+        measured: ours, as published.
+        ours: ours, as this package measures.
+        verdict: see the module.
+        why: what the verdict rests on.
+        attacker: the strongest attackers of the seeds, of micro_f1.
+    """
+
+    backbone: str
+    attribute: str
+    figure: str
+    column: str
+    published: float | None
+    measured: Reading | None
+    ours: Reading | None
+    verdict: str
+    why: str
+    attacker: str = ""
+
+    @property
+    def line(self) -> list[str]:
+        """As a row below `HEAD`."""
+        gap = "" if self.published is None or self.measured is None else f"{self.measured.value - self.published:+.4f}"
+        told = "" if self.published is None else f"{self.published:.4f}"
+        at = [self.backbone, self.attribute, LABELS[self.figure, "published"], self.column]
+        who = f" ({self.attacker})" if self.attacker else ""
+        ours = f"{LABELS[self.figure, 'ours']} {_told(self.ours)}{who}" if self.ours else ""
+        return [*at, told, _told(self.measured), gap, self.verdict, ours]
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """What becomes of a claim.
+
+    Attributes:
+        words: what the paper says.
+        backbone: the embedding model.
+        verdicts: by evaluation.
+        why: by evaluation, what the verdict rests on.
+    """
+
+    words: str
+    backbone: str
+    verdicts: Mapping[Evaluation, str]
+    why: Mapping[Evaluation, str]
+
+
+@dataclass(frozen=True, eq=False)
+class PaperTable:
+    """A recipe and the rows that were measured for it.
+
+    Attributes:
+        recipe: the recipe.
+        rows: of `reproduce`, of any recipe of the graph; those that are not this one's are left out.
+    """
+
+    recipe: Recipe
+    rows: Sequence[Mapping[str, Any]]
+
+    @cached_property
+    def cells(self) -> tuple[PaperCell, ...]:
+        """Every number, in the order of the paper."""
+        asked = list(dict.fromkeys(key[:3] for key in self.recipe.published))
+        if not asked:
+            drawn = [f for f in FIGURES if any(f in panel for panel in self.recipe.panels)] or ["micro_f1"]
+            asked = [(b, a, f) for b in self.recipe.backbones for a in self.recipe.attributes for f in drawn]
+        return tuple(self._cell(*at, column) for at in asked for column in self.recipe.columns)
+
+    @cached_property
+    def claims(self) -> tuple[JudgedClaim, ...]:
+        """Every claim, for every backbone."""
+        return tuple(self._judged(claim, b) for b in self.recipe.backbones for claim in self.recipe.claims)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that are measured."""
+        own = {int(r["seed"]) for c in self.recipe.columns for b in self.recipe.backbones for r in self._of(b, c)}
+        return tuple(sorted(own))
+
+    @property
+    def seconds(self) -> float:
+        """Of training all that is measured."""
+        mine = {r["run"]: r for c in self.recipe.columns for b in self.recipe.backbones for r in self._of(b, c)}
+        return float(sum(r["seconds"] for r in mine.values()))
+
+    @property
+    def missing(self) -> int:
+        """How many cells have no figure."""
+        return sum(cell.measured is None for cell in self.cells)
+
+    def reading(self, backbone: str, attribute: str, figure: str, column: Column, how: Evaluation) -> Reading | None:
+        """A figure over its seeds; of the random column what no debiasing's audit says of a random embedding."""
+        if column.entry is None:
+            plain = self.recipe.untreated
+            found = plain and self.reading(backbone, attribute, figure, plain, how)
+            if not found or found.random is None:
+                return None
+            return Reading(found.random, found.random, found.random, None, found.n, found.random, None, None)
+        cells = [c for c in self._cells_of(backbone, attribute, figure, column, how) if "value" in c]
+        rows = [dict.fromkeys(_FIELDS) | {k: c[k] for k in _FIELDS if k in c} | {"evidence": "ok"} for c in cells]
+        return reading([cast("RowRecord", row) for row in rows])
+
+    def refused(self, backbone: str, column: Column, attribute: str) -> str:
+        """Why a method cannot serve here, or ""."""
+        own = self._own(backbone, column)
+        return next((r["refused"] for r in own if r["refused"] and attribute in r["audited"]), "")
+
+    def markdown(self) -> str:
+        """Numbers and claims in Markdown."""
+        lines = [HEAD, ["---"] * len(HEAD), *(cell.line for cell in self.cells)]
+        return "\n".join("| " + " | ".join(str(c).replace("|", "\\|") for c in line) + " |" for line in lines)
+
+    def claim_lines(self) -> Iterator[str]:
+        """A claim, and below it its two verdicts, indented."""
+        several = len(self.recipe.backbones) > 1
+        for claim in self.claims:
+            where = f" ({claim.backbone})" if several else ""
+            yield f"{claim.words}{where}"
+            for how in EVALUATIONS:
+                said = "as published" if how == "published" else "as measured here"
+                yield f"  {said}: {claim.verdicts[how]}, {claim.why[how]}"
+
+    def _own(self, backbone: str, column: Column) -> Iterator[Mapping[str, Any]]:
+        entry = column.entry
+        if entry is None:
+            return
+        settings = settings_of(self.recipe, column)
+        for row in self.rows:
+            same = row["backbone"] == backbone and row["method"] == entry.method and row["settings"] == settings
+            # A method without a given lambda is trained with its own.
+            if same and row["options"] == dict(entry.options) and (entry.lam is None or row["lam"] == entry.lam):
+                yield row
+
+    def _of(self, backbone: str, column: Column) -> Iterator[Mapping[str, Any]]:
+        return (row for row in self._own(backbone, column) if row["run"])
+
+    def _cells_of(
+        self, backbone: str, attribute: str, figure: str, column: Column, how: Evaluation
+    ) -> list[Mapping[str, Any]]:
+        plain = column.entry is not None and column.entry.method == "none"
+        by_seed: dict[int, Mapping[str, Any]] = {}
+        for row in self._of(backbone, column):
+            treated = list(row["treated"])
+            fits = treated == [attribute] or (column.jointly and attribute in treated) or (plain and not treated)
+            if fits and attribute in row["figures"]:
+                by_seed[row["seed"]] = row["figures"][attribute][figure].get(how, {})
+        return [by_seed[seed] for seed in sorted(by_seed)]
+
+    def _cell(self, backbone: str, attribute: str, figure: str, column: Column) -> PaperCell:
+        published = self.recipe.published.get((backbone, attribute, figure, column.label))
+        measured, ours = (self.reading(backbone, attribute, figure, column, how) for how in EVALUATIONS)
+        cells = self._cells_of(backbone, attribute, figure, column, "ours")
+        who = ", ".join(sorted({c["attacker"] for c in cells if c.get("attacker")}))
+        verdict, why = self._verdict(backbone, attribute, figure, column, published, measured)
+        return PaperCell(backbone, attribute, figure, column.label, published, measured, ours, verdict, why, who)
+
+    def _verdict(
+        self,
+        backbone: str,
+        attribute: str,
+        figure: str,
+        column: Column,
+        published: float | None,
+        measured: Reading | None,
+    ) -> tuple[str, str]:
+        if measured is None:
+            refused = self.refused(backbone, column, attribute)
+            return "not measured", refused or "no run of it is stored, or its evidence is too little"
+        if published is None:
+            return "", "the paper draws this number and does not print it"
+        low, high = _ends(measured)
+        if low <= published <= high:
+            return "within the interval", f"{published:.4f} lies in {_told(measured)}"
+        plain = self.recipe.untreated
+        if plain is None or column is plain or column.entry is None:
+            return "differs", f"{published:.4f} lies outside {_told(measured)}"
+        before = self.reading(backbone, attribute, figure, plain, "published")
+        was = self.recipe.published.get((backbone, attribute, figure, plain.label))
+        if before is None or was is None:
+            return "not measured", "no debiasing is not measured, which the direction is told from"
+        side = _side(measured, before)
+        said = f"published {was:.4f} to {published:.4f}, ours {_told(before)} to {_told(measured)}"
+        if side == 0:
+            return "not distinguishable", f"{said}: the intervals meet"
+        return ("direction holds" if side * (published - was) > 0 else "differs"), said
+
+    def _judged(self, claim: Claim, backbone: str) -> JudgedClaim:
+        found = {how: self._claim(claim, backbone, how) for how in EVALUATIONS}
+        return JudgedClaim(
+            claim.words, backbone, {how: f[0] for how, f in found.items()}, {how: f[1] for how, f in found.items()}
+        )
+
+    def _claim(self, claim: Claim, backbone: str, how: Evaluation) -> tuple[str, str]:
+        if claim.path is not None:
+            return self._path(claim, backbone, how)
+        count = {-1: 0, 0: 0, 1: 0}
+        against, missing = list[str](), 0
+        for attribute in claim.attributes:
+            for less in claim.less:
+                for than in claim.than:
+                    a, b = (
+                        self.reading(backbone, attribute, claim.figure, self.recipe.column(c), how)
+                        for c in (less, than)
+                    )
+                    if a is None or b is None:
+                        missing += 1
+                        continue
+                    side = _side(a, b)
+                    count[side] += 1
+                    if side > 0:
+                        against.append(f"{attribute}: {less} {a.value:.3f} above {than} {b.value:.3f}")
+        return _summed(count[-1], count[0], against, missing)
+
+    def _path(self, claim: Claim, backbone: str, how: Evaluation) -> tuple[str, str]:
+        """Whether points of the second series are beaten in both figures by some of the first, and none the other way."""
+        if claim.path is None:
+            raise AssertionError("a claim about two series")
+        held, against, missing = 0, list[str](), 0
+        for attribute in claim.attributes:
+            sides = [
+                [
+                    (leak, links)
+                    for label in side
+                    if (leak := self.reading(backbone, attribute, "micro_f1", self.recipe.column(label), how))
+                    and (links := self.reading(backbone, attribute, "ndcg", self.recipe.column(label), how))
+                ]
+                for side in claim.path
+            ]
+            if not all(sides):
+                missing += 1
+                continue
+            first, second = (_beaten(of, by) for of, by in (sides, sides[::-1]))
+            held += second == 0 and first > 0
+            if second:
+                against.append(
+                    f"{attribute}: {second} points of the first are beaten by the second, {first} the other way"
+                )
+        undecided = len(claim.attributes) - held - len(against) - missing
+        return _summed(held, undecided, against, missing)
+
+
+def paper_tables(recipes: Sequence[Recipe], rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[PaperTable, ...]:
+    """Each recipe with the rows of its graph."""
+    return tuple(PaperTable(recipe, rows.get(recipe.data, ())) for recipe in recipes)
+
+
+def _beaten(by: Sequence[tuple[Reading, Reading]], of: Sequence[tuple[Reading, Reading]]) -> int:
+    """How many points of `of` some point of `by` beats in both, beyond both intervals."""
+    return sum(any(_side(b[0], o[0]) < 0 and _side(b[1], o[1]) > 0 for b in by) for o in of)
+
+
+def _summed(held: int, undecided: int, against: Sequence[str], missing: int) -> tuple[str, str]:
+    """A claim's verdict over its comparisons."""
+    total = held + undecided + len(against) + missing
+    if missing == total:
+        return "not measured", "no figure of it is stored"
+    said = f"{held} of {total} comparisons"
+    if undecided:
+        said += f", {undecided} not distinguishable"
+    if missing:
+        said += f", {missing} not measured"
+    if against:
+        more = f" and {len(against) - 2} more" if len(against) > 2 else ""
+        return "does not hold", f"{said}; against it {', '.join(against[:2])}{more}"
+    if missing:
+        return "not measured in full", said
+    return ("not distinguishable" if undecided else "holds"), said
+
+
+def _ends(one: Reading) -> tuple[float, float]:
+    return (one.value if one.low is None else one.low, one.value if one.high is None else one.high)
+
+
+def _side(a: Reading, b: Reading) -> int:
+    """-1 where a's interval is wholly below b's, 1 where it is above, else 0."""
+    (low, high), (bottom, top) = _ends(a), _ends(b)
+    return -1 if high < bottom else 1 if low > top else 0
+
+
+def _told(one: Reading | None) -> str:
+    if one is None:
+        return ""
+    if one.low is None or one.high is None or one.low == one.high:
+        return f"{one.value:.4f}"
+    return f"{one.value:.4f} [{one.low:.4f}, {one.high:.4f}]"
