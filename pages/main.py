@@ -187,7 +187,10 @@ page = st.navigation(
             st.Page(here / "whatif.py", title="What-if", icon=":material/edit_note:", url_path="whatif"),
         ],
         "Deliver": [st.Page(here / "report.py", title="Report", icon=":material/description:", url_path="report")],
-        "Help": [st.Page(here / "method.py", title="Method", icon=":material/help:", url_path="method")],
+        "Help": [
+            st.Page(here / "method.py", title="Method", icon=":material/help:", url_path="method"),
+            st.Page(here / "paper.py", title="Paper", icon=":material/menu_book:", url_path="paper"),
+        ],
     }
 )
 store = ui.RunStore()

@@ -12,7 +12,19 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("Overview", "Data", "Runs", "Leakage", "Fairness", "Trade-off", "Projection", "What-if", "Report", "Method")
+PAGES = (
+    "Overview",
+    "Data",
+    "Runs",
+    "Leakage",
+    "Fairness",
+    "Trade-off",
+    "Projection",
+    "What-if",
+    "Report",
+    "Method",
+    "Paper",
+)
 # Streamlit's own: rule, and what stands in the selector of the element that breaks it.
 OWN = (
     ("list", "stSidebarNavItems"),

@@ -22,9 +22,10 @@ PAGES = {
     "whatif": "What-if",
     "report": "Report",
     "method": "Method",
+    "paper": "Paper",
 }
 PICKERS = ("Data", "Audited attribute", "Run A (before)", "Run B (after)")
-ABOUT_NO_RUN = ("data", "runs", "method")
+ABOUT_NO_RUN = ("data", "runs", "method", "paper")
 Visit = Callable[..., "Page"]
 
 pytestmark = pytest.mark.browser

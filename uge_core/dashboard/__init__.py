@@ -129,6 +129,7 @@ if TYPE_CHECKING:
     from uge_core.views.figures.light import gap_light as gap_light
     from uge_core.views.figures.light import leakage_light as leakage_light
     from uge_core.views.figures.losses import loss_figure as loss_figure
+    from uge_core.views.figures.paper import paper_figure as paper_figure
     from uge_core.views.figures.projection import PROJECTION_CONFIG as PROJECTION_CONFIG
     from uge_core.views.figures.projection import projection_alt as projection_alt
     from uge_core.views.figures.projection import projection_figure as projection_figure
@@ -143,6 +144,9 @@ if TYPE_CHECKING:
     from uge_core.views.method import method_page as method_page
     from uge_core.views.method import metric_help as metric_help
     from uge_core.views.overview import overview as overview
+    from uge_core.views.paper import paper_choices as paper_choices
+    from uge_core.views.paper import paper_csv as paper_csv
+    from uge_core.views.paper import shipped_table as shipped_table
     from uge_core.views.projection import CONFIDENCE_NOTE as CONFIDENCE_NOTE
     from uge_core.views.projection import ProjectionView as ProjectionView
     from uge_core.views.projection import colour_choices as colour_choices

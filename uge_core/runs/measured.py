@@ -1,17 +1,9 @@
-"""Runs that are trained, audited and told, and stored nowhere: the figures go to a file of rows, a line each.
-
-A row is written as soon as it is measured, so that hours of work survive an end, and a second call goes on where the
-first stopped.
-"""
+"""Runs that are trained, audited and told, and stored nowhere: their figures go to a file of rows (`kept_rows`)."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uge_core.audit.base import RowRecord
@@ -128,27 +120,3 @@ def cell(rows: Sequence[RowRecord], exposure: str, *more: str, **asked: Any) -> 
             known = {name: record[name] for name in (*_KEPT, *more) if record[name] is not None}
             return {name: round(v, _DIGITS) if isinstance(v, float) else v for name, v in known.items()}
     return {}
-
-
-def read_rows(path: Path | None, schema: str) -> tuple[list[dict[str, Any]], int]:
-    """The rows of this schema in a file, none where there is no file, and how many there are of others."""
-    found: list[dict[str, Any]] = []
-    if path is not None and path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            # The last line of a process that was killed may be half a line: its run is measured again.
-            with suppress(json.JSONDecodeError):
-                found.append(json.loads(line))
-    mine = [row for row in found if row.get("schema") == schema]
-    return mine, len(found) - len(mine)
-
-
-def append_row(path: Path | None, row: Mapping[str, Any]) -> None:
-    """Adds a line, on a line of its own where the last one was cut; without a path, nothing."""
-    if path is None:
-        return
-    with path.open("a+b") as file:
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write(json.dumps(row).encode() + b"\n")

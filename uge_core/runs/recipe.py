@@ -30,15 +30,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
+from importlib.resources import as_file, files
 from typing import Any
 
 import yaml
 
 from uge_core.errors import ConfigError
 from uge_core.registry import unknown_name
-from uge_core.runs.rivals import Entry
+from uge_core.runs.entry import Entry
+from uge_core.runs.kept_rows import read_rows
 
+SCHEMA = "uge-paper/1"
 FIGURES = ("micro_f1", "ndcg", "dp", "eo")
 """What a recipe can publish and claim; `reproduce` says what each is as published and as we measure."""
 PANELS = (*FIGURES, "lambda", "projection")
@@ -124,6 +126,10 @@ class Recipe:
         """No debiasing, which the others are compared with."""
         return next((c for c in self.columns if c.entry and c.entry.method == "none"), None)
 
+    def settings_of(self, column: Column) -> dict[str, str]:
+        """What a column is trained with."""
+        return {key: str(value) for key, value in {**self.settings, **column.settings}.items()}
+
     def column(self, label: str) -> Column:
         """The column of this label."""
         return next(c for c in self.columns if c.label == label)
@@ -144,6 +150,12 @@ def recipe(name: str) -> Recipe:
     if name not in recipe_names():
         raise ConfigError(unknown_name("recipe", name, recipe_names()))
     return parse_recipe(name, _folder().joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def shipped_rows(data: str) -> list[dict[str, Any]]:
+    """The rows of a graph that come with the package."""
+    with as_file(files("uge_core.runs") / "reproduced" / f"{data}.jsonl") as path:
+        return read_rows(path, SCHEMA)[0]
 
 
 def parse_recipe(name: str, text: str) -> Recipe:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,12 @@ from uge_core.audit import version
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS, chosen
 from uge_core.errors import ConfigError, UgeError
 from uge_core.graph.graph import AttributedGraph
-from uge_core.runs.measured import Audited, Cell, Measure, append_row, cell, read_rows
-from uge_core.runs.recipe import Column, Recipe
+from uge_core.runs.kept_rows import append_row, read_rows
+from uge_core.runs.measured import Audited, Cell, Measure, cell
+from uge_core.runs.recipe import SCHEMA, Column, Recipe
 from uge_core.runs.timing import duration
 from uge_core.training.config import RunConfig, known_settings
 
-SCHEMA = "uge-paper/1"
 _NDCG = {False: "as-coded", True: "held-out"}
 """The published NDCG@10, by whether the graph is bipartite: the authors' script has no candidates there."""
 
@@ -129,7 +128,7 @@ def reproduce(
             for run in measure(missing, audited):
                 row = about | {
                     "lam": run.fitted.config.lam,
-                    "settings": settings_of(recipe, job.column),
+                    "settings": recipe.settings_of(job.column),
                     "run": run.id,
                     "seed": run.fitted.config.seed,
                     "seconds": round(run.seconds, 1),
@@ -143,7 +142,7 @@ def reproduce(
             said = "measured" if missing else "there already"
             times += [time.perf_counter() - began] if missing else []
         except UgeError as error:
-            refused = about | {"lam": entry.lam, "settings": settings_of(recipe, job.column), "run": None, "seed": None}
+            refused = about | {"lam": entry.lam, "settings": recipe.settings_of(job.column), "run": None, "seed": None}
             refused |= {"refused": str(error)}
             if refused not in there:
                 append_row(rows, refused)
@@ -160,17 +159,6 @@ def check_graph(recipe: Recipe, graph: AttributedGraph) -> None:
         raise ConfigError(
             f"{recipe.name} is of {recipe.data} with {recipe.nodes:,} nodes; {graph.name} has {graph.num_nodes:,}"
         )
-
-
-def settings_of(recipe: Recipe, column: Column) -> dict[str, str]:
-    """What a column is trained with."""
-    return {key: str(value) for key, value in {**recipe.settings, **column.settings}.items()}
-
-
-def shipped_rows(data: str) -> list[dict[str, Any]]:
-    """The rows of a graph that come with the package."""
-    with as_file(files("uge_core.runs") / "reproduced" / f"{data}.jsonl") as path:
-        return read_rows(path, SCHEMA)[0]
 
 
 def _config(

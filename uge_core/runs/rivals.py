@@ -8,7 +8,6 @@ work survive an end, and a second call goes on where the first stopped.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,9 @@ from uge_core.errors import ConfigError, UgeError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.machine import stamp
 from uge_core.registry import find, names, unknown_name
-from uge_core.runs.measured import Audited, Cell, Measure, append_row, cell, read_rows
+from uge_core.runs.entry import Entry
+from uge_core.runs.kept_rows import append_row, read_rows
+from uge_core.runs.measured import Audited, Cell, Measure, cell
 from uge_core.training.config import RunConfig, known_settings, split_names
 
 SCHEMA = "uge-rivals/2"
@@ -31,36 +32,6 @@ _GAPS: Mapping[str, Mapping[str, str | None]] = {
     "eo": {"calibrated": "calibrated", "top-10": "top-10", "raw": "held-out"},
 }
 """Variants of the rows of DP and EO, by what a row of `rivals` calls them."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A method with its lambda and its own settings, as the table lists it."""
-
-    method: str
-    lam: float | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def parse(cls, text: str) -> Entry:
-        """From "uge-c", "uge-c:1.9" or "uge-ork:1:num_features=512".
-
-        Raises:
-            ConfigError: the lambda is no number, or a setting is given twice.
-        """
-        method, *parts = text.split(":")
-        lam = parts.pop(0) if parts and "=" not in parts[0] else ""
-        form = "write METHOD, METHOD:LAMBDA or METHOD:LAMBDA:KEY=VALUE, as uge-c:0.5"
-        options: dict[str, str] = {}
-        for part in parts:
-            key, equals, value = part.partition("=")
-            if not (key and equals) or key in options:
-                raise ConfigError(f"{text!r}: {part!r} is no setting, or is given twice; {form}")
-            options[key] = value
-        try:
-            return cls(method, float(lam) if lam else None, options)
-        except ValueError as error:
-            raise ConfigError(f"{text!r}: {lam!r} is no lambda; {form}") from error
 
 
 def rivals(

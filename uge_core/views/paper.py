@@ -21,13 +21,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast
 
+import pandas as pd
+
 from uge_core.audit.base import RowRecord
-from uge_core.runs.recipe import FIGURES, Claim, Column, Recipe
-from uge_core.runs.reproduce import settings_of
-from uge_core.views.points import Reading, reading
+from uge_core.files import to_csv
+from uge_core.runs.recipe import FIGURES, Claim, Column, Recipe, recipe, recipe_names, shipped_rows
+from uge_core.views.points import ENOUGH_SEEDS, Reading, reading
 
 Evaluation = Literal["published", "ours"]
 EVALUATIONS: tuple[Evaluation, ...] = ("published", "ours")
+HOW: Mapping[Evaluation, str] = {"published": "As published", "ours": "As measured here"}
 LABELS: Mapping[tuple[str, Evaluation], str] = {
     ("micro_f1", "published"): "Micro-F1, balanced linear probe",
     ("micro_f1", "ours"): "AUC, strongest attacker, unseen people",
@@ -72,6 +75,11 @@ class PaperCell:
     attacker: str = ""
 
     @property
+    def fields(self) -> dict[str, str]:
+        """By `HEAD`, and what the verdict rests on."""
+        return dict(zip(HEAD, self.line, strict=True)) | {"why": self.why}
+
+    @property
     def line(self) -> list[str]:
         """As a row below `HEAD`."""
         gap = "" if self.published is None or self.measured is None else f"{self.measured.value - self.published:+.4f}"
@@ -97,6 +105,11 @@ class JudgedClaim:
     backbone: str
     verdicts: Mapping[Evaluation, str]
     why: Mapping[Evaluation, str]
+
+    @property
+    def judged(self) -> list[tuple[str, str, str]]:
+        """Under which evaluation, the verdict, and what it rests on."""
+        return [(HOW[how], self.verdicts[how], self.why[how]) for how in EVALUATIONS]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +143,19 @@ class PaperTable:
         """The seeds that are measured."""
         own = {int(r["seed"]) for c in self.recipe.columns for b in self.recipe.backbones for r in self._of(b, c)}
         return tuple(sorted(own))
+
+    @property
+    def measured_words(self) -> str:
+        """How much is measured, of which seeds."""
+        done = len(self.cells) - self.missing
+        if not done:
+            return f"None of {len(self.cells)} figures is measured yet."
+        seeds = ", ".join(map(str, self.seeds))
+        over = "over seeds" if len(self.seeds) >= ENOUGH_SEEDS else "over tested people"
+        return (
+            f"{done} of {len(self.cells)} figures are measured, {'seeds' if len(self.seeds) > 1 else 'seed'} {seeds}; "
+            f"intervals are 95 %, {over}."
+        )
 
     @property
     def seconds(self) -> float:
@@ -170,15 +196,13 @@ class PaperTable:
         for claim in self.claims:
             where = f" ({claim.backbone})" if several else ""
             yield f"{claim.words}{where}"
-            for how in EVALUATIONS:
-                said = "as published" if how == "published" else "as measured here"
-                yield f"  {said}: {claim.verdicts[how]}, {claim.why[how]}"
+            yield from (f"  {how}: {verdict}, {why}" for how, verdict, why in claim.judged)
 
     def _own(self, backbone: str, column: Column) -> Iterator[Mapping[str, Any]]:
         entry = column.entry
         if entry is None:
             return
-        settings = settings_of(self.recipe, column)
+        settings = self.recipe.settings_of(column)
         for row in self.rows:
             same = row["backbone"] == backbone and row["method"] == entry.method and row["settings"] == settings
             # A method without a given lambda is trained with its own.
@@ -293,9 +317,28 @@ class PaperTable:
         return _summed(held, undecided, against, missing)
 
 
-def paper_tables(recipes: Sequence[Recipe], rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[PaperTable, ...]:
-    """Each recipe with the rows of its graph."""
-    return tuple(PaperTable(recipe, rows.get(recipe.data, ())) for recipe in recipes)
+def paper_choices() -> dict[str, str]:
+    """The package's recipes with what they show, those of which most is measured first."""
+    tables = {name: shipped_table(name) for name in recipe_names()}
+    return {
+        name: f"{t.recipe.title}: {len(t.cells) - t.missing} of {len(t.cells)} figures measured"
+        for name, t in sorted(tables.items(), key=lambda item: item[1].missing / len(item[1].cells))
+    }
+
+
+def shipped_table(name: str) -> PaperTable:
+    """A recipe with the rows that come with the package.
+
+    Raises:
+        ConfigError: there is no such recipe.
+    """
+    asked = recipe(name)
+    return PaperTable(asked, shipped_rows(asked.data))
+
+
+def paper_csv(table: PaperTable) -> str:
+    """All numbers as CSV."""
+    return to_csv(pd.DataFrame([cell.fields for cell in table.cells], columns=[*HEAD, "why"]))
 
 
 def _beaten(by: Sequence[tuple[Reading, Reading]], of: Sequence[tuple[Reading, Reading]]) -> int:

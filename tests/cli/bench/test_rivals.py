@@ -10,7 +10,8 @@ from uge_core.audit import version
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS
 from uge_core.cli.main import run
 from uge_core.errors import ConfigError, UgeError
-from uge_core.runs.rivals import SCHEMA, Entry, rivals, stored_rows
+from uge_core.runs.entry import Entry
+from uge_core.runs.rivals import SCHEMA, rivals, stored_rows
 from uge_core.views.rivals import rivals_tables
 
 pytestmark = pytest.mark.slow

@@ -73,9 +73,10 @@ def run(args: argparse.Namespace) -> int:
             {"recipe": asked.name, "cells": lines, "claims": list(table.claim_lines()), "rows": list(table.rows)}
         )
     else:
-        seeds = ", ".join(map(str, table.seeds)) or "none measured"
-        print(f"{asked.title}\n{asked.source}\n\nSeeds: {seeds}. What the paper leaves open, and what was taken:")
-        print("".join(f"- {line}\n" for line in asked.left_open))
+        print(f"{asked.title}\n{asked.source}\n\n{table.measured_words}\n")
+        if asked.left_open:
+            print("What the paper leaves open, and what was taken:")
+            print("".join(f"- {line}\n" for line in asked.left_open))
         print(table.markdown() if args.markdown else text_table(list(HEAD), [cell.line for cell in table.cells]))
         print(
             "\n" + "\n".join(f"{'  ' if line.startswith(' ') else ''}- {line.strip()}" for line in table.claim_lines())
@@ -89,8 +90,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rows(args: argparse.Namespace, asked: Any) -> list[dict[str, Any]]:
-    from uge_core.runs.measured import read_rows
-    from uge_core.runs.reproduce import SCHEMA, reproduce, shipped_rows
+    from uge_core.runs.kept_rows import read_rows
+    from uge_core.runs.recipe import SCHEMA, shipped_rows
+    from uge_core.runs.reproduce import reproduce
 
     rows = Path(args.rows) if args.rows else None
     if args.data is None:
@@ -134,9 +136,8 @@ def _all(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace, kept: Path | None = None) -> int:
-    from uge_core.runs.measured import read_rows
-    from uge_core.runs.recipe import recipe, recipe_names
-    from uge_core.runs.reproduce import SCHEMA, shipped_rows
+    from uge_core.runs.kept_rows import read_rows
+    from uge_core.runs.recipe import SCHEMA, recipe, recipe_names, shipped_rows
     from uge_core.views.paper import PaperTable
 
     tables = [
