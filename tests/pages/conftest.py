@@ -189,13 +189,18 @@ def one_run() -> Callable[[Page], AbstractContextManager[None]]:
 
 @pytest.fixture(scope="session")
 def settled() -> Callable[[Page], None]:
-    """Waits until a page is drawn and its script has ended."""
+    """Waits until a page is drawn, its script has ended, and no other run has begun since, as a press takes a moment."""
 
     def wait(page: Page) -> None:
+        page.evaluate("() => { window.quiet = 0; }")
         page.wait_for_function(
-            "() => document.querySelector('[data-test-script-state=notRunning]')"
-            " && document.querySelector('[data-testid=stMain] h1')"
-            " && !document.querySelector('[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]')"
+            """() => {
+              const drawn = document.querySelector('[data-test-script-state=notRunning]')
+                && document.querySelector('[data-testid=stMain] h1')
+                && !document.querySelector('[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]');
+              window.quiet = drawn ? window.quiet || performance.now() : 0;
+              return drawn && performance.now() - window.quiet > 400;
+            }"""
         )
 
     return wait

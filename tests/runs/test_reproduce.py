@@ -7,9 +7,10 @@ import uge_core as uge
 from uge_core.audit import version
 from uge_core.cli.main import run
 from uge_core.errors import ConfigError
+from uge_core.explore.projection.paper import place
 from uge_core.runs.recipe import parse_recipe, recipe
 from uge_core.runs.reproduce import reproduce
-from uge_core.views.figures.paper import paper_figure
+from uge_core.views.figures.paper import paper_figure, placed_figure
 from uge_core.views.paper import PaperTable
 
 RECIPE = parse_recipe(
@@ -131,6 +132,17 @@ def test_the_table_and_the_figure_show_every_cell(measured):
     assert paper_figure(PaperTable(replace(RECIPE, panels=()), measured[1])) is None
 
 
+@pytest.mark.slow
+def test_pictures_are_of_the_same_people_with_their_values(graph):
+    small = replace(RECIPE, columns=RECIPE.columns[:2], backbones=("gcn",))
+    plain, treated = placed = place(small, graph, people=150)
+    assert (plain.label, treated.label) == ("No Debiasing", "UGE-W") and plain.coordinates.shape == (150, 2)
+    assert (plain.codes == treated.codes).all() and not (plain.coordinates == treated.coordinates).all()
+    assert "150 of" in plain.words and plain.values == graph.attribute("city").labels
+    figure = placed_figure(small, placed)
+    assert sum(len(t.x) for t in figure.data) == 2 * (plain.codes >= 0).sum()
+
+
 def made(label, low, high, seed=0, figure="micro_f1", how="published", **more):
     """A row whose figure is an interval that somebody made up."""
     column = RECIPE.column(label)
@@ -206,6 +218,7 @@ def test_other_graphs_backbones_and_recipes_are_refused(graph, tmp_path, capsys)
         (["table-pokec-n", "--figure", str(tmp_path / "f.svg")], "is a table"),
         (["table-pokec-n", "sample:town"], "66,569 nodes"),
         (["all", "sample:town"], "all needs DATA"),
+        (["fig-tsne-pokec-n", "--figure", str(tmp_path / "f.svg")], "DATA is missing"),
     ):
         assert run(["reproduce", *arguments]) != 0
         assert said in capsys.readouterr().err

@@ -13,7 +13,7 @@ is not measured again, by this recipe or another one of the same graph.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from uge_core.audit import version
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS, chosen
 from uge_core.errors import ConfigError, UgeError
 from uge_core.graph.graph import AttributedGraph
+from uge_core.runs.entry import Entry
 from uge_core.runs.kept_rows import append_row, read_rows
 from uge_core.runs.measured import Audited, Cell, Measure, cell
 from uge_core.runs.recipe import SCHEMA, Column, Recipe
@@ -120,9 +121,7 @@ def reproduce(
             "audited": audited,
         }
         try:
-            configs = [
-                _config(recipe, graph, treated, job, seed, entry.lam, entry.options) for seed in seeds or recipe.seeds
-            ]
+            configs = [job_config(recipe, graph, treated, job, seed) for seed in seeds or recipe.seeds]
             keys = {config.run_id(graph.fingerprint): config for config in configs}
             missing = [config for run, config in keys.items() if (run, tuple(audited)) not in kept]
             for run in measure(missing, audited):
@@ -161,27 +160,23 @@ def check_graph(recipe: Recipe, graph: AttributedGraph) -> None:
         )
 
 
-def _config(
-    recipe: Recipe,
-    graph: AttributedGraph,
-    treated: Sequence[str],
-    job: Job,
-    seed: int,
-    lam: float | None,
-    options: Mapping[str, str],
-) -> RunConfig:
-    entry = job.column.entry
-    method = entry.method if entry else "none"
-    known = known_settings(job.backbone, method)
+def job_config(recipe: Recipe, graph: AttributedGraph, treated: Sequence[str], job: Job, seed: int) -> RunConfig:
+    """The run of a setting and a seed.
+
+    Raises:
+        ConfigError: the method cannot serve here.
+    """
+    entry = job.column.entry or Entry("none")
+    known = known_settings(job.backbone, entry.method)
     asked = {k: v for k, v in {**recipe.settings, **job.column.settings}.items() if k in known}
     return RunConfig.resolve(
         graph,
         sensitive=list(treated),
         backbone=job.backbone,
-        method=method,
-        lam=lam,
+        method=entry.method,
+        lam=entry.lam,
         seed=seed,
-        options=asked | dict(options),
+        options=asked | dict(entry.options),
     )
 
 

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints the recipes, or one of them."""
     from uge_core.runs.recipe import recipe
     from uge_core.views.figures.files import check_figure_file, write_figure
-    from uge_core.views.figures.paper import paper_figure
+    from uge_core.views.figures.paper import paper_figure, placed_figure
     from uge_core.views.paper import HEAD, PaperTable
 
     if args.recipe is None:
@@ -66,6 +66,10 @@ def run(args: argparse.Namespace) -> int:
     figure = Path(args.figure) if args.figure else None
     if figure is not None:
         check_figure_file(figure)
+        if not asked.panels:
+            raise ConfigError(f"{asked.name} is a table; figures are those of fig-... and ablation-...")
+        if ("projection",) in asked.panels and args.data is None:
+            raise ConfigError(f"DATA is missing, the graph whose embeddings {asked.name} draws")
     table = PaperTable(asked, _rows(args, asked))
     if args.json:
         lines = [dict(zip(HEAD, cell.line, strict=True)) | {"why": cell.why} for cell in table.cells]
@@ -84,7 +88,10 @@ def run(args: argparse.Namespace) -> int:
     if figure is not None:
         drawn = paper_figure(table, *args.backbone[:1])
         if drawn is None:
-            raise ConfigError(f"{asked.name} is a table; figures are those of fig-... and ablation-...")
+            from uge_core.explore.projection.paper import place
+
+            graph = load_graph(args.data, args.attributes, args.store)[0]
+            drawn = placed_figure(asked, place(asked, graph, device=args.device))
         write_figure(drawn, figure)
     return DONE
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from uge_core.runs.names import method_class
+from uge_core.runs.recipe import Recipe
 from uge_core.views.figures.look import faded, finish, ink, named, paper
 from uge_core.views.paper import EVALUATIONS, LABELS, Evaluation, PaperTable
 from uge_core.views.points import Reading
@@ -12,6 +14,9 @@ from uge_core.views.points import Reading
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from uge_core.explore.projection.paper import Placed
+
+_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")  # Paul Tol's bright scheme
 _LOW = ": low is better"
 _HIGH = ": high is better"
 
@@ -60,6 +65,47 @@ def paper_figure(table: PaperTable, backbone: str = "", *, dark: bool = False, w
         plot_bgcolor=paper(dark),
     )
     finish(figure, dark, height=130 + 330 * len(rows), margin={"t": 100, "r": 20, "l": 20, "b": 20})
+    return figure
+
+
+def placed_figure(recipe: Recipe, placed: Sequence[Placed], *, dark: bool = False, width: int = 1200) -> go.Figure:
+    """The pictures beside one another, a colour a value; people without a value are left out.
+
+    Args:
+        recipe: whose pictures these are.
+        placed: of `explore.projection.paper.place`.
+        dark: on a dark ground.
+        width: in pixels.
+    """
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(rows=1, cols=len(placed), subplot_titles=[named(one.label) for one in placed])
+    for column, one in enumerate(placed, 1):
+        for code, value in enumerate(one.values):
+            mine = one.coordinates[one.codes == code]
+            trace = go.Scatter(
+                x=mine[:, 0],
+                y=mine[:, 1],
+                mode="markers",
+                name=named(f"{recipe.attributes[0]}: {value}"),
+                legendgroup=value,
+                showlegend=column == 1,
+                marker={"size": 4, "color": _COLOURS[code % len(_COLOURS)], "opacity": 0.6},
+                hoverinfo="skip",
+            )
+            figure.add_trace(trace, row=1, col=column)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
+    figure.update_layout(
+        title={
+            "text": f"{named(recipe.title)}<br><sup>{named(placed[0].words)}; distances between clusters mean nothing</sup>"
+        },
+        width=width,
+        paper_bgcolor=paper(dark),
+        plot_bgcolor=paper(dark),
+    )
+    finish(figure, dark, height=width // 2 + 60, margin={"t": 100, "r": 20, "l": 20, "b": 20})
     return figure
 
 
