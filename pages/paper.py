@@ -16,7 +16,7 @@ HELP = {
     "ours": "As the paper measures, with a 95 % interval.",
     "difference": "Ours less the published number.",
     "verdict": "Within the interval: the published number lies in ours. Direction holds: ours differs from no debiasing as "
-    "the published one does. Not distinguishable: our interval meets that of no debiasing. Differs: neither.",
+    "the published one does. Not distinguishable: no difference from no debiasing is shown. Differs: neither.",
     "as measured here": "The strongest attacker on people whose values training did not see, attribute-matched NDCG@10, or "
     "the gap of calibrated probabilities.",
     "why": "What the verdict rests on.",
@@ -48,9 +48,10 @@ if not table.seeds:
 st.header("What the paper says")
 for claim in table.claims:
     if claim.backbone == backbone:
-        st.markdown(f"**{plain(claim.words)}**")
-        for how, verdict, why in claim.judged:
-            st.markdown(f":material/{ICONS[verdict]}: {how}: {verdict}, {plain(why)}.")
+        judged = [
+            f"- :material/{ICONS[verdict]}: {how}: {verdict}, {plain(why)}." for how, verdict, why in claim.judged
+        ]
+        st.markdown("\n".join([f"**{plain(claim.words)}**\n", *judged]))
 
 figure = ui.paper_figure(table, backbone, dark=st.context.theme.type == "dark")
 if figure is not None and table.seeds:
@@ -64,7 +65,7 @@ if figure is not None and table.seeds:
 
 st.header("Numbers")
 st.dataframe(
-    ui.visible_cells([cell.fields for cell in table.cells if cell.backbone == backbone]),
+    ui.visible_cells(ui.paper_rows(table, backbone)),
     hide_index=True,
     alt=f"{recipe.title}: published and ours",
     column_config={key: st.column_config.Column(help=words) for key, words in HELP.items()},

@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,10 +9,10 @@ from uge_core.audit import version
 from uge_core.cli.main import run
 from uge_core.errors import ConfigError
 from uge_core.explore.projection.paper import place
-from uge_core.runs.recipe import parse_recipe, recipe
+from uge_core.runs.recipe import parse_recipe, recipe, recipe_names
 from uge_core.runs.reproduce import reproduce
 from uge_core.views.figures.paper import paper_figure, placed_figure
-from uge_core.views.paper import PaperTable
+from uge_core.views.paper import PaperTable, shipped_table
 
 RECIPE = parse_recipe(
     "town",
@@ -189,9 +190,28 @@ def test_verdicts_of_a_claim(low, high, verdict):
     claim = table.claims[0]
     assert (
         claim.verdicts == {"published": verdict, "ours": "not measured"}
-        and "of 2 comparisons" in claim.why["published"]
+        and "of 2 comparisons hold" in claim.why["published"]
     )
     assert ("UGE-W 0.125" in claim.why["published"]) == (verdict == "does not hold")
+
+
+def test_over_three_seeds_differences_of_the_same_seed_count():
+    """Seeds that move both figures alike hide no difference; people do, and so do seeds that move it."""
+    claim = replace(RECIPE.claims[0], less=("UGE-W",), than=("No Debiasing",))
+    recipe = replace(RECIPE, claims=(claim,))
+
+    def judged(steps, people):
+        rows = [
+            made(label, value - people, value + people, seed)
+            for seed, (base, step) in enumerate(zip((0.5, 0.7, 0.9), steps, strict=True))
+            for label, value in (("No Debiasing", base), ("UGE-W", base - step))
+        ]
+        return PaperTable(recipe, rows).claims[0].verdicts["published"]
+
+    assert judged((0.05, 0.051, 0.049), 0.01) == "holds"
+    assert judged((0.05, 0.051, 0.049), 0.04) == "not distinguishable"
+    assert judged((0.15, 0.0, 0.0), 0.01) == "not distinguishable"
+    assert judged((-0.05, -0.051, -0.049), 0.01) == "does not hold"
 
 
 @pytest.mark.parametrize(
@@ -238,3 +258,12 @@ def test_a_graph_whose_edges_are_missing_is_told_with_the_file(shared_data, tmp_
     assert said.err.count("pokec-z_edge.csv[.gz] is missing") == 4
     assert "fig-tradeoff-movielens is left out" in said.err and "0 of 168" in said.out
     assert list((tmp_path / "rows").iterdir()) == []
+
+
+def test_the_published_tables_are_of_the_shipped_rows():
+    text = (Path(__file__).resolve().parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    tables = [table for table in map(shipped_table, recipe_names()) if table.seeds]
+    assert tables
+    for table in tables:
+        assert table.markdown() in text, table.recipe.name
+        assert all(line.strip() in text for line in table.claim_lines())

@@ -146,6 +146,7 @@ if TYPE_CHECKING:
     from uge_core.views.overview import overview as overview
     from uge_core.views.paper import paper_choices as paper_choices
     from uge_core.views.paper import paper_csv as paper_csv
+    from uge_core.views.paper import paper_rows as paper_rows
     from uge_core.views.paper import shipped_table as shipped_table
     from uge_core.views.projection import CONFIDENCE_NOTE as CONFIDENCE_NOTE
     from uge_core.views.projection import ProjectionView as ProjectionView

@@ -4,18 +4,23 @@ Of a number the verdict is the first that applies:
 
 1. `not measured`: there is no row of it, or too little evidence.
 2. `within the interval`: the published number lies in our 95 % interval.
-3. `not distinguishable`: our interval meets that of no debiasing, so that no direction can be told.
+3. `not distinguishable`: no difference from no debiasing is shown, so that no direction can be told.
 4. `direction holds`: it differs from no debiasing, measured here, as the published ones differ.
 5. `differs`: it differs the other way; or it is no debiasing or the random embedding and outside the interval.
 
-A claim is that some figures are less than others. It `holds` where all intervals lie apart in that order, `does not
-hold` where some pair lies apart in the other, and is `not distinguishable` in between. Each is judged twice: by the
+A difference is shown over three or more seeds that both have, by their mean difference with its interval over seeds and
+people, as elsewhere in this package (`separation`); with fewer seeds where the two intervals do not meet.
+
+A claim is that some figures are less than others. It `holds` where each difference is shown in that order, `does not
+hold` where some is shown in the other, and is `not distinguishable` in between. Each is judged twice: by the
 figures as published, and by the strongest attacker on people whose values training did not see with attribute-matched
 link quality and calibrated gaps.
 """
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,14 +32,15 @@ from uge_core.audit.base import RowRecord
 from uge_core.files import to_csv
 from uge_core.runs.recipe import FIGURES, Claim, Column, Recipe, recipe, recipe_names, shipped_rows
 from uge_core.views.points import ENOUGH_SEEDS, Reading, reading
+from uge_core.views.separation import halves_over_seeds
 
 Evaluation = Literal["published", "ours"]
 EVALUATIONS: tuple[Evaluation, ...] = ("published", "ours")
 HOW: Mapping[Evaluation, str] = {"published": "As published", "ours": "As measured here"}
 LABELS: Mapping[tuple[str, Evaluation], str] = {
     ("micro_f1", "published"): "Micro-F1, balanced linear probe",
-    ("micro_f1", "ours"): "AUC, strongest attacker, unseen people",
-    ("ndcg", "published"): "NDCG@10 as the authors' script has it",
+    ("micro_f1", "ours"): "worst AUC, unseen people",
+    ("ndcg", "published"): "NDCG@10, as published",
     ("ndcg", "ours"): "attribute-matched NDCG@10",
     ("dp", "published"): "DP, raw probabilities",
     ("dp", "ours"): "DP, calibrated",
@@ -170,13 +176,7 @@ class PaperTable:
 
     def reading(self, backbone: str, attribute: str, figure: str, column: Column, how: Evaluation) -> Reading | None:
         """A figure over its seeds; of the random column what no debiasing's audit says of a random embedding."""
-        if column.entry is None:
-            plain = self.recipe.untreated
-            found = plain and self.reading(backbone, attribute, figure, plain, how)
-            if not found or found.random is None:
-                return None
-            return Reading(found.random, found.random, found.random, None, found.n, found.random, None, None)
-        cells = [c for c in self._cells_of(backbone, attribute, figure, column, how) if "value" in c]
+        cells = [c for c in self._cells_of(backbone, attribute, figure, column, how).values() if "value" in c]
         rows = [dict.fromkeys(_FIELDS) | {k: c[k] for k in _FIELDS if k in c} | {"evidence": "ok"} for c in cells]
         return reading([cast("RowRecord", row) for row in rows])
 
@@ -214,20 +214,42 @@ class PaperTable:
 
     def _cells_of(
         self, backbone: str, attribute: str, figure: str, column: Column, how: Evaluation
-    ) -> list[Mapping[str, Any]]:
-        plain = column.entry is not None and column.entry.method == "none"
+    ) -> dict[int, Mapping[str, Any]]:
+        """By seed; of the random column what no debiasing's audit says of a random embedding."""
+        if column.entry is None:
+            plain = self.recipe.untreated
+            found = self._cells_of(backbone, attribute, figure, plain, how) if plain else {}
+            floors = {seed: (c["floor_random"], c.get("n")) for seed, c in found.items() if "floor_random" in c}
+            return {seed: {"value": v, "ci_low": v, "ci_high": v, "n": n} for seed, (v, n) in floors.items()}
+        untreated = column.entry.method == "none"
         by_seed: dict[int, Mapping[str, Any]] = {}
         for row in self._of(backbone, column):
             treated = list(row["treated"])
-            fits = treated == [attribute] or (column.jointly and attribute in treated) or (plain and not treated)
+            fits = treated == [attribute] or (column.jointly and attribute in treated) or (untreated and not treated)
             if fits and attribute in row["figures"]:
                 by_seed[row["seed"]] = row["figures"][attribute][figure].get(how, {})
-        return [by_seed[seed] for seed in sorted(by_seed)]
+        return dict(sorted(by_seed.items()))
+
+    def _side(self, backbone: str, attribute: str, figure: str, a: Column, b: Column, how: Evaluation) -> int | None:
+        """-1 where a's figure is less than b's, 1 where it is more, 0 where neither is shown; None: one is missing."""
+        of = [self._cells_of(backbone, attribute, figure, column, how) for column in (a, b)]
+        pairs = [(x, of[1][seed]) for seed, x in of[0].items() if seed in of[1]]
+        pairs = [(x, y) for x, y in pairs if all("value" in c and "ci_low" in c and "ci_high" in c for c in (x, y))]
+        if len(pairs) >= ENOUGH_SEEDS:
+            differences = [x["value"] - y["value"] for x, y in pairs]
+            halves = [tuple((c["ci_high"] - c["ci_low"]) / 2 for c in pair) for pair in pairs]
+            mean, half = statistics.mean(differences), math.hypot(*halves_over_seeds(differences, halves))
+            return 0 if abs(mean) <= half else -1 if mean < 0 else 1
+        x, y = (self.reading(backbone, attribute, figure, column, how) for column in (a, b))
+        if x is None or y is None:
+            return None
+        (low, high), (bottom, top) = _ends(x), _ends(y)
+        return -1 if high < bottom else 1 if low > top else 0
 
     def _cell(self, backbone: str, attribute: str, figure: str, column: Column) -> PaperCell:
         published = self.recipe.published.get((backbone, attribute, figure, column.label))
         measured, ours = (self.reading(backbone, attribute, figure, column, how) for how in EVALUATIONS)
-        cells = self._cells_of(backbone, attribute, figure, column, "ours")
+        cells = self._cells_of(backbone, attribute, figure, column, "ours").values()
         who = ", ".join(sorted({c["attacker"] for c in cells if c.get("attacker")}))
         verdict, why = self._verdict(backbone, attribute, figure, column, published, measured)
         return PaperCell(backbone, attribute, figure, column.label, published, measured, ours, verdict, why, who)
@@ -254,12 +276,12 @@ class PaperTable:
             return "differs", f"{published:.4f} lies outside {_told(measured)}"
         before = self.reading(backbone, attribute, figure, plain, "published")
         was = self.recipe.published.get((backbone, attribute, figure, plain.label))
-        if before is None or was is None:
+        side = self._side(backbone, attribute, figure, column, plain, "published")
+        if side is None or was is None:
             return "not measured", "no debiasing is not measured, which the direction is told from"
-        side = _side(measured, before)
         said = f"published {was:.4f} to {published:.4f}, ours {_told(before)} to {_told(measured)}"
         if side == 0:
-            return "not distinguishable", f"{said}: the intervals meet"
+            return "not distinguishable", f"{said}: no difference is shown"
         return ("direction holds" if side * (published - was) > 0 else "differs"), said
 
     def _judged(self, claim: Claim, backbone: str) -> JudgedClaim:
@@ -276,17 +298,16 @@ class PaperTable:
         for attribute in claim.attributes:
             for less in claim.less:
                 for than in claim.than:
-                    a, b = (
-                        self.reading(backbone, attribute, claim.figure, self.recipe.column(c), how)
-                        for c in (less, than)
-                    )
-                    if a is None or b is None:
+                    a, b = self.recipe.column(less), self.recipe.column(than)
+                    side = self._side(backbone, attribute, claim.figure, a, b, how)
+                    if side is None:
                         missing += 1
                         continue
-                    side = _side(a, b)
                     count[side] += 1
                     if side > 0:
-                        against.append(f"{attribute}: {less} {a.value:.3f} above {than} {b.value:.3f}")
+                        told = (self.reading(backbone, attribute, claim.figure, c, how) for c in (a, b))
+                        x, y = (f"{c.value:.3f}" for c in told if c)
+                        against.append(f"{attribute}: {less} {x} above {than} {y}")
         return _summed(count[-1], count[0], against, missing)
 
     def _path(self, claim: Claim, backbone: str, how: Evaluation) -> tuple[str, str]:
@@ -295,24 +316,35 @@ class PaperTable:
             raise AssertionError("a claim about two series")
         held, against, missing = 0, list[str](), 0
         for attribute in claim.attributes:
-            sides = [
+            there = [
                 [
-                    (leak, links)
-                    for label in side
-                    if (leak := self.reading(backbone, attribute, "micro_f1", self.recipe.column(label), how))
-                    and (links := self.reading(backbone, attribute, "ndcg", self.recipe.column(label), how))
+                    column
+                    for column in map(self.recipe.column, labels)
+                    if all(self.reading(backbone, attribute, f, column, how) for f in ("micro_f1", "ndcg"))
                 ]
-                for side in claim.path
+                for labels in claim.path
             ]
-            if not all(sides):
+            if not all(there):
                 missing += 1
                 continue
-            first, second = (_beaten(of, by) for of, by in (sides, sides[::-1]))
-            held += second == 0 and first > 0
-            if second:
-                against.append(
-                    f"{attribute}: {second} points of the first are beaten by the second, {first} the other way"
-                )
+
+            def beaten(of: Sequence[Column], by: Sequence[Column], attribute: str = attribute) -> int:
+                """How many of these some other beats in both figures."""
+                beats = [
+                    any(
+                        self._side(backbone, attribute, "micro_f1", one, o, how) == -1
+                        and self._side(backbone, attribute, "ndcg", one, o, how) == 1
+                        for one in by
+                    )
+                    for o in of
+                ]
+                return sum(beats)
+
+            first, second = there
+            won, lost = beaten(second, first), beaten(first, second)
+            held += lost == 0 and won > 0
+            if lost:
+                against.append(f"{attribute}: {lost} points of the first are beaten by the second, {won} the other way")
         undecided = len(claim.attributes) - held - len(against) - missing
         return _summed(held, undecided, against, missing)
 
@@ -336,14 +368,15 @@ def shipped_table(name: str) -> PaperTable:
     return PaperTable(asked, shipped_rows(asked.data))
 
 
+def paper_rows(table: PaperTable, backbone: str) -> list[dict[str, str]]:
+    """The numbers of a backbone, without columns that are empty everywhere."""
+    rows = [cell.fields for cell in table.cells if cell.backbone == backbone]
+    return [{key: row[key] for key in row if any(r[key] for r in rows)} for row in rows]
+
+
 def paper_csv(table: PaperTable) -> str:
     """All numbers as CSV."""
     return to_csv(pd.DataFrame([cell.fields for cell in table.cells], columns=[*HEAD, "why"]))
-
-
-def _beaten(by: Sequence[tuple[Reading, Reading]], of: Sequence[tuple[Reading, Reading]]) -> int:
-    """How many points of `of` some point of `by` beats in both, beyond both intervals."""
-    return sum(any(_side(b[0], o[0]) < 0 and _side(b[1], o[1]) > 0 for b in by) for o in of)
 
 
 def _summed(held: int, undecided: int, against: Sequence[str], missing: int) -> tuple[str, str]:
@@ -351,7 +384,7 @@ def _summed(held: int, undecided: int, against: Sequence[str], missing: int) -> 
     total = held + undecided + len(against) + missing
     if missing == total:
         return "not measured", "no figure of it is stored"
-    said = f"{held} of {total} comparisons"
+    said = f"{held} of {total} comparisons hold"
     if undecided:
         said += f", {undecided} not distinguishable"
     if missing:
@@ -366,12 +399,6 @@ def _summed(held: int, undecided: int, against: Sequence[str], missing: int) -> 
 
 def _ends(one: Reading) -> tuple[float, float]:
     return (one.value if one.low is None else one.low, one.value if one.high is None else one.high)
-
-
-def _side(a: Reading, b: Reading) -> int:
-    """-1 where a's interval is wholly below b's, 1 where it is above, else 0."""
-    (low, high), (bottom, top) = _ends(a), _ends(b)
-    return -1 if high < bottom else 1 if low > top else 0
 
 
 def _told(one: Reading | None) -> str:

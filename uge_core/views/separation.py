@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from uge_core.audit.base import RowRecord
 from uge_core.explore.comparison import other_people, paired_record
@@ -170,16 +171,13 @@ def _exposure(run: StoredRun, row: RowRecord) -> str:
 
 def _over_seeds(pairs: Sequence[tuple[Measured, Measured]]) -> Separation | None:
     """None where there is no interval over people, or the differences do not vary."""
-    from scipy.special import stdtrit
-
     ends = [(bounds(a), bounds(b)) for (_, a), (_, b) in pairs]
     halves = [((x[1] - x[0]) / 2, (y[1] - y[0]) / 2) for x, y in ends if x and y]
     differences = np.array([_value(b) - _value(a) for a, b in pairs])
     k, mean, spread = len(pairs), float(differences.mean()), float(differences.std(ddof=1))
     if len(halves) < k or spread < _NO_SPREAD:
         return None
-    of_seeds = float(stdtrit(k - 1, 0.975)) * spread / math.sqrt(k)
-    of_people = math.hypot(*np.mean(halves, axis=0))
+    of_seeds, of_people = halves_over_seeds(differences, halves)
     half = math.hypot(of_seeds, of_people)
     how = f"over {k} seeds and the people tested"
     ends_of_difference = mean - half, mean + half
@@ -192,6 +190,20 @@ def _over_seeds(pairs: Sequence[tuple[Measured, Measured]]) -> Separation | None
     elif abs(mean) >= _LEAST:
         enough = _of_people(pairs[0][0][1]["n"], half, mean)
     return Separation("not shown", mean, how, enough, *ends_of_difference)
+
+
+def halves_over_seeds(differences: npt.ArrayLike, halves: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Half the 95 % interval of a mean difference over seeds, and half that of the people tested.
+
+    Args:
+        differences: (k,) of two runs with the same seed, k at least 2.
+        halves: half the intervals of the two, a pair a seed.
+    """
+    from scipy.special import stdtrit
+
+    values = np.asarray(differences, dtype=np.float64)
+    of_seeds = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return of_seeds, math.hypot(*np.mean(halves, axis=0))
 
 
 def _people(matched: Sequence[tuple[Measured, Measured]], difference: float) -> str:

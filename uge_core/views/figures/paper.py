@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from uge_core.explore.projection.paper import Placed
 
 _COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")  # Paul Tol's bright scheme
-_LOW = ": low is better"
-_HIGH = ": high is better"
+_LOW, _HIGH = " (low is better)", " (high is better)"
 
 
 def paper_figure(table: PaperTable, backbone: str = "", *, dark: bool = False, width: int = 1200) -> go.Figure | None:
