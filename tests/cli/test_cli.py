@@ -496,7 +496,7 @@ def test_help_and_unknown_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, err) == (0, "") and "train" in out
     assert "choose from" in refused(capsys, "tarin")
     assert "required" in refused(capsys)
-    for later in ("report", "verify", "reproduce"):
+    for later in ("report", "verify", "rerun"):
         refused(capsys, later)
 
 
