@@ -353,7 +353,7 @@ def paper_choices() -> dict[str, str]:
     """The package's recipes with what they show, those of which most is measured first."""
     tables = {name: shipped_table(name) for name in recipe_names()}
     return {
-        name: f"{t.recipe.title}: {len(t.cells) - t.missing} of {len(t.cells)} figures measured"
+        name: t.recipe.title
         for name, t in sorted(tables.items(), key=lambda item: item[1].missing / len(item[1].cells))
     }
 
