@@ -113,6 +113,11 @@ def test_what_is_measured_is_not_measured_again(graph, measured, tmp_path):
     assert {k: v for k, v in kept[-1].items() if k != "seconds"} == {
         k: v for k, v in json.loads(lines[1]).items() if k != "seconds"
     }
+    # Another recipe takes the rows of this one for what it looks at.
+    fewer = replace(RECIPE, name="other", attributes=("gender",), columns=RECIPE.columns[:2], published={}, claims=())
+    count = len(rows.read_text().splitlines())
+    assert {r["run"] for r in reproduce(fewer, graph, rows=rows)} <= {r["run"] for r in measured[1]}
+    assert len(rows.read_text().splitlines()) == count
     earlier = [json.loads(line) | {"audit": version.VERSION - 1} for line in lines]
     rows.write_text("\n".join(map(json.dumps, earlier)) + "\n")
     one = replace(RECIPE, columns=RECIPE.columns[:1], published={}, claims=())

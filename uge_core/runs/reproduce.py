@@ -98,7 +98,12 @@ def reproduce(
     there, earlier = read_rows(rows, SCHEMA)
     if earlier:
         on_note(f"{rows}: {earlier} rows of an earlier schema are left as they are, and not read")
-    kept = {(r["run"], tuple(r["audited"])): r for r in there if r["audit"] == version.VERSION and r["run"]}
+    kept = [row for row in there if row["audit"] == version.VERSION and row["run"]]
+
+    def found(run: str, audited: Sequence[str]) -> dict[str, Any] | None:
+        """A row of this run that has these attributes, whichever recipe it was measured for."""
+        return next((row for row in kept if row["run"] == run and {*audited} <= {*row["audited"]}), None)
+
     measure = Measure(graph, DEFAULT_ATTACKERS, device)
     results: list[dict[str, Any]] = []
     todo, times = list(jobs(recipe, backbones)), list[float]()
@@ -123,7 +128,7 @@ def reproduce(
         try:
             configs = [job_config(recipe, graph, treated, job, seed) for seed in seeds or recipe.seeds]
             keys = {config.run_id(graph.fingerprint): config for config in configs}
-            missing = [config for run, config in keys.items() if (run, tuple(audited)) not in kept]
+            missing = [config for run, config in keys.items() if found(run, audited) is None]
             for run in measure(missing, audited):
                 row = about | {
                     "lam": run.fitted.config.lam,
@@ -134,10 +139,10 @@ def reproduce(
                     "figures": {a: _figures(run, a, graph.bipartite) for a in audited},
                     "refused": None,
                 }
-                kept[run.id, tuple(audited)] = row
+                kept.append(row)
                 append_row(rows, row)
                 on_run(run)
-            results += [kept[run, tuple(audited)] for run in keys]
+            results += [one for run in keys if (one := found(run, audited))]
             said = "measured" if missing else "there already"
             times += [time.perf_counter() - began] if missing else []
         except UgeError as error:
