@@ -83,7 +83,7 @@ WHICH = """\
 - **People and items, by MF:** DeBayes or FairOT, at next to no cost in NDCG@10.
 - **The embedding is finished:** FairOT, which costs many links. LEACE and INLP stop linear readers alone.
 
-Measured on Pokec-n (region) and LastFM Asia (country), one seed, and on MovieLens-1M (gender), three. No method brings the strongest attacker to a coin, and order and distance change with the graph: train those that fit beside no debiasing, and audit."""
+Measured on Pokec-n (region), LastFM Asia (country) and MovieLens-1M (gender), three seeds each. No method brings the strongest attacker to a coin, and order and distance change with the graph: train those that fit beside no debiasing, and audit."""
 """Which method for whom, as docs/rivals.md has it in figures."""
 
 
