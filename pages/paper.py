@@ -16,7 +16,8 @@ HELP = {
     "ours": "As the paper measures, with a 95 % interval.",
     "difference": "Ours less the published number.",
     "verdict": "Within the interval: the published number lies in ours. Direction holds: ours differs from no debiasing as "
-    "the published one does. Not distinguishable: no difference from no debiasing is shown. Differs: neither.",
+    "the published one does. Not distinguishable: no difference from no debiasing is shown. Differs: neither. No interval: "
+    "what random vectors give is told without one.",
     "as measured here": "The strongest attacker on people whose values training did not see, attribute-matched NDCG@10, or "
     "the gap of calibrated probabilities.",
     "why": "What the verdict rests on.",
@@ -45,9 +46,11 @@ if not table.seeds:
         icon=":material/info:",
     )
 
-st.header("What the paper says")
-for claim in table.claims:
-    if claim.backbone == backbone:
+shown = [claim for claim in table.claims if claim.backbone == backbone]
+for heading, ours in (("What the paper says", False), ("What is asked besides", True)):
+    if any(claim.ours == ours for claim in shown):
+        st.header(heading)
+    for claim in (claim for claim in shown if claim.ours == ours):
         judged = [
             f"- :material/{ICONS[verdict]}: {how}: {verdict}, {plain(why)}." for how, verdict, why in claim.judged
         ]

@@ -158,16 +158,17 @@ def visit(browser: Browser, fresh: Callable[..., Server]) -> Iterator[Callable[.
 
 
 # A run may begin and end between two looks, so that what the attribute was counts as well.
-RUN = """() => { window.pageRun = new Promise((ended) => {
+RUN = """() => {
   let began = false;
+  window.pageRan = false;
   const watch = new MutationObserver((changes) => {
     const now = changes[0].target.getAttribute('data-test-script-state');
     began ||= now === 'running' || changes.some((change) => change.oldValue === 'running');
-    if (began && now === 'notRunning') { watch.disconnect(); ended(); }
+    if (began && now === 'notRunning') { watch.disconnect(); window.pageRan = true; }
   });
   const filter = ['data-test-script-state'];
-  watch.observe(document.querySelector('[data-test-script-state]'), { attributeFilter: filter, attributeOldValue: true });
-}); }"""
+  watch.observe(document.body, { subtree: true, attributeFilter: filter, attributeOldValue: true });
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -180,9 +181,10 @@ def one_run() -> Callable[[Page], AbstractContextManager[None]]:
 
     @contextmanager
     def wait(page: Page) -> Iterator[None]:
+        page.wait_for_function("() => document.querySelector('[data-test-script-state=notRunning]')")
         page.evaluate(RUN)
         yield
-        page.evaluate("() => window.pageRun")
+        page.wait_for_function("() => window.pageRan")
 
     return wait
 

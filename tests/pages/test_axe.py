@@ -9,22 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_titles import PAGES, heading
 
 pytestmark = pytest.mark.browser
 
-PAGES = (
-    "Overview",
-    "Data",
-    "Runs",
-    "Leakage",
-    "Fairness",
-    "Trade-off",
-    "Projection",
-    "What-if",
-    "Report",
-    "Method",
-    "Paper",
-)
 # Streamlit's own: rule, and what stands in the selector of the element that breaks it.
 OWN = (
     ("list", "stSidebarNavItems"),
@@ -51,10 +39,9 @@ def test_nothing_of_ours(
     axe = Axe()
     tab = visit(server, color_scheme=scheme)
     faults = []
-    for page in PAGES:
+    for page in PAGES.values():
         tab.get_by_test_id("stSidebar").get_by_role("link", name=page).click()
-        title = "UGE audit" if page == "Overview" else page
-        expect(tab.get_by_role("heading", name=title, exact=True)).to_be_visible()
+        expect(tab.get_by_role("heading", name=heading(page), exact=True)).to_be_visible()
         settled(tab)
         tab.wait_for_timeout(500)  # headings and charts fade in
         expect(tab.get_by_test_id("stException")).to_have_count(0)

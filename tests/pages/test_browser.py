@@ -7,23 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from page_titles import PAGES, heading
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PAGES = {
-    "": "Overview",
-    "data": "Data",
-    "runs": "Runs",
-    "leakage": "Leakage",
-    "fairness": "Fairness",
-    "tradeoff": "Trade-off",
-    "projection": "Projection",
-    "whatif": "What-if",
-    "report": "Report",
-    "method": "Method",
-    "paper": "Paper",
-}
 PICKERS = ("Data", "Audited attribute", "Run A (before)", "Run B (after)")
 ABOUT_NO_RUN = ("data", "runs", "method", "paper")
 Visit = Callable[..., "Page"]
@@ -56,8 +44,7 @@ def test_deep_links_show_the_frame(pages: list[str], fresh: Callable[..., Any], 
 def has_frame(tab: "Page", page: str) -> None:
     from playwright.sync_api import expect
 
-    title = PAGES[page] if page else "UGE audit"
-    expect(tab.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    expect(tab.get_by_role("heading", name=heading(PAGES[page]), exact=True)).to_be_visible()
     sidebar = tab.get_by_test_id("stSidebar")
     for title in PAGES.values():
         expect(sidebar.get_by_role("link", name=title)).to_be_visible()

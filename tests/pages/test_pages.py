@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from background import end_processes
+from page_titles import PAGES, heading
 from streamlit.testing.v1 import AppTest
 
 import uge_core as uge
@@ -18,19 +19,7 @@ from uge_core.registry import names
 from uge_core.runs.names import method_class
 
 ROOT = Path(__file__).resolve().parents[2]
-TITLES = {
-    "overview.py": "UGE audit",
-    "data.py": "Data",
-    "leakage.py": "Leakage",
-    "fairness.py": "Fairness",
-    "whatif.py": "What-if",
-    "tradeoff.py": "Trade-off",
-    "projection.py": "Projection",
-    "report.py": "Report",
-    "runs.py": "Runs",
-    "method.py": "Method",
-    "paper.py": "Paper",
-}
+TITLES = {f"{page or 'overview'}.py": heading(title) for page, title in PAGES.items()}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_titles import PAGES, heading
 
 from uge_core.runs.store import RunStore
 
@@ -69,24 +70,12 @@ def test_page_switches_leave_the_server_as_it_was(
 
     server = fresh(seeded)
     tab = visit(server)
-    pages = [
-        "Data",
-        "Runs",
-        "Leakage",
-        "Fairness",
-        "Trade-off",
-        "Projection",
-        "What-if",
-        "Report",
-        "Method",
-        "Overview",
-    ]
+    pages = [*list(PAGES.values())[1:], PAGES[""]]
     held = []
     for _ in range(rounds):
         for page in pages:
             tab.get_by_test_id("stSidebar").get_by_role("link", name=page).click()
-            title = "UGE audit" if page == "Overview" else page
-            expect(tab.get_by_role("heading", name=title, exact=True)).to_be_visible()
+            expect(tab.get_by_role("heading", name=heading(page), exact=True)).to_be_visible()
             tab.wait_for_function("() => !document.querySelector('[data-stale=true], [data-testid=stSkeleton]')")
         held.append(server.memory())
     expect(tab.get_by_test_id("stException")).to_have_count(0)

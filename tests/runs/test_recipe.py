@@ -23,6 +23,7 @@ published:
 @pytest.mark.parametrize("name", recipe_names())
 def test_a_recipe_of_the_package_has_settings_that_its_methods_know(name):
     made = recipe(name)
+    assert set(made.attributes) <= set(made.joint_attributes)
     assert made.untreated is not None and made.claims and (made.published or made.panels)
     assert made.data in ("pokec-n", "pokec-z", "movielens-1m") and made.nodes
     for backbone in made.backbones:
@@ -64,3 +65,11 @@ def test_a_recipe_that_is_written_wrongly_is_refused():
             parse_recipe("small", yaml.safe_dump(yaml.safe_load(SMALL) | change))
     with pytest.raises(ConfigError, match="table-pokec-n"):
         recipe("table-pokec")
+
+
+def test_a_recipe_takes_what_it_does_not_say_from_the_one_it_is_like():
+    table, figure, other = (recipe(n) for n in ("table-pokec-n", "fig-tradeoff-pokec-n", "fig-lambda-pokec-n"))
+    assert figure.columns == table.columns and figure.settings == table.settings and not figure.published
+    assert figure.claims[: len(table.claims)] == table.claims and figure.claims[-1].figure == "ndcg"
+    assert other.settings == table.settings and other.columns == recipe("fig-lambda-pokec-z").columns
+    assert other.joint_attributes == ("gender", "region", "AGE") and other.data == "pokec-n"

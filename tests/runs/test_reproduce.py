@@ -7,7 +7,7 @@ import pytest
 import uge_core as uge
 from uge_core.audit import version
 from uge_core.cli.main import run
-from uge_core.errors import ConfigError
+from uge_core.errors import ConfigError, OutOfMemory
 from uge_core.explore.projection.paper import place
 from uge_core.runs.recipe import parse_recipe, recipe, recipe_names
 from uge_core.runs.reproduce import reproduce
@@ -152,7 +152,7 @@ def test_pictures_are_of_the_same_people_with_their_values(graph):
 def made(label, low, high, seed=0, figure="micro_f1", how="published", **more):
     """A row whose figure is an interval that somebody made up."""
     column = RECIPE.column(label)
-    cell = {"value": (low + high) / 2, "ci_low": low, "ci_high": high, "n": 9, "floor_random": 0.2}
+    cell = {"value": (low + high) / 2, "ci_low": low, "ci_high": high, "n": 100_000, "floor_random": 0.2}
     return {
         "backbone": "node2vec",
         "method": column.entry.method,
@@ -160,6 +160,9 @@ def made(label, low, high, seed=0, figure="micro_f1", how="published", **more):
         "lam": column.entry.lam,
         "treated": [] if column.entry.method == "none" else ["city"],
         "settings": {"epochs": "6", "dim": "2"},
+        "data": "town",
+        "audit": version.VERSION,
+        "fingerprint": "f",
         "run": f"{label} {seed}",
         "seed": seed,
         "refused": None,
@@ -193,17 +196,15 @@ def test_verdicts_of_a_cell(low, high, verdict):
 def test_verdicts_of_a_claim(low, high, verdict):
     table = PaperTable(RECIPE, [made("No Debiasing", 0.8, 0.9), made("UGE-W", low, high)])
     claim = table.claims[0]
-    assert (
-        claim.verdicts == {"published": verdict, "ours": "not measured"}
-        and "of 2 comparisons hold" in claim.why["published"]
-    )
-    assert ("UGE-W 0.125" in claim.why["published"]) == (verdict == "does not hold")
+    (_, published, why), (_, ours, _) = claim.judged
+    assert (published, ours) == (verdict, "not measured") and "of 2 comparisons hold" in why
+    assert ("UGE-W 0.125" in why) == (verdict == "does not hold")
 
 
 def test_over_three_seeds_differences_of_the_same_seed_count():
     """Seeds that move both figures alike hide no difference; people do, and so do seeds that move it."""
     claim = replace(RECIPE.claims[0], less=("UGE-W",), than=("No Debiasing",))
-    recipe = replace(RECIPE, claims=(claim,))
+    recipe = replace(RECIPE, claims=(claim,), seeds=(0, 1, 2))
 
     def judged(steps, people):
         rows = [
@@ -211,7 +212,7 @@ def test_over_three_seeds_differences_of_the_same_seed_count():
             for seed, (base, step) in enumerate(zip((0.5, 0.7, 0.9), steps, strict=True))
             for label, value in (("No Debiasing", base), ("UGE-W", base - step))
         ]
-        return PaperTable(recipe, rows).claims[0].verdicts["published"]
+        return PaperTable(recipe, rows).claims[0].judged[0][1]
 
     assert judged((0.05, 0.051, 0.049), 0.01) == "holds"
     assert judged((0.05, 0.051, 0.049), 0.04) == "not distinguishable"
@@ -228,17 +229,82 @@ def test_a_series_is_better_where_its_points_beat_the_other_in_both(leak, links,
 
     recipe = replace(RECIPE, claims=(replace(RECIPE.claims[1], attributes=("city",)),))
     rows = [point("UGE-C 0.5", 0.5, 0.5), point("UGE-C 1.9", 0.4, 0.4), point("UGE-W", leak, links)]
-    assert PaperTable(recipe, rows).claims[0].verdicts["published"] == verdict
+    assert PaperTable(recipe, rows).claims[0].judged[0][1] == verdict
+
+
+def test_rows_of_others_are_no_part_of_a_table():
+    """Of another graph, another reading of it, another audit, other seeds or other joint attributes."""
+    mine = made("No Debiasing", 0.8, 0.9)
+    other = made("No Debiasing", 0.1, 0.2)
+    for change in ({"data": "village"}, {"audit": version.VERSION - 1}, {"seed": 7}, {"backbone": "gcn"}):
+        table = PaperTable(RECIPE, [mine, other | change])
+        assert [c.measured.value for c in table.cells if c.column == "No Debiasing"] == [pytest.approx(0.85)], change
+    renewed = PaperTable(RECIPE, [made("UGE-W", 0.1, 0.2) | {"fingerprint": "before"}, mine])
+    assert {c.column for c in renewed.cells if c.measured} == {"No Debiasing", "Random"}
+    joint = replace(RECIPE, joint_attributes=("city", "gender", "age"))
+    for treated, there in ((["city", "gender"], False), (["city", "gender", "age"], True)):
+        table = PaperTable(joint, [made("all", 0.1, 0.2) | {"treated": treated}])
+        assert any(c.measured for c in table.cells) == there
+
+
+def test_most_cases_are_no_more_than_most_and_print_is_told_beside_them():
+    claim = replace(RECIPE.claims[0], less=("UGE-W", "UGE-C 0.5", "all"), than=("No Debiasing",))
+    rows = [made("No Debiasing", 0.5, 0.6), made("UGE-W", 0.1, 0.2), made("UGE-C 0.5", 0.1, 0.2)]
+    rows.append(made("all", 0.8, 0.9) | {"treated": ["city", "gender"]})
+    judged = {
+        mostly: PaperTable(replace(RECIPE, claims=(replace(claim, mostly=mostly),)), rows).claims[0].judged[0]
+        for mostly in (False, True)
+    }
+    assert (judged[False][1], judged[True][1]) == ("does not hold", "holds")
+    assert judged[True][2].endswith("; of the published numbers 3 of 3")
+    without = PaperTable(replace(RECIPE, claims=(replace(claim, mostly=True),)), rows[:2]).claims[0]
+    assert without.judged[0][1] == "not measured in full"
+
+
+def test_a_series_with_points_that_are_missing_is_not_judged():
+    recipe = replace(RECIPE, claims=(replace(RECIPE.claims[1], attributes=("city",)),))
+    rows = [made("UGE-C 0.5", 0.1, 0.2), made("UGE-W", 0.6, 0.7)]
+    assert PaperTable(recipe, rows).claims[0].judged[0][1] == "not measured"
+
+
+def test_what_random_vectors_give_has_the_interval_of_the_people_tested_or_none():
+    few = made("No Debiasing", 0.8, 0.9)
+    few["figures"]["city"]["micro_f1"]["published"]["n"] = 100
+    cells = {c.column: c for c in PaperTable(RECIPE, [few]).cells}
+    assert cells["Random"].measured.low == pytest.approx(0.2 - 1.96 * (0.2 * 0.8 / 100) ** 0.5)
+    assert cells["Random"].verdict == "within the interval"  # .25 in print
+    at = ("node2vec", "city", "ndcg")
+    links = replace(RECIPE, published={(*at, c.label): 0.3 for c in RECIPE.columns})
+    assert {c.column: c.verdict for c in PaperTable(links, [few]).cells}["Random"] == "no interval"
+
+
+@pytest.mark.slow
+def test_an_error_of_one_seed_leaves_the_others_in_and_no_memory_is_no_refusal(graph, measured, tmp_path, monkeypatch):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(measured[0].read_text())
+
+    def full(*_, **__):
+        raise OutOfMemory("no memory is left")
+
+    monkeypatch.setattr("uge_core.training.fit.fit", full)
+    one = replace(RECIPE, columns=RECIPE.columns[:1], published={}, claims=())
+    notes = list[str]()
+    found = reproduce(one, graph, rows=rows, seeds=[0, 1, 2], on_note=notes.append)
+    assert [r["seed"] for r in found] == [0, 1] and "no memory is left" in notes[0]
+    assert rows.read_text() == measured[0].read_text()
 
 
 def test_other_graphs_backbones_and_recipes_are_refused(graph, tmp_path, capsys):
     with pytest.raises(ConfigError, match="66,569 nodes; town has"):
         reproduce(recipe("table-pokec-n"), graph)
+    with pytest.raises(ConfigError, match="nowhere is not there"):
+        reproduce(RECIPE, graph, rows=tmp_path / "nowhere" / "rows.jsonl")
     with pytest.raises(ConfigError, match="no backbone of town; its backbones: node2vec"):
         reproduce(RECIPE, graph, backbones=["gat"])
     for arguments, said in (
         (["table-pokec"], "table-pokec-n"),
-        (["table-pokec-n", "--seeds", "1"], "DATA is missing"),
+        (["table-pokec-n", "--backbone", "gta"], "no backbone of table-pokec-n"),
+        (["fig-tradeoff-pokec-n", "--backbone", "gta", "--figure", str(tmp_path / "f.svg")], "no backbone"),
         (["table-pokec-n", "--rows", str(tmp_path / "none.jsonl")], "no file there"),
         (["table-pokec-n", "--figure", str(tmp_path / "f.svg")], "is a table"),
         (["table-pokec-n", "sample:town"], "66,569 nodes"),
@@ -260,7 +326,7 @@ def test_a_graph_whose_edges_are_missing_is_told_with_the_file(shared_data, tmp_
     (tmp_path / "pokec-z").symlink_to(shared_data("pokec-z"))
     assert run(["reproduce", "all", str(tmp_path), "--rows", str(tmp_path / "rows")]) == 0
     said = capsys.readouterr()
-    assert said.err.count("pokec-z_edge.csv[.gz] is missing") == 4
+    assert said.err.count("pokec-z_edge.csv[.gz] is missing") == 5
     assert "fig-tradeoff-movielens is left out" in said.err and "0 of 168" in said.out
     assert list((tmp_path / "rows").iterdir()) == []
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from uge_core.audit import version
 from uge_core.audit.attacker_order import DEFAULT_ATTACKERS, chosen
-from uge_core.errors import ConfigError, UgeError
+from uge_core.errors import ConfigError, OutOfMemory, UgeError
 from uge_core.graph.graph import AttributedGraph
 from uge_core.runs.entry import Entry
 from uge_core.runs.kept_rows import append_row, read_rows
@@ -57,7 +57,8 @@ def jobs(recipe: Recipe, backbones: Sequence[str] = ()) -> Iterator[Job]:
             if column.entry is None:
                 continue
             if column.entry.method == "none" or column.jointly:
-                yield Job(backbone, column, recipe.attributes if column.jointly else (), recipe.attributes)
+                treated = recipe.joint_attributes if column.jointly else ()
+                yield Job(backbone, column, treated, treated or recipe.attributes)
             else:
                 for attribute in recipe.attributes:
                     yield Job(backbone, column, (attribute,), (attribute,))
@@ -72,7 +73,6 @@ def reproduce(
     backbones: Sequence[str] = (),
     device: str = "auto",
     on_note: Callable[[str], None] = lambda _: None,
-    on_run: Callable[[Audited], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
     """Measures what is missing, and returns the recipe's rows.
 
@@ -84,21 +84,20 @@ def reproduce(
         backbones: of the recipe's; none: all.
         device: "auto", "cpu" or "cuda".
         on_note: given a line as each setting ends, with the time that is probably left.
-        on_run: given each run that is trained, with its embedding.
 
     Raises:
         ConfigError: the graph is another one, or a backbone is none of the recipe's.
         GraphError: an attribute the graph does not have.
     """
     check_graph(recipe, graph)
-    for name in backbones:
-        if name not in recipe.backbones:
-            raise ConfigError(f"{name!r} is no backbone of {recipe.name}; its backbones: {', '.join(recipe.backbones)}")
-    names = {a: graph.attribute(a).name for a in recipe.attributes}
+    check_backbones(recipe, backbones)
+    if rows is not None and not rows.parent.is_dir():
+        raise ConfigError(f"{rows}: the folder {rows.parent} is not there")
+    names = {a: graph.attribute(a).name for a in (*recipe.attributes, *recipe.joint_attributes)}
     there, earlier = read_rows(rows, SCHEMA)
     if earlier:
         on_note(f"{rows}: {earlier} rows of an earlier schema are left as they are, and not read")
-    kept = [row for row in there if row["audit"] == version.VERSION and row["run"]]
+    kept = [r for r in there if r["audit"] == version.VERSION and r["fingerprint"] == graph.fingerprint and r["run"]]
 
     def found(run: str, audited: Sequence[str]) -> dict[str, Any] | None:
         """A row of this run that has these attributes, whichever recipe it was measured for."""
@@ -117,7 +116,7 @@ def reproduce(
         about = {
             "schema": SCHEMA,
             "audit": version.VERSION,
-            "data": graph.name,
+            "data": recipe.data,
             "fingerprint": graph.fingerprint,
             "backbone": job.backbone,
             "method": entry.method,
@@ -125,6 +124,8 @@ def reproduce(
             "treated": treated,
             "audited": audited,
         }
+        keys: dict[str, RunConfig] = {}
+        refused = ""
         try:
             configs = [job_config(recipe, graph, treated, job, seed) for seed in seeds or recipe.seeds]
             keys = {config.run_id(graph.fingerprint): config for config in configs}
@@ -141,20 +142,30 @@ def reproduce(
                 }
                 kept.append(row)
                 append_row(rows, row)
-                on_run(run)
-            results += [one for run in keys if (one := found(run, audited))]
             said = "measured" if missing else "there already"
             times += [time.perf_counter() - began] if missing else []
         except UgeError as error:
-            refused = about | {"lam": entry.lam, "settings": recipe.settings_of(job.column), "run": None, "seed": None}
-            refused |= {"refused": str(error)}
-            if refused not in there:
-                append_row(rows, refused)
-            results.append(refused)
             said = str(error)
+            # What is short of memory today may be trained tomorrow.
+            refused = "" if isinstance(error, OutOfMemory) else said
+        measured = [one for run in keys if (one := found(run, audited))]
+        if refused and not measured:
+            row = about | {"lam": entry.lam, "settings": recipe.settings_of(job.column), "run": None, "seed": None}
+            row |= {"refused": refused}
+            if row not in there:
+                append_row(rows, row)
+            measured = [row]
+        results += measured
         left = f", about {duration(sum(times) / len(times) * (len(todo) - number))} left" if times else ""
         on_note(f"{number} of {len(todo)}: {words}: {said}{left if number < len(todo) else ''}")
     return results
+
+
+def check_backbones(recipe: Recipe, backbones: Sequence[str]) -> None:
+    """Refuses backbones that the recipe does not have."""
+    for name in backbones:
+        if name not in recipe.backbones:
+            raise ConfigError(f"{name!r} is no backbone of {recipe.name}; its backbones: {', '.join(recipe.backbones)}")
 
 
 def check_graph(recipe: Recipe, graph: AttributedGraph) -> None:
@@ -212,6 +223,7 @@ def _figures(run: Audited, attribute: str, bipartite: bool) -> dict[str, dict[st
         "ndcg": {
             "published": cell(rows, "seen", metric="ndcg_at_10", variant=_NDCG[bipartite]),
             "ours": cell(rows, "unseen", metric="ndcg_at_10_matched", variant="held-out", attribute=attribute),
+            "exported": cell(rows, "seen", metric="ndcg_at_10_matched", variant="held-out", attribute=attribute),
         },
         "dp": pair("dp", "calibrated", None),
         "eo": pair("eo", "calibrated", "held-out"),

@@ -3,18 +3,24 @@
 Of a number the verdict is the first that applies:
 
 1. `not measured`: there is no row of it, or too little evidence.
-2. `within the interval`: the published number lies in our 95 % interval.
-3. `not distinguishable`: no difference from no debiasing is shown, so that no direction can be told.
-4. `direction holds`: it differs from no debiasing, measured here, as the published ones differ.
-5. `differs`: it differs the other way; or it is no debiasing or the random embedding and outside the interval.
+2. `no interval`: the audit tells the random embedding's figure without one.
+3. `within the interval`: the published number lies in our 95 % interval. That of the random embedding's Micro-F1 is
+   the binomial one of the people tested.
+4. `not distinguishable`: no difference from no debiasing is shown, so that no direction can be told.
+5. `direction holds`: it differs from no debiasing, measured here, as the published ones differ.
+6. `differs`: it differs the other way, or where the published ones do not; or it is no debiasing or the random
+   embedding and outside the interval.
 
 A difference is shown over three or more seeds that both have, by their mean difference with its interval over seeds and
-people, as elsewhere in this package (`separation`); with fewer seeds where the two intervals do not meet.
+people (`separation.halves_over_seeds`; the least difference that other pages ask for is left out, as published numbers
+differ by thousandths); with fewer seeds where the two intervals do not meet.
 
 A claim is that some figures are less than others. It `holds` where each difference is shown in that order, `does not
-hold` where some is shown in the other, and is `not distinguishable` in between. Each is judged twice: by the
-figures as published, and by the strongest attacker on people whose values training did not see with attribute-matched
-link quality and calibrated gaps.
+hold` where some is shown in the other, and is `not distinguishable` in between; it is `not measured in full` where some
+are missing and none is shown in the other order. What the paper says of most cases holds where more than half are shown
+in its order, and does not where more than half are in the other. Each is judged twice: by the figures as published, and
+by the strongest attacker on people whose values training did not see with attribute-matched link quality and calibrated
+gaps.
 """
 
 from __future__ import annotations
@@ -28,6 +34,7 @@ from typing import Any, Literal, cast
 
 import pandas as pd
 
+from uge_core.audit import version
 from uge_core.audit.base import RowRecord
 from uge_core.files import to_csv
 from uge_core.runs.recipe import FIGURES, Claim, Column, Recipe, recipe, recipe_names, shipped_rows
@@ -67,6 +74,7 @@ class PaperCell:
         verdict: see the module.
         why: what the verdict rests on.
         attacker: the strongest attackers of the seeds, of micro_f1.
+        unusable: why the vectors of some seed are not usable, or "".
     """
 
     backbone: str
@@ -79,6 +87,7 @@ class PaperCell:
     verdict: str
     why: str
     attacker: str = ""
+    unusable: str = ""
 
     @property
     def fields(self) -> dict[str, str]:
@@ -93,6 +102,7 @@ class PaperCell:
         at = [self.backbone, self.attribute, LABELS[self.figure, "published"], self.column]
         who = f" ({self.attacker})" if self.attacker else ""
         ours = f"{LABELS[self.figure, 'ours']} {_told(self.ours)}{who}" if self.ours else ""
+        ours += f"; not usable: {self.unusable}" if self.unusable else ""
         return [*at, told, _told(self.measured), gap, self.verdict, ours]
 
 
@@ -101,21 +111,16 @@ class JudgedClaim:
     """What becomes of a claim.
 
     Attributes:
-        words: what the paper says.
+        words: what the claim says.
         backbone: the embedding model.
-        verdicts: by evaluation.
-        why: by evaluation, what the verdict rests on.
+        judged: under which evaluation, the verdict, and what it rests on.
+        ours: the paper does not say it.
     """
 
     words: str
     backbone: str
-    verdicts: Mapping[Evaluation, str]
-    why: Mapping[Evaluation, str]
-
-    @property
-    def judged(self) -> list[tuple[str, str, str]]:
-        """Under which evaluation, the verdict, and what it rests on."""
-        return [(HOW[how], self.verdicts[how], self.why[how]) for how in EVALUATIONS]
+    judged: tuple[tuple[str, str, str], ...]
+    ours: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +138,7 @@ class PaperTable:
     @cached_property
     def cells(self) -> tuple[PaperCell, ...]:
         """Every number, in the order of the paper."""
-        asked = list(dict.fromkeys(key[:3] for key in self.recipe.published))
+        asked = list(dict.fromkeys(key[:3] for key in self.recipe.published if key[0] in self.recipe.backbones))
         if not asked:
             drawn = [f for f in FIGURES if any(f in panel for panel in self.recipe.panels)] or ["micro_f1"]
             asked = [(b, a, f) for b in self.recipe.backbones for a in self.recipe.attributes for f in drawn]
@@ -157,17 +162,12 @@ class PaperTable:
         if not done:
             return f"None of {len(self.cells)} figures is measured yet."
         seeds = ", ".join(map(str, self.seeds))
-        over = "over seeds" if len(self.seeds) >= ENOUGH_SEEDS else "over tested people"
+        kinds = {cell.measured.kind for cell in self.cells if cell.measured and cell.measured.kind}
+        over = " or ".join({"seeds": "seeds", "nodes": "tested people"}[kind] for kind in sorted(kinds))
         return (
             f"{done} of {len(self.cells)} figures are measured, {'seeds' if len(self.seeds) > 1 else 'seed'} {seeds}; "
-            f"intervals are 95 %, {over}."
+            f"intervals are 95 %, over {over}."
         )
-
-    @property
-    def seconds(self) -> float:
-        """Of training all that is measured."""
-        mine = {r["run"]: r for c in self.recipe.columns for b in self.recipe.backbones for r in self._of(b, c)}
-        return float(sum(r["seconds"] for r in mine.values()))
 
     @property
     def missing(self) -> int:
@@ -176,7 +176,14 @@ class PaperTable:
 
     def reading(self, backbone: str, attribute: str, figure: str, column: Column, how: Evaluation) -> Reading | None:
         """A figure over its seeds; of the random column what no debiasing's audit says of a random embedding."""
-        cells = [c for c in self._cells_of(backbone, attribute, figure, column, how).values() if "value" in c]
+        return self._reading(self._cells_of(backbone, attribute, figure, column, how))
+
+    def link_quality(self, backbone: str, attribute: str, column: Column) -> Reading | None:
+        """Matched NDCG@10 of the exported embedding, whose gaps DP and EO are."""
+        return self._reading(self._cells_of(backbone, attribute, "ndcg", column, "exported"))
+
+    def _reading(self, of_seeds: Mapping[int, Mapping[str, Any]]) -> Reading | None:
+        cells = [c for c in of_seeds.values() if "value" in c]
         rows = [dict.fromkeys(_FIELDS) | {k: c[k] for k in _FIELDS if k in c} | {"evidence": "ok"} for c in cells]
         return reading([cast("RowRecord", row) for row in rows])
 
@@ -198,36 +205,44 @@ class PaperTable:
             yield f"{claim.words}{where}"
             yield from (f"  {how}: {verdict}, {why}" for how, verdict, why in claim.judged)
 
+    @cached_property
+    def _mine(self) -> list[Mapping[str, Any]]:
+        """Rows of this graph as it was last read, by this version of the audit."""
+        rows = [r for r in self.rows if r["data"] == self.recipe.data and r["audit"] == version.VERSION]
+        return [r for r in rows if r["fingerprint"] == rows[-1]["fingerprint"]]
+
     def _own(self, backbone: str, column: Column) -> Iterator[Mapping[str, Any]]:
         entry = column.entry
         if entry is None:
             return
         settings = self.recipe.settings_of(column)
-        for row in self.rows:
+        for row in self._mine:
             same = row["backbone"] == backbone and row["method"] == entry.method and row["settings"] == settings
             # A method without a given lambda is trained with its own.
             if same and row["options"] == dict(entry.options) and (entry.lam is None or row["lam"] == entry.lam):
                 yield row
 
     def _of(self, backbone: str, column: Column) -> Iterator[Mapping[str, Any]]:
-        return (row for row in self._own(backbone, column) if row["run"])
+        return (r for r in self._own(backbone, column) if r["run"] and r["seed"] in self.recipe.seeds)
 
     def _cells_of(
-        self, backbone: str, attribute: str, figure: str, column: Column, how: Evaluation
+        self, backbone: str, attribute: str, figure: str, column: Column, how: str
     ) -> dict[int, Mapping[str, Any]]:
         """By seed; of the random column what no debiasing's audit says of a random embedding."""
         if column.entry is None:
             plain = self.recipe.untreated
             found = self._cells_of(backbone, attribute, figure, plain, how) if plain else {}
-            floors = {seed: (c["floor_random"], c.get("n")) for seed, c in found.items() if "floor_random" in c}
-            return {seed: {"value": v, "ci_low": v, "ci_high": v, "n": n} for seed, (v, n) in floors.items()}
-        untreated = column.entry.method == "none"
+            binomial = (figure, how) == ("micro_f1", "published")
+            return {seed: _random(c, binomial=binomial) for seed, c in found.items() if "floor_random" in c}
         by_seed: dict[int, Mapping[str, Any]] = {}
+        wanted: tuple[str, ...] = (attribute,)
+        if column.entry.method == "none":
+            wanted = ()
+        elif column.jointly:
+            wanted = self.recipe.joint_attributes
         for row in self._of(backbone, column):
-            treated = list(row["treated"])
-            fits = treated == [attribute] or (column.jointly and attribute in treated) or (untreated and not treated)
-            if fits and attribute in row["figures"]:
-                by_seed[row["seed"]] = row["figures"][attribute][figure].get(how, {})
+            if tuple(row["treated"]) == wanted and attribute in row["figures"]:
+                by_seed[row["seed"]] = row["figures"][attribute].get(figure, {}).get(how, {})
         return dict(sorted(by_seed.items()))
 
     def _side(self, backbone: str, attribute: str, figure: str, a: Column, b: Column, how: Evaluation) -> int | None:
@@ -252,7 +267,9 @@ class PaperTable:
         cells = self._cells_of(backbone, attribute, figure, column, "ours").values()
         who = ", ".join(sorted({c["attacker"] for c in cells if c.get("attacker")}))
         verdict, why = self._verdict(backbone, attribute, figure, column, published, measured)
-        return PaperCell(backbone, attribute, figure, column.label, published, measured, ours, verdict, why, who)
+        usable = self._cells_of(backbone, attribute, "usable", column, "ours").values() if column.entry else ()
+        bad = next((str(c["note"]).removeprefix("not usable: ") for c in usable if c.get("value") == 0), "")
+        return PaperCell(backbone, attribute, figure, column.label, published, measured, ours, verdict, why, who, bad)
 
     def _verdict(
         self,
@@ -269,6 +286,8 @@ class PaperTable:
         if published is None:
             return "", "the paper draws this number and does not print it"
         low, high = _ends(measured)
+        if low == high:
+            return "no interval", "what random vectors give is told without one"
         if low <= published <= high:
             return "within the interval", f"{published:.4f} lies in {_told(measured)}"
         plain = self.recipe.untreated
@@ -278,17 +297,26 @@ class PaperTable:
         was = self.recipe.published.get((backbone, attribute, figure, plain.label))
         side = self._side(backbone, attribute, figure, column, plain, "published")
         if side is None or was is None:
-            return "not measured", "no debiasing is not measured, which the direction is told from"
+            return "not distinguishable", "no debiasing is not measured, which the direction is told from"
         said = f"published {was:.4f} to {published:.4f}, ours {_told(before)} to {_told(measured)}"
         if side == 0:
             return "not distinguishable", f"{said}: no difference is shown"
         return ("direction holds" if side * (published - was) > 0 else "differs"), said
 
     def _judged(self, claim: Claim, backbone: str) -> JudgedClaim:
-        found = {how: self._claim(claim, backbone, how) for how in EVALUATIONS}
-        return JudgedClaim(
-            claim.words, backbone, {how: f[0] for how, f in found.items()}, {how: f[1] for how, f in found.items()}
-        )
+        judged = tuple((HOW[how], *self._claim(claim, backbone, how)) for how in EVALUATIONS)
+        return JudgedClaim(claim.words, backbone, judged, claim.ours)
+
+    def _in_print(self, claim: Claim, backbone: str) -> str:
+        """How many comparisons the published numbers themselves have in the claim's order."""
+        pairs = [
+            [self.recipe.published.get((backbone, a, claim.figure, c)) for c in (less, than)]
+            for a in claim.attributes
+            for less in claim.less
+            for than in claim.than
+        ]
+        known = [(x, y) for x, y in pairs if x is not None and y is not None]
+        return f"; of the published numbers {sum(x < y for x, y in known)} of {len(known)}" if known else ""
 
     def _claim(self, claim: Claim, backbone: str, how: Evaluation) -> tuple[str, str]:
         if claim.path is not None:
@@ -308,7 +336,8 @@ class PaperTable:
                         told = (self.reading(backbone, attribute, claim.figure, c, how) for c in (a, b))
                         x, y = (f"{c.value:.3f}" for c in told if c)
                         against.append(f"{attribute}: {less} {x} above {than} {y}")
-        return _summed(count[-1], count[0], against, missing)
+        verdict, why = _summed(count[-1], count[0], against, missing, mostly=claim.mostly)
+        return verdict, why + (self._in_print(claim, backbone) if how == "published" else "")
 
     def _path(self, claim: Claim, backbone: str, how: Evaluation) -> tuple[str, str]:
         """Whether points of the second series are beaten in both figures by some of the first, and none the other way."""
@@ -324,7 +353,7 @@ class PaperTable:
                 ]
                 for labels in claim.path
             ]
-            if not all(there):
+            if any(len(some) < len(labels) for some, labels in zip(there, claim.path, strict=True)):
                 missing += 1
                 continue
 
@@ -342,7 +371,7 @@ class PaperTable:
 
             first, second = there
             won, lost = beaten(second, first), beaten(first, second)
-            held += lost == 0 and won > 0
+            held += lost == 0 and 2 * won > len(second)
             if lost:
                 against.append(f"{attribute}: {lost} points of the first are beaten by the second, {won} the other way")
         undecided = len(claim.attributes) - held - len(against) - missing
@@ -379,7 +408,16 @@ def paper_csv(table: PaperTable) -> str:
     return to_csv(pd.DataFrame([cell.fields for cell in table.cells], columns=[*HEAD, "why"]))
 
 
-def _summed(held: int, undecided: int, against: Sequence[str], missing: int) -> tuple[str, str]:
+def _random(untreated: Mapping[str, Any], *, binomial: bool) -> dict[str, Any]:
+    """The cell of a random embedding, tested on the people of this one."""
+    value, n = float(untreated["floor_random"]), untreated.get("n")
+    half = 1.96 * math.sqrt(value * (1 - value) / n) if binomial and n else 0.0
+    return {"value": value, "ci_low": value - half, "ci_high": value + half, "n": n}
+
+
+def _summed(
+    held: int, undecided: int, against: Sequence[str], missing: int, *, mostly: bool = False
+) -> tuple[str, str]:
     """A claim's verdict over its comparisons."""
     total = held + undecided + len(against) + missing
     if missing == total:
@@ -391,10 +429,12 @@ def _summed(held: int, undecided: int, against: Sequence[str], missing: int) -> 
         said += f", {missing} not measured"
     if against:
         more = f" and {len(against) - 2} more" if len(against) > 2 else ""
-        return "does not hold", f"{said}; against it {', '.join(against[:2])}{more}"
+        said += f"; against it {', '.join(against[:2])}{more}"
+    if 2 * len(against) > total if mostly else against:
+        return "does not hold", said
     if missing:
         return "not measured in full", said
-    return ("not distinguishable" if undecided else "holds"), said
+    return ("holds" if (2 * held > total if mostly else held == total) else "not distinguishable"), said
 
 
 def _ends(one: Reading) -> tuple[float, float]:

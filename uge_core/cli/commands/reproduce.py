@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def add(parsers: Parsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the recipes, or one of them."""
     from uge_core.runs.recipe import recipe
+    from uge_core.runs.reproduce import check_backbones
     from uge_core.views.figures.files import check_figure_file, write_figure
     from uge_core.views.figures.paper import paper_figure, placed_figure
     from uge_core.views.paper import HEAD, PaperTable
@@ -63,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
     if args.recipe == "all":
         return _all(args)
     asked = recipe(args.recipe)
+    check_backbones(asked, args.backbone)
+    asked = replace(asked, backbones=tuple(args.backbone) or asked.backbones, seeds=tuple(args.seeds) or asked.seeds)
     figure = Path(args.figure) if args.figure else None
     if figure is not None:
         check_figure_file(figure)
@@ -72,10 +76,8 @@ def run(args: argparse.Namespace) -> int:
             raise ConfigError(f"DATA is missing, the graph whose embeddings {asked.name} draws")
     table = PaperTable(asked, _rows(args, asked))
     if args.json:
-        lines = [dict(zip(HEAD, cell.line, strict=True)) | {"why": cell.why} for cell in table.cells]
-        print_json(
-            {"recipe": asked.name, "cells": lines, "claims": list(table.claim_lines()), "rows": list(table.rows)}
-        )
+        cells, claims = ([asdict(one) for one in some] for some in (table.cells, table.claims))
+        print_json({"recipe": asked.name, "cells": cells, "claims": claims, "rows": list(table.rows)})
     else:
         print(f"{asked.title}\n{asked.source}\n\n{table.measured_words}\n")
         if asked.left_open:
@@ -86,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
             "\n" + "\n".join(f"{'  ' if line.startswith(' ') else ''}- {line.strip()}" for line in table.claim_lines())
         )
     if figure is not None:
-        drawn = paper_figure(table, *args.backbone[:1])
+        drawn = paper_figure(table)
         if drawn is None:
             from uge_core.explore.projection.paper import place
 
@@ -103,8 +105,6 @@ def _rows(args: argparse.Namespace, asked: Any) -> list[dict[str, Any]]:
 
     rows = Path(args.rows) if args.rows else None
     if args.data is None:
-        if args.seeds:
-            raise ConfigError("DATA is missing beside --seeds, the graph to train on")
         if rows is not None and not rows.exists():
             raise ConfigError(f"{rows}: no file there")
         return shipped_rows(asked.data) if rows is None else read_rows(rows, SCHEMA)[0]
@@ -133,6 +133,7 @@ def _all(args: argparse.Namespace) -> int:
                 graphs[asked.data] = load_graph(str(Path(args.data) / asked.data), args.attributes, args.store)[0]
             chosen = [b for b in args.backbone if b in asked.backbones]
             if args.backbone and not chosen:
+                remark(f"{asked.name} is left out: it has none of these backbones")
                 continue
             rows, graph = kept / f"{asked.data}.jsonl", graphs[asked.data]
             remark(f"{asked.name}: {asked.title}")

@@ -127,6 +127,8 @@ def _traces(
         entry = column.entry
         lam = entry.lam if entry else None
         a, b = (None if f == "lambda" else table.reading(backbone, attribute, f, column, how) for f in (x, y))
+        if x in ("dp", "eo") and how == "ours":
+            b = table.link_quality(backbone, attribute, column)  # of the vectors that the gaps are of
         if (x == "lambda" and lam is None) or (x != "lambda" and a is None) or b is None:
             continue
         name = column.label
